@@ -1,7 +1,6 @@
-//! The face that speaks LSP, in and out.
+//! The LSP server: it parses, posts and answers.
 //!
-//! Parses, posts and answers. Holds no agent state and never waits for the editor, a
-//! file or a model in a handler.
+//! Holds no state of the agent. A handler never waits for the editor, a file or a model.
 
 mod actions;
 mod commands;
@@ -41,20 +40,20 @@ pub struct Server {
     options: Options,
     ready: OnceLock<Ready>,
     parent: parent::ParentProcess,
-    /// Where the sessions are found when the connection is over.
+    /// The sessions, to stop them when the connection is over.
     sessions: Arc<OnceLock<Sessions>>,
 }
 
-/// What exists once the client has said what it can do.
+/// The state that exists after `initialize`.
 struct Ready {
     agent: Arc<Agent>,
     pulls: Pulls,
-    /// What was wrong with the settings, told after `initialized`.
+    /// Problems of the settings, shown after `initialized`.
     problems: Vec<String>,
 }
 
-/// Serves one connection until it ends, until the client's process is gone, or until somebody else
-/// ends it, then stops every session.
+/// Serves one connection until it ends, until the client's process is gone, or until `over` is done.
+/// Then stops every session.
 pub async fn serve_until(
     options: Options,
     reader: impl std::io::Read + Send + 'static,
@@ -86,32 +85,32 @@ pub async fn serve(
 }
 
 impl Server {
-    /// Tells the user what is wrong with the settings; without room it is in the log alone.
+    /// Shows problems of the settings to the user; without room they are only logged.
     fn warn(&self, problems: &[String]) {
         for problem in problems {
             self.say(MessageType::WARNING, problem);
         }
     }
 
-    /// Says something to the user; without room it is in the log alone.
+    /// Shows a message to the user; without room it is only logged.
     fn say(&self, typ: MessageType, text: &str) {
         let params = ShowMessageParams { typ, message: message(&format!("Adjutant: {text}")) };
         if let Err(error) = self.out.try_notify("window/showMessage", &params) {
-            tracing::warn!(%error, text, "the user was not told");
+            tracing::warn!(%error, text, "the message was not shown to the user");
         }
     }
 
-    /// A message could not be read: it may have been a change of any document.
+    /// Marks every open document as unsynced: an unreadable message may have changed any of them.
     fn lost(&self) {
         if let Some(ready) = self.ready() {
             ready.agent.sessions.world().documents.lost();
         }
     }
 
-    /// What the connection works with; `None` before `initialize`.
+    /// Returns the state of the connection; `None` before `initialize`.
     fn ready(&self) -> Option<&Ready> {
         let ready = self.ready.get()?;
-        // Settings that have arrived count for whatever is handled from now on.
+        // Settings that have arrived apply to the message that is handled now.
         self.warn(&ready.pulls.catch_up(&ready.agent));
         Some(ready)
     }
@@ -120,14 +119,14 @@ impl Server {
         self.ready().map(|ready| &ready.agent).ok_or_else(|| rejected(lifecycle::not_initialized()))
     }
 
-    /// The user pressed the cancel button of a progress; `LanguageServer` has no method for it.
+    /// Handles the cancel button of a progress; `LanguageServer` has no method for it.
     fn progress_cancelled(&self, params: &WorkDoneProgressCancelParams) {
         if let Ok(agent) = self.agent() {
             commands::cancel::progress_cancelled(agent, params);
         }
     }
 
-    /// Asks the client for its settings, where it answers.
+    /// Asks the client for its settings, if it supports that.
     async fn pull(&self, Ready { agent, pulls, .. }: &Ready) {
         if agent.sessions.world().link.surfaces().configuration {
             let asked = pulls.pull(&self.out);
@@ -153,13 +152,13 @@ impl LanguageServer for Server {
         let agent = &ready.agent;
         self.warn(&ready.problems);
         agent.sessions.sweep();
-        // A client that takes asks itself also lists and resumes by itself.
+        // A client that handles asks itself also lists and resumes sessions itself.
         let surfaces = agent.sessions.world().link.surfaces();
         if !surfaces.asks_by_request {
-            // Off the way of what the client sends next: this reads the disk.
+            // In a task of its own, because it reads the disk.
             tokio::spawn(reopen::left_open(agent.sessions.clone(), agent.configured.folders()));
         }
-        // Registered first, so that a change behind the answer is not missed.
+        // Registered first, so that no change after the answer is missed.
         let registered = configured::register(&self.out, surfaces);
         let absent = async { self.warn(&absent(agent.configured.folders()).await) };
         tokio::join!(registered, self.pull(ready), absent);
@@ -176,7 +175,7 @@ impl LanguageServer for Server {
     async fn shutdown(&self) -> Result<()> {
         if let Ok(agent) = self.agent() {
             agent.sessions.stop_all().await;
-            // Behind the answer nothing may be sent any more.
+            // Nothing may be sent after the answer.
             agent.sessions.world().link.finish().await;
         }
         Ok(())
@@ -186,7 +185,7 @@ impl LanguageServer for Server {
         let Some(ready) = self.ready() else { return };
         let settings = params.settings;
         if says_nothing(&settings) {
-            // "Something changed": what it is has to be asked for.
+            // It says only that something changed, so ask for the settings.
             return self.pull(ready).await;
         }
         let section = settings.get("adjutant").cloned().unwrap_or(settings);
@@ -224,7 +223,7 @@ impl LanguageServer for Server {
     }
 }
 
-/// An error in the type that the methods of LSP return.
+/// Converts an error to the type that the methods of LSP return.
 fn rejected(error: ErrorBody) -> Error {
     Error { code: ErrorCode::from(error.code), message: error.message.into(), data: error.data }
 }

@@ -1,8 +1,8 @@
 //! `textDocument/codeAction`: what can be started, answered or cancelled here.
 //!
-//! Answered from memory alone: no disk, no session, no model. Unasked it offers
-//! only what belongs to a diagnostic, and an approval is never the first or the
-//! preferred action (decisions 15, 16).
+//! Answered from memory alone: no disk, no session, no model. If the user did not
+//! ask, only actions of a diagnostic are offered. An approval is never the first or
+//! the preferred action (decisions 15, 16).
 
 mod asked;
 mod verbs;
@@ -28,12 +28,12 @@ const ANSWER: &str = "quickfix.agent.answer";
 const REWRITE: &str = "refactor.rewrite.agent";
 /// Cancels a run.
 const STOP: &str = "source.agent.cancel";
-/// Runs that can be cancelled by code action at once.
+/// Runs for which a cancel is offered at once.
 const MAX_RUNS: usize = 8;
 /// Characters of one title.
 const MAX_TITLE: usize = 160;
 
-/// What is told of it in `initialize`.
+/// Returns the capability for the answer to `initialize`.
 pub(super) fn provider(literals: bool) -> CodeActionProviderCapability {
     if !literals {
         return CodeActionProviderCapability::Simple(true);
@@ -46,7 +46,7 @@ pub(super) fn provider(literals: bool) -> CodeActionProviderCapability {
     })
 }
 
-/// One thing that can be chosen.
+/// One action that the user can choose.
 struct ActionOffer {
     title: String,
     kind: &'static str,
@@ -54,19 +54,18 @@ struct ActionOffer {
     argument: Value,
     /// The edit that the client makes before it runs the command.
     edit: Option<Value>,
-    /// What it takes care of.
+    /// The diagnostics that it is about.
     diagnostics: Vec<Diagnostic>,
     /// Why it cannot be chosen; a start that is chosen anyway is refused for the same reason.
     disabled: Option<String>,
 }
 
-/// The code actions at a place: answers first, then what can be started, then cancels.
+/// Returns the code actions at a place: answers first, then starts, then cancels.
 pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
-    // Many clients ask at each move of the cursor. So a request never brings back a popup that the
-    // user closed.
+    // Many clients ask at each move of the cursor, so a request never brings back a closed popup.
     let link = &agent.sessions.world().link;
     let why = Why::of(params);
-    // All of it as it is now: what the client sends next does not count.
+    // Everything is read before the first wait, so that later messages do not change the answer.
     let asks = asked::Asks::now(agent, params, why != Why::Unasked);
     let mut others = verbs::offered(agent, params, why);
     if why == Why::Asked {
@@ -90,13 +89,13 @@ enum Why {
     Asked,
     /// The cursor moved.
     Unasked,
-    /// It does not say. What can be started everywhere would be a light bulb on every line.
+    /// The client does not say. Actions for every place would be a light bulb on every line.
     Unsaid,
 }
 
 impl Why {
-    /// Who has selected something and does not say why it asks is taken for asked; a range within
-    /// one line may be the line of the cursor.
+    /// Returns why the client asks. If it does not say, a selection of several lines counts as asked; a
+    /// range within one line may only be the line of the cursor.
     fn of(params: &CodeActionParams) -> Self {
         match params.context.trigger_kind {
             Some(CodeActionTriggerKind::INVOKED) => Why::Asked,
@@ -125,7 +124,7 @@ fn cancels(agent: &Agent) -> Vec<ActionOffer> {
     runs.into_iter().take(MAX_RUNS).map(cancel).collect()
 }
 
-/// Whether a kind is the wanted one or a kind of it.
+/// Whether a kind is the wanted one or below it.
 fn covers(only: &str, kind: &str) -> bool {
     only.is_empty() || kind.strip_prefix(only).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
@@ -149,8 +148,8 @@ fn code_action(action: ActionOffer, surfaces: &Surfaces) -> CodeActionOrCommand 
     })
 }
 
-/// Whether a diagnostic is ours.
-fn is_ours(diagnostic: &Diagnostic) -> bool {
+/// Whether Adjutant published a diagnostic.
+fn is_from_adjutant(diagnostic: &Diagnostic) -> bool {
     diagnostic.source.as_deref() == Some(SOURCE)
 }
 

@@ -1,7 +1,7 @@
-//! `workspace/executeCommand`: the same requests for people whose editor has no plugin of ours.
+//! `workspace/executeCommand`: the same requests for editors without a plugin for Adjutant.
 //!
-//! Reads arguments, posts and answers at once; never waits for a run, a model
-//! or the user. What went wrong is also said to the user of a plain client.
+//! Reads arguments, posts and answers at once. Never waits for a run, a model or
+//! the user. A plain client also gets an error as a message for its user.
 
 mod arguments;
 pub(super) mod cancel;
@@ -27,17 +27,17 @@ use arguments::{CommandArguments, read};
 use cancel::cancel_command;
 use respond::respond_command;
 
-/// Sessions tried for one that waits to be resumed.
+/// Sessions that are tried until one can be resumed.
 const MAX_TRIED: usize = 10;
 
 /// Serves one command.
 pub(super) async fn command(agent: &Agent, params: ExecuteCommandParams) -> Result<Option<Value>> {
     let acts = agent.sessions.world().link.user_acts();
     let result = dispatched(agent, params).await;
-    // Not before: a question that this answers must not be asked once more while the answer is on its way.
+    // Not before: a question that this command answers must not be asked again while the answer is on its way.
     drop(acts);
     let result = result.map_err(|mut error| {
-        // Editors show it to their user.
+        // Editors show it to their users.
         error.message = message(&error.message);
         error
     });
@@ -73,7 +73,7 @@ async fn dispatched(agent: &Agent, params: ExecuteCommandParams) -> Result<Optio
 async fn start_command(agent: &Agent, given: CommandArguments) -> Result<Option<Value>> {
     if let CommandArguments::Nothing = given {
         return Err(ErrorBody::invalid_params(
-            "say what to do: adjutant.start takes a text. Where your editor cannot give one, write it as a \
+            "say what to do: adjutant.start needs a text. If your editor cannot send one, write it as a \
              comment and choose the code action \"Adjutant: Do what this comment says\"",
         ));
     }
@@ -87,7 +87,7 @@ async fn prompt_command(agent: &Agent, given: CommandArguments) -> Result<Option
     let _under_way = agent.starts.begun().await;
     let body = digest_of(&arguments)?;
     let session_id = arguments.session_id.or_else(|| agent.starts.last()).ok_or_else(|| {
-        ErrorBody::invalid_params("nothing was started here yet; adjutant.start takes a text and starts it")
+        ErrorBody::invalid_params("nothing was started here yet; use adjutant.start with a text")
     })?;
     let prompt = PromptParams {
         session_id: session_id.clone(),
@@ -98,14 +98,14 @@ async fn prompt_command(agent: &Agent, given: CommandArguments) -> Result<Option
         overrides: Overrides::default(),
         key: None,
     };
-    let told = agent.post_prompt(prompt, None, body).await?;
-    Ok(Some(json!({ "sessionId": session_id, "runId": told.run_id })))
+    let posted = agent.post_prompt(prompt, None, body).await?;
+    Ok(Some(json!({ "sessionId": session_id, "runId": posted.run_id })))
 }
 
 fn show_command(agent: &Agent, arguments: ShowArguments) -> Result<Option<Value>> {
     let ask = respond::the_ask(agent, arguments.ask_id)?;
     let link = agent.sessions.world().link.clone();
-    // The editor may answer nothing else before it has this answer.
+    // In a task of its own, because the editor may answer no request before it has this answer.
     tokio::spawn(async move { link.show(&ask).await });
     Ok(None)
 }
@@ -119,7 +119,7 @@ fn transcript_command(agent: &Agent, arguments: SessionArguments) -> Result<Opti
     Ok(None)
 }
 
-/// Goes on with what a server that stopped left open, the newest first.
+/// Resumes a session that a stopped server left open, the newest first.
 async fn resume_command(agent: &Agent, arguments: SessionArguments) -> Result<Option<Value>> {
     if let Some(session) = arguments.session_id {
         let resumed = resumed(agent, &session).await?;
@@ -129,7 +129,7 @@ async fn resume_command(agent: &Agent, arguments: SessionArguments) -> Result<Op
     for entry in
         reopen::waiting(&agent.sessions, &agent.configured.folders()).await.into_iter().take(MAX_TRIED)
     {
-        // Held by another process, or damaged.
+        // One that another process writes, or that is damaged, is passed over.
         let Ok(resumed) = resumed(agent, &entry.session_id).await else { continue };
         if resumed.asks.iter().any(respond::resumes) {
             agent.starts.went_on(&entry.session_id);
@@ -140,7 +140,7 @@ async fn resume_command(agent: &Agent, arguments: SessionArguments) -> Result<Op
     Err(ClientError::new(ErrorName::SessionNotFound, text).into())
 }
 
-/// Follows a session, and says "resume" where it asks.
+/// Opens a session, and answers "resume" if it asks.
 async fn resumed(agent: &Agent, session: &SessionId) -> Result<ResumeResult> {
     let mailbox = agent.sessions.get(session)?;
     let request = mailbox.request(|reply| Message::Resume { from: None, unattended: false, reply });
@@ -151,16 +151,20 @@ async fn resumed(agent: &Agent, session: &SessionId) -> Result<ResumeResult> {
     Ok(resumed)
 }
 
-/// Says which surface stands for what at this client: to a plain one in a message.
+/// Returns which surface this client uses for each feature. A plain client also gets it as a message.
 fn capabilities(agent: &Agent) -> Value {
     let link = &agent.sessions.world().link;
     if !link.surfaces().updates {
-        say(agent, Level::Info, &format!("what stands for what in this editor:\n{}", link.surfaces().text()));
+        say(
+            agent,
+            Level::Info,
+            &format!("what this editor uses for each feature:\n{}", link.surfaces().text()),
+        );
     }
     json!(link.surfaces().table())
 }
 
-/// Says something to the user.
+/// Shows a message to the user.
 fn say(agent: &Agent, level: Level, text: &str) {
     agent.sessions.world().link.say(level, &format!("Adjutant: {text}"));
 }

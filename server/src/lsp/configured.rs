@@ -1,7 +1,7 @@
-//! Settings and workspace folders as LSP says them.
+//! Settings and workspace folders in LSP.
 //!
-//! The settings are pushed, or asked for and taken in the order of arrival, also of answers: a prompt
-//! behind an answer sees what the answer said. Never makes a prompt wait for the client.
+//! Clients push settings, or Adjutant pulls them. They apply in the order of arrival, answers included: a
+//! prompt after an answer uses its settings. Never makes a prompt wait for the client.
 
 use std::future::poll_fn;
 use std::path::PathBuf;
@@ -20,74 +20,73 @@ use crate::client::surfaces::Surfaces;
 use crate::transport::{Out, PendingReply, ReplyError};
 use crate::uri;
 
-/// How long the client may take to say what its settings are; then those it said before count.
+/// How long the client may take to answer with its settings; after that the earlier ones count.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 type Answer = Result<Box<serde_json::value::RawValue>, ReplyError>;
 
-/// The settings that the client was asked for.
+/// The requests for the client's settings.
 #[derive(Default)]
 pub struct Pulls {
-    /// Those that were asked for last and did not come yet.
+    /// The last request, until its answer has come.
     pending: Mutex<PendingPull>,
-    /// Somebody looked at `pending`, so whoever waits for it has to look again.
-    looked: Notify,
+    /// `pending` was polled or replaced, so its waiter must poll it again.
+    polled: Notify,
 }
 
 #[derive(Default)]
 struct PendingPull {
     reply: Option<PendingReply>,
-    /// How often they were asked for: who waits for an older reply leaves this one alone.
-    asked: u64,
+    /// The number of the request: a waiter for an older one does not remove this reply.
+    number: u64,
 }
 
 impl Pulls {
-    /// Takes settings that the client pushed. Returns what is wrong with them.
+    /// Applies settings that the client pushed. Returns their problems.
     pub fn push(&self, agent: &Agent, section: Value) -> Vec<String> {
-        // eglot sends an empty object after `initialize` where its user has set nothing: then what
-        // `initializationOptions` say counts.
+        // If its user has set nothing, eglot sends an empty object after `initialize`. Then
+        // `initializationOptions` count.
         let is_empty = section.as_object().is_some_and(|keys| keys.is_empty());
         if says_nothing(&section) || (is_empty && !agent.configured.was_said()) {
             return Vec::new();
         }
         lock(&self.pending).reply = None;
-        self.looked.notify_one();
+        self.polled.notify_one();
         agent.configured.set_section(agent.sessions.world(), section)
     }
 
-    /// Asks the client for its settings, and returns how often it was asked by now. What was asked
-    /// before is not waited for any more.
+    /// Asks the client for its settings, and returns the number of the request. It replaces an earlier one.
     pub fn pull(&self, out: &Out) -> u64 {
         let params = json!({ "items": [{ "section": "adjutant" }] });
         let mut pending = lock(&self.pending);
         pending.reply = Some(out.request("workspace/configuration", &params));
-        pending.asked += 1;
-        self.looked.notify_one();
-        pending.asked
+        pending.number += 1;
+        self.polled.notify_one();
+        pending.number
     }
 
-    /// Waits for what was asked for, and takes it unless a handler has done so. Bounded.
-    pub async fn pulled(&self, agent: &Agent, asked: u64) -> Vec<String> {
-        let answer = self.answered(asked, ANSWER_LIMIT).await;
+    /// Waits for the answer to a request, and applies it unless a handler has done so. Bounded in time.
+    pub async fn pulled(&self, agent: &Agent, number: u64) -> Vec<String> {
+        let answer = self.answered(number, ANSWER_LIMIT).await;
         apply_answer(agent, answer)
     }
 
-    async fn answered(&self, asked: u64, limit: Duration) -> Option<Answer> {
+    async fn answered(&self, number: u64, limit: Duration) -> Option<Answer> {
         let answered = async {
             loop {
-                let looked = self.looked.notified();
+                let polled = self.polled.notified();
                 tokio::select! {
                     answer = poll_fn(|cx| self.poll(cx)) => return answer,
-                    () = looked => {}
+                    () = polled => {}
                 }
             }
         };
         match tokio::time::timeout(limit, answered).await {
             Ok(answer) => answer,
             Err(_) => {
-                tracing::warn!("the client did not say what its settings are");
+                tracing::warn!("the client did not answer with its settings in time");
                 let mut pending = lock(&self.pending);
-                if pending.asked == asked {
+                if pending.number == number {
                     pending.reply = None;
                 }
                 None
@@ -95,8 +94,8 @@ impl Pulls {
         }
     }
 
-    /// Takes an answer that has arrived already: handlers call it first, so that nothing which was
-    /// sent behind the answer overtakes it.
+    /// Applies an answer that has already arrived. Handlers call it first, so that no later message
+    /// overtakes the answer.
     pub fn catch_up(&self, agent: &Agent) -> Vec<String> {
         if lock(&self.pending).reply.is_none() {
             return Vec::new();
@@ -104,7 +103,7 @@ impl Pulls {
         match self.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => apply_answer(agent, answer),
             Poll::Pending => {
-                self.looked.notify_one();
+                self.polled.notify_one();
                 Vec::new()
             }
         }
@@ -128,11 +127,11 @@ fn apply_answer(agent: &Agent, answer: Option<Answer>) -> Vec<String> {
             serde_json::from_str::<Vec<Value>>(values.get()).unwrap_or_default().into_iter().next()
         }
         Some(Err(error)) => {
-            tracing::info!(%error, "the client does not say what its settings are");
+            tracing::info!(%error, "the client refuses to answer with its settings");
             None
         }
     };
-    // Clients answer null, an empty object or nothing for a section they do not have.
+    // Clients answer null, an empty object or nothing for a section that they do not have.
     let first = !agent.configured.was_said();
     let said = section.filter(|section| match section {
         Value::Object(keys) => !(first && keys.is_empty()),
@@ -145,7 +144,7 @@ fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where a client sends its settings only on request, requests it; the reply says nothing to us.
+/// Registers for changed settings, if the client needs that. The content of the reply does not matter.
 pub async fn register(out: &Out, surfaces: &Surfaces) {
     if !surfaces.register_configuration {
         return;
@@ -157,11 +156,11 @@ pub async fn register(out: &Out, surfaces: &Surfaces) {
     });
     let reply = out.request("client/registerCapability", &json!({ "registrations": [registration] }));
     if let Ok(Err(error)) = tokio::time::timeout(ANSWER_LIMIT, reply).await {
-        tracing::info!(%error, "the client does not tell of changed settings");
+        tracing::info!(%error, "the client does not report changed settings");
     }
 }
 
-/// The folders of `initialize`, and what is wrong with them.
+/// Returns the folders of `initialize`, and their problems.
 pub fn first_folders(params: &InitializeParams) -> (Vec<PathBuf>, Vec<String>) {
     if let Some(folders) = &params.workspace_folders {
         let (mut folders, mut problems) = paths(folders);
@@ -173,7 +172,7 @@ pub fn first_folders(params: &InitializeParams) -> (Vec<PathBuf>, Vec<String>) {
     readable(root)
 }
 
-/// Takes folders in and out, and returns what is wrong with them.
+/// Adds and removes folders, and returns their problems.
 pub fn change_folders(agent: &Agent, event: &WorkspaceFoldersChangeEvent) -> Vec<String> {
     let (added, mut problems) = paths(&event.added);
     let (removed, _) = paths(&event.removed);
@@ -190,7 +189,8 @@ fn paths(folders: &[WorkspaceFolder]) -> (Vec<PathBuf>, Vec<String>) {
     readable(folders.iter().map(|folder| folder.uri.as_str()))
 }
 
-/// Folders that are no files are somebody else's; a file of another machine is a mistake to tell.
+/// Returns the paths of folders, and the problems to show. Other schemes are left out silently; a `file:`
+/// URI of another machine is a problem.
 fn readable<'a>(uris: impl Iterator<Item = &'a str>) -> (Vec<PathBuf>, Vec<String>) {
     let (mut folders, mut problems) = (Vec::new(), Vec::new());
     for uri in uris {

@@ -1,7 +1,7 @@
-//! What a client of LSP can do, and which surface stands for what at it.
+//! What a client of LSP can do, and which surface is used for each feature.
 //!
-//! Read once from what the client said in `initialize`: what is printed of it is
-//! what the doors go by. Never asks a client anything.
+//! Read once from the `initialize` request. The printed table is made from the same
+//! values that the client link uses. Never asks a client anything.
 
 use std::collections::BTreeMap;
 
@@ -15,28 +15,28 @@ use serde_json::{Map, Value};
 use crate::client::surfaces::Surfaces;
 use crate::editor::Abilities;
 
-/// How clients call themselves whose popups cannot be answered: one locks, the other takes the first button.
+/// Names of clients whose popups cannot be answered: one locks, the other chooses the first button.
 const WITHOUT_ANSWERS: [&str; 2] = ["Qt Creator", "vim-lsp"];
-/// How clients call themselves whose popups are notifications of one line: VS Code, and what is made
-/// of it. A version or an edition may follow, as in *Visual Studio Code - Insiders*.
+/// Names of clients whose popups are notifications of one line: VS Code and its forks. A version or an
+/// edition may follow, as in *Visual Studio Code - Insiders*.
 const OF_ONE_LINE: [&str; 6] =
     ["Visual Studio Code", "Code - OSS", "VSCodium", "code-server", "Cursor", "Windsurf"];
 
 impl Surfaces {
-    /// Reads `ClientCapabilities`; fails only for what is ours, and names the path of what is wrong.
-    /// `name` is what the client calls itself.
+    /// Reads `ClientCapabilities` of the client with this name. Fails only if `experimental.agent` is
+    /// wrong, and names the path of the wrong field.
     pub fn of(client: &Value, name: Option<&str>) -> Result<Self, String> {
         let is_one_of = |names: &[&str]| name.is_some_and(|name| names.iter().any(|one| begins(name, one)));
         let agent = agent(client)?;
         let is = |path: &str| client.pointer(path) == Some(&Value::Bool(true));
         let has = |path: &str| client.pointer(path).is_some_and(|value| !value.is_null());
         let request = agent.as_ref().is_some_and(|agent| agent.asks.request);
-        let ours = agent.map(Surfaces::of_methods).unwrap_or_default();
+        let agent = agent.map(Surfaces::of_methods).unwrap_or_default();
         Ok(Self {
-            // Who takes asks as requests shows them by itself; two surfaces for one question are one too many.
+            // A client that gets asks as requests shows them itself, and one surface for a question is enough.
             popup: !request && !is_one_of(&WITHOUT_ANSWERS),
             popup_announced: has("/window/showMessage"),
-            popup_line: ours.popup_line || is_one_of(&OF_ONE_LINE),
+            popup_line: agent.popup_line || is_one_of(&OF_ONE_LINE),
             item_properties: is("/window/showMessage/messageActionItem/additionalPropertiesSupport"),
             progress: is("/window/workDoneProgress"),
             show_document: is("/window/showDocument/support"),
@@ -53,14 +53,14 @@ impl Surfaces {
                 document_changes: is("/workspace/workspaceEdit/documentChanges"),
                 edit_unknown: false,
                 action_edits: has("/textDocument/codeAction/codeActionLiteralSupport"),
-                ..ours.abilities
+                ..agent.abilities
             },
             encoding: encoding(client),
-            ..ours
+            ..agent
         })
     }
 
-    /// Feature to the surface chosen for it (N19).
+    /// Returns the surface that is used for each feature (N19).
     pub fn table(&self) -> BTreeMap<String, String> {
         let none = || NONE.to_owned();
         let rows = [
@@ -82,14 +82,14 @@ impl Surfaces {
         rows.into_iter().map(|(feature, surface)| (feature.to_owned(), surface)).collect()
     }
 
-    /// The table for people: one line a feature.
+    /// Returns the table as text, one line for each feature.
     pub fn text(&self) -> String {
         let table = self.table();
         let width = table.keys().map(String::len).max().unwrap_or(0);
         table.iter().map(|(feature, surface)| format!("{feature:width$}  {surface}\n")).collect()
     }
 
-    /// Several stand together: the first answer counts, whichever it comes by.
+    /// Returns all surfaces for asks: the first answer counts, from any of them.
     fn asks(&self) -> String {
         let surfaces = [
             (self.asks_by_request, methods::REQUEST_PERMISSION),
@@ -161,7 +161,7 @@ impl Surfaces {
     }
 }
 
-/// Whether a name is this one, alone or before other words.
+/// Whether a name is `with`, alone or before other words.
 fn begins(name: &str, with: &str) -> bool {
     let rest = name.get(..with.len()).filter(|start| start.eq_ignore_ascii_case(with));
     rest.is_some() && !name[with.len()..].starts_with(char::is_alphanumeric)
@@ -174,7 +174,7 @@ fn listed(surfaces: &[(bool, &str)]) -> String {
 
 const NONE: &str = "none";
 
-/// What stands under `experimental.agent`; `None` is a plain client.
+/// Reads `experimental.agent`; `None` means a plain client.
 fn agent(client: &Value) -> Result<Option<ClientAgentCapabilities>, String> {
     let Some(said) = client.pointer("/experimental/agent").filter(|said| !said.is_null()) else {
         return Ok(None);
@@ -185,8 +185,8 @@ fn agent(client: &Value) -> Result<Option<ClientAgentCapabilities>, String> {
     })
 }
 
-/// The path of the first field that alone makes the whole unreadable. Every field may be left out,
-/// so one that is wrong is wrong by itself.
+/// Returns the path of the first field that alone makes the whole unreadable. Every field may be left
+/// out, so a wrong one fails on its own.
 fn wrong<T: DeserializeOwned>(value: &Value, whole: &dyn Fn(Value) -> Value) -> String {
     let Value::Object(fields) = value else { return String::new() };
     for (name, field) in fields {
@@ -198,7 +198,7 @@ fn wrong<T: DeserializeOwned>(value: &Value, whole: &dyn Fn(Value) -> Value) -> 
     String::new()
 }
 
-/// The client's first choice; utf-16 where it names none (decision 11).
+/// Returns the client's first choice of encoding, or utf-16 if it names none (decision 11).
 fn encoding(client: &Value) -> Encoding {
     let offered = client.pointer("/general/positionEncodings").and_then(Value::as_array);
     offered

@@ -1,4 +1,4 @@
-//! Between `initialize` and `exit`: which messages of a client count.
+//! The phases of a connection, from `initialize` to `exit`: which messages are served.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +9,7 @@ const NOT_INITIALIZED: i64 = -32002;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// `initialize` did not come yet, or failed.
+    /// `initialize` has not come yet, or failed.
     New,
     /// `initialize` is being served.
     Starting,
@@ -18,15 +18,15 @@ enum Phase {
     ShutDown,
 }
 
-/// How far a connection is; clones share it.
+/// The phase of a connection; clones share it.
 #[derive(Clone)]
 pub struct Lifecycle(Arc<Mutex<Phase>>);
 
-/// An `initialize` in flight. Dropped without success, the client may send it again.
+/// An `initialize` in flight. If it is dropped without success, the client may send it again.
 pub struct Beginning(Lifecycle);
 
 impl Beginning {
-    /// The connection serves from now on.
+    /// Marks that the connection serves from now on.
     pub fn succeeded(self) {
         *self.0.phase() = Phase::Serving;
     }
@@ -63,7 +63,7 @@ impl Lifecycle {
         }
     }
 
-    /// Says why a request may not be served now, if so.
+    /// Returns an error if a request may not be served now.
     pub fn serves(&self) -> Result<(), ErrorBody> {
         match *self.phase() {
             Phase::Serving => Ok(()),
@@ -84,7 +84,7 @@ impl Lifecycle {
     }
 }
 
-/// The error of a request that came too early.
+/// Returns the error of a request that came before `initialize` was answered.
 pub fn not_initialized() -> ErrorBody {
     ErrorBody::new(NOT_INITIALIZED, "Server not initialized")
 }

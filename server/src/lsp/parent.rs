@@ -1,20 +1,19 @@
-//! The process that started us, as `initialize` names it: the server ends when
-//! that one is gone.
+//! The client's process, as `initialize` names it: the server ends when it is gone.
 //!
-//! Only looks at it; never signals or waits for it as a child.
+//! Never signals the process, and never waits for it as a child.
 
 use std::time::Duration;
 
 use rustix::process::{Pid, test_kill_process};
 use tokio::sync::watch;
 
-/// How often a system without process descriptors is asked.
+/// How often the process is checked where the system has no process descriptors.
 const PERIOD: Duration = Duration::from_secs(3);
 
-/// The place where `initialize` leaves the number of the process.
+/// Receives the number of the process from `initialize`.
 pub type ParentProcess = watch::Sender<Option<u32>>;
 
-/// Comes when the process that `initialize` named is gone; never where it named none.
+/// Returns when the process that `initialize` named is gone; never, if it named none.
 pub async fn gone(mut named: watch::Receiver<Option<u32>>) {
     let number = match named.wait_for(Option::is_some).await {
         Ok(number) => *number,
@@ -23,9 +22,9 @@ pub async fn gone(mut named: watch::Receiver<Option<u32>>) {
     let pid = number.and_then(|number| i32::try_from(number).ok()).and_then(Pid::from_raw);
     let Some(pid) = pid else { return std::future::pending().await };
     if !lives(pid) {
-        // It may count in another namespace, as an editor outside our container does. Should it be
-        // gone already, the end of standard input tells as much.
-        tracing::warn!(pid = number, "the process of the client is not to be seen; it is not watched");
+        // The number may be of another namespace, as of an editor outside the container. If the process
+        // is gone already, standard input ends too.
+        tracing::warn!(pid = number, "the process of the client is not visible; it is not watched");
         return std::future::pending().await;
     }
     if !ended(pid).await {
@@ -36,12 +35,12 @@ pub async fn gone(mut named: watch::Receiver<Option<u32>>) {
     tracing::warn!(pid = number, "the process of the client is gone");
 }
 
-/// A process that may not be signalled is one all the same.
+/// Whether a process exists. One that may not be signalled exists too.
 fn lives(pid: Pid) -> bool {
     test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
 }
 
-/// Waits for the end of a process by its descriptor; `false` where there is none to be had.
+/// Waits for the end of a process by its descriptor; returns `false` if it cannot get one.
 #[cfg(target_os = "linux")]
 #[allow(
     deprecated,

@@ -1,4 +1,4 @@
-//! `initialize`: what the client can do, and what we answer.
+//! `initialize`: reads what the client can do, and makes the answer.
 
 use adjutant_core::prompt::image::{MAX_BYTES, MAX_IMAGES, MAX_TOGETHER};
 use adjutant_protocol::capability::{PromptCapabilities, ServerAgentCapabilities, ServerLimits, VERSION};
@@ -21,12 +21,12 @@ use crate::client::surfaces::Surfaces;
 use crate::session::mailbox::{MAX_QUEUE, MAX_WORDS};
 use crate::transport::{ErrorBody, code};
 
-/// Makes what the connection works with, and the answer to `initialize`.
+/// Makes the state of the connection, and the answer to `initialize`.
 pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, InitializeResult)> {
     let (folders, mut problems) = configured::first_folders(&params);
-    let said = serde_json::to_value(&params.capabilities).map_err(|why| internal(why.into()))?;
+    let capabilities = serde_json::to_value(&params.capabilities).map_err(|why| internal(why.into()))?;
     let name = params.client_info.as_ref().map(|client| client.name.as_str());
-    let surfaces = Surfaces::of(&said, name).map_err(ErrorBody::invalid_params)?;
+    let surfaces = Surfaces::of(&capabilities, name).map_err(ErrorBody::invalid_params)?;
     let result = answer(&surfaces);
     let face = Box::new(Words::new(&surfaces));
     let opening = Opening { folders, settings: params.initialization_options, surfaces, face };
@@ -40,8 +40,8 @@ fn internal(error: anyhow::Error) -> ErrorBody {
 }
 
 fn answer(surfaces: &Surfaces) -> InitializeResult {
-    let ours = ServerAgentCapabilities {
-        // Version 0 is the only one, so whatever the client knows, this is what is used.
+    let agent = ServerAgentCapabilities {
+        // Version 0 is the only one, so it is used for every client.
         version: VERSION,
         session_methods: METHODS
             .iter()
@@ -62,7 +62,7 @@ fn answer(surfaces: &Surfaces) -> InitializeResult {
             max_queue: u32::try_from(MAX_QUEUE).unwrap_or(u32::MAX),
         },
     };
-    let experimental = serde_json::json!({ "agent": ours });
+    let experimental = serde_json::json!({ "agent": agent });
     InitializeResult {
         capabilities: ServerCapabilities {
             position_encoding: Some(PositionEncodingKind::new(surfaces.encoding.name())),

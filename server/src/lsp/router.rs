@@ -1,6 +1,6 @@
 //! Which function serves a message of an LSP client.
 //!
-//! Calls `LanguageServer` itself, without the framework's own loop: why, says decision 001.
+//! Calls `LanguageServer` directly, without the framework's own loop (decision 001).
 
 use std::future::ready;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::lifecycle::Lifecycle;
 use crate::agent::{self, Serve, read};
 use crate::transport::{Answer, Backend, ErrorBody, NotificationOutcome, Params, Serving, answer, code};
 
-/// What a client sends without an id; with one it is refused.
+/// Methods that a client sends without an id; a request for one is refused.
 const NOTIFICATIONS: [&str; 12] = [
     "initialized",
     "exit",
@@ -46,7 +46,7 @@ impl Router {
         let given = params.is_some();
         let params = read(params);
         if given && let Err(why) = params {
-            // Also when it comes a second time.
+            // Checked first, so that a second `initialize` gets this error too.
             return Err(why);
         }
         let (server, beginning) = (self.server.clone(), self.lifecycle.begin()?);
@@ -65,7 +65,7 @@ impl Router {
         let readable = |params: Params| params.map_err(|why| ErrorBody::unreadable(&why));
         match method {
             "initialize" => return self.initialize(readable(params)?),
-            // It has no params; some clients send them all the same.
+            // It has no params; those of some clients are ignored.
             "shutdown" => {
                 self.lifecycle.shut_down()?;
                 return Ok(Box::pin(async move { answer(server.shutdown().await.map_err(body)) }));
@@ -91,7 +91,7 @@ impl Router {
         })
     }
 
-    /// Begins a notification of LSP or `agent/*`; `Ok(None)` for one that nobody serves.
+    /// Begins a notification of LSP or `agent/*`; returns `Ok(None)` for an unknown one.
     fn note(&self, method: &str, params: Option<Value>) -> Result<Option<Serving<()>>, ErrorBody> {
         let server = self.server.clone();
         Ok(Some(match method {
@@ -154,15 +154,15 @@ impl Backend for Router {
         }
         let noted = match params {
             Ok(params) => self.note(method, params),
-            // Nothing is to be told of these.
+            // These are requests, so there is nothing to do.
             Err(_) if ["initialize", "shutdown"].contains(&method) => Ok(None),
-            // It may have been about any document.
+            // It may have been about any document, so every document becomes unsynced.
             Err(why) => return NotificationOutcome::Unreadable(why),
         };
         match noted {
             Ok(Some(serving)) => NotificationOutcome::Serving(serving),
             Ok(None) => NotificationOutcome::PassedOver,
-            // Of documents, each counts: without one, no text of the client is known any more.
+            // Each change of a document counts: after a lost one, no text of the client is known.
             Err(why) if method.starts_with("textDocument/did") && method != "textDocument/didSave" => {
                 NotificationOutcome::Unreadable(why.message)
             }
@@ -180,7 +180,7 @@ impl Backend for Router {
     }
 }
 
-/// An error of LSP's types as it is sent.
+/// Converts an error of LSP's types for the transport.
 fn body(error: Error) -> ErrorBody {
     ErrorBody { code: error.code.code(), message: error.message.into_owned(), data: error.data }
 }

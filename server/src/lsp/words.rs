@@ -1,4 +1,6 @@
-//! What LSP has words for, in these words.
+//! The face of LSP: it writes messages in LSP's words.
+//!
+//! Never decides what to send.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +14,10 @@ use crate::client::surfaces::Surfaces;
 use crate::client::{Level, Offer, message};
 use crate::editor::{ApplyReply, DocumentEdit};
 
-/// The source of our diagnostics.
+/// The source of Adjutant's diagnostics.
 pub const SOURCE: &str = "adjutant";
 
-/// What of LSP's own messages a client takes.
+/// Which parts of LSP's messages a client supports.
 #[derive(Clone, Copy, Debug)]
 pub struct Words {
     item_properties: bool,
@@ -80,7 +82,7 @@ impl Face for Words {
         }
         match serde_json::from_str::<ApplyEditReply>(reply) {
             Ok(reply) => ApplyReply { applied: reply.applied, reason: reply.failure_reason },
-            // The text decides; a reply that makes no sense is no answer either way.
+            // The text decides; an unreadable reply counts neither as yes nor as no.
             Err(error) => ApplyReply { applied: false, reason: Some(error.to_string()) },
         }
     }
@@ -89,18 +91,18 @@ impl Face for Words {
         let MarkedDocument { uri, version, diagnostics } = document;
         let diagnostics: Vec<Value> = diagnostics
             .iter()
-            .map(|mark| {
+            .map(|ask| {
                 let mut diagnostic = json!({
                     "range": {
-                        "start": { "line": mark.line, "character": 0 },
-                        "end": { "line": mark.line.saturating_add(1), "character": 0 },
+                        "start": { "line": ask.line, "character": 0 },
+                        "end": { "line": ask.line.saturating_add(1), "character": 0 },
                     },
                     "severity": 3,
                     "source": SOURCE,
-                    "message": message(&mark.message),
+                    "message": message(&ask.message),
                 });
                 if self.diagnostic_data {
-                    diagnostic["data"] = json!({ "askId": mark.ask });
+                    diagnostic["data"] = json!({ "askId": ask.ask });
                 }
                 diagnostic
             })
@@ -129,7 +131,7 @@ impl Face for Words {
 }
 
 impl Words {
-    /// The params of a popup; its items carry what they mean where they come back whole.
+    /// Returns the params of a popup. Its items carry their ids if the client returns items whole.
     fn popup_params(&self, popup: &Popup<'_>) -> Value {
         let item = |offer: &Offer| {
             let mut item = json!({ "title": offer.title });
@@ -144,12 +146,12 @@ impl Words {
     }
 }
 
-/// Returns an edit as a code action carries it.
+/// Returns an edit in the form for a code action.
 pub fn carried(edit: &DocumentEdit) -> Value {
     serde_json::to_value(workspace_edit(edit)).unwrap_or_default()
 }
 
-/// An edit as the client is asked to make it; written straight from the edits, which may be large.
+/// The params of `workspace/applyEdit`, serialized directly from the edits, which may be large.
 #[derive(Serialize)]
 struct ApplyEdit {
     label: String,
@@ -170,7 +172,7 @@ struct DocumentChange {
     edits: Arc<[TextEdit]>,
 }
 
-/// Always in its version, but for a client that has refused that form.
+/// Returns an edit with the version of its document, except for clients that do not support that.
 fn workspace_edit(edit: &DocumentEdit) -> WorkspaceEdit {
     let edits = edit.edits.clone();
     if edit.unversioned {

@@ -1,7 +1,7 @@
 //! Open asks as code actions: one for each way to answer, at any position.
 //!
-//! What may be offered is the doors' word; here an approval is left out besides
-//! where neither its title nor its diagnostic shows the whole.
+//! The client link decides what may be offered. Never offers an approval if neither
+//! its title nor its diagnostic shows the whole subject, and the user has not opened it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use adjutant_protocol::commands::{RESPOND, SHOW};
 use serde_json::{Value, json};
 use tower_lsp::ls_types::{CodeActionParams, Diagnostic};
 
-use super::{ANSWER, ActionOffer, MAX_TITLE, is_ours};
+use super::{ANSWER, ActionOffer, MAX_TITLE, is_from_adjutant};
 use crate::agent::Agent;
 use crate::aside::aside;
 use crate::client::{Choice, Offer};
@@ -25,53 +25,56 @@ use crate::lsp::words::carried;
 
 /// Asks that are offered at once; the rest are answered by command.
 const MAX_ASKS: usize = 5;
-/// Characters of a command or a path that a title shows whole.
+/// Characters of a command or a path in a title; a longer one is cut.
 const MAX_WHOLE: usize = 120;
 
 /// The open asks as they are when the request arrives.
 pub(super) struct Asks<'a> {
-    ours: Vec<&'a Diagnostic>,
+    /// The diagnostics of the request that Adjutant published.
+    diagnostics: Vec<&'a Diagnostic>,
     asks: Vec<OpenAsk>,
 }
 
-/// One of them, with what may be offered for it.
+/// One open ask, with its offers.
 struct OpenAsk {
     ask: Arc<AskView>,
     words: String,
-    /// The user has seen the whole of it, or will where it is offered.
+    /// The user has seen the whole of it, or sees it with the action.
     seen: bool,
     carried: CarriedEdit,
     offers: Vec<Offer>,
 }
 
-/// What the action that allows an edit carries.
+/// The edit that the action which allows it carries.
 enum CarriedEdit {
-    /// The editor takes edits that are sent to it.
+    /// None: the editor makes edits that are sent to it, or the ask is about no open document.
     Nothing,
-    /// It takes no others, and nobody has noted yet that this one is made so.
+    /// The editor makes only edits of code actions, and the hunks of this one are not known yet.
     NotYet,
-    /// The edit of the text as it is now; nothing where the lines are not as they were shown: it is shown anew then.
+    /// Makes the edit of the current text. Returns `None` if the lines are not as they were shown; the
+    /// ask then shows them again.
     Edit(Box<dyn FnOnce() -> Option<Value> + Send>),
 }
 
 impl<'a> Asks<'a> {
-    /// Takes what is open now.
+    /// Returns the asks that are open now.
     pub(super) fn now(agent: &Agent, params: &'a CodeActionParams, explicit: bool) -> Self {
         let link = &agent.sessions.world().link;
-        let ours: Vec<&Diagnostic> = params.context.diagnostics.iter().filter(|one| is_ours(one)).collect();
-        let shown = |ask: &AskView| ours.iter().any(|diagnostic| is_of(diagnostic, ask));
+        let diagnostics: Vec<&Diagnostic> =
+            params.context.diagnostics.iter().filter(|one| is_from_adjutant(one)).collect();
+        let shown = |ask: &AskView| diagnostics.iter().any(|diagnostic| is_of(diagnostic, ask));
         let wanted = |ask: &Arc<AskView>| is_a_question(ask) && (explicit || shown(ask));
         let asks = link.items().open_asks().into_iter().filter(wanted).take(MAX_ASKS).map(|ask| {
             let Subject { words, whole } = subject(&ask, agent);
-            // What the doors count as shown is what its diagnostic shows; without a place it has none.
+            // An offer counts the text of the diagnostic as seen; an ask without a place has no diagnostic.
             let seen = whole || link.is_marked(&ask) || link.items().seen_at(&ask.ask_id).is_some();
             OpenAsk { words, seen, carried: by_action(&ask, agent), offers: link.offers(&ask), ask }
         });
         let asks = asks.collect();
-        Self { ours, asks }
+        Self { diagnostics, asks }
     }
 
-    /// Returns the actions that answer them. Waits for the edits that actions carry to be made.
+    /// Returns the actions that answer the asks. Waits until the edits that they carry are computed.
     pub(super) async fn offered(self) -> Vec<ActionOffer> {
         let mut offered = Vec::new();
         for OpenAsk { ask, words, seen, carried, offers } in self.asks {
@@ -85,7 +88,7 @@ impl<'a> Asks<'a> {
                 if let (true, Choice::Option { id, approves: true }) = (by_action, &offer.choice) {
                     match &made {
                         Some(made) if id == ALLOW => edit.clone_from(made),
-                        // Others say yes without the edit.
+                        // The other approvals carry no edit, so they cannot be offered.
                         _ => continue,
                     }
                 }
@@ -94,7 +97,7 @@ impl<'a> Asks<'a> {
                     Choice::Option { approves: true, .. } if !seen => continue,
                     Choice::Option { id, .. } => (RESPOND, json!({ "askId": ask.ask_id, "optionId": id })),
                 };
-                let about = self.ours.iter().filter(|one| is_of(one, &ask));
+                let about = self.diagnostics.iter().filter(|one| is_of(one, &ask));
                 offered.push(ActionOffer {
                     title: title(&ask, &offer, &words),
                     kind: ANSWER,
@@ -137,12 +140,12 @@ fn by_action(ask: &AskView, agent: &Agent) -> CarriedEdit {
     }))
 }
 
-/// A finished task asks nothing that anybody has to answer.
+/// Whether an ask needs an answer; that of a finished task does not.
 fn is_a_question(ask: &AskView) -> bool {
     !matches!(ask.kind, AskKind::CompletionResult | AskKind::ResumeCompletedTask)
 }
 
-/// Whether a diagnostic of ours is of this ask; one that lost its data may be of any that has one.
+/// Whether one of Adjutant's diagnostics is of this ask. One that lost its data may be of any shown ask.
 fn is_of(diagnostic: &Diagnostic, ask: &AskView) -> bool {
     match diagnostic.data.as_ref().map(|data| &data["askId"]) {
         Some(id) => id.as_str() == Some(ask.ask_id.0.as_str()),
@@ -150,8 +153,8 @@ fn is_of(diagnostic: &Diagnostic, ask: &AskView) -> bool {
     }
 }
 
-/// The title of a way to answer. Some editors sort a menu by title and take the first at *Enter*: what
-/// approves begins with *Yes*, behind everything else that is offered.
+/// Returns the title of an answer. Some editors sort a menu by title and choose the first at *Enter*, so
+/// approvals begin with *Yes*, which sorts after all other titles.
 fn title(ask: &AskView, offer: &Offer, words: &str) -> String {
     let option = match &offer.choice {
         Choice::Show => None,
@@ -163,14 +166,14 @@ fn title(ask: &AskView, offer: &Offer, words: &str) -> String {
         Some(option) if option.kind == OptionKind::AllowAlways => {
             format!("{}: {}", offer.title, one_line(&option.name, MAX_WHOLE))
         }
-        // There is more room than on a button.
+        // A title has more room than a button.
         Some(option) if option.kind == OptionKind::Choose => one_line(&option.name, MAX_TITLE),
         _ => offer.title.clone(),
     };
     format!("Adjutant: {verb}: {words}")
 }
 
-/// What a title says of an ask, and whether that is the whole of what is asked.
+/// The words of an ask in a title, and whether they are its whole subject.
 struct Subject {
     words: String,
     whole: bool,
@@ -181,7 +184,7 @@ fn subject(ask: &AskView, agent: &Agent) -> Subject {
     let same = |text: &str| !display_command(text, Surface::Line(MAX_WHOLE)).changed;
     match &ask.subject {
         Some(AskSubject::Command { command, cwd, timeout_seconds, unsaved }) => {
-            // Where there are several folders, the one it runs in is part of what is allowed.
+            // If there are several folders, the one that the command runs in is part of the approval.
             let here = matches!(agent.configured.folders().as_slice(), [one] if one.to_str() == Some(cwd));
             let place = if here { String::new() } else { format!(" in {}", line(cwd)) };
             let limit = timeout_seconds.map(|seconds| format!(", at most {seconds} s")).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! What can be started at a place: the fixed verbs.
 //!
-//! A look at the range and the diagnostics the client sent, and nothing else.
+//! Never reads more than the range and the diagnostics that the client sent, and the open document.
 
 use adjutant_core::text::display::one_line;
 use adjutant_core::wire::start::touches_comment;
@@ -10,28 +10,28 @@ use adjutant_protocol::start::{DiagnosticCode, StartDiagnostic, StartParams, Tem
 use serde_json::json;
 use tower_lsp::ls_types::{self, CodeActionParams, CodeActionTriggerKind, Diagnostic, NumberOrString};
 
-use super::{ActionOffer, FIX, MAX_TITLE, REWRITE, Why, is_ours};
+use super::{ActionOffer, FIX, MAX_TITLE, REWRITE, Why, is_from_adjutant};
 use crate::agent::Agent;
 use crate::agent::start::{NO_FILE, NO_FOLDER, OUTSIDE};
 use crate::documents::Text;
 use crate::uri;
 
-/// Diagnostics one action carries.
+/// Diagnostics that one action carries.
 const MAX_DIAGNOSTICS: usize = 10;
-/// Characters of a message it carries.
+/// Characters of a message that it carries.
 const MAX_MESSAGE: usize = 500;
 
 pub(super) fn offered(agent: &Agent, params: &CodeActionParams, why: Why) -> Vec<ActionOffer> {
     let explicit = why == Why::Asked;
     let uri = params.text_document.uri.as_str();
     let documents = &agent.sessions.world().documents;
-    // Elsewhere the tools could not follow. A client that says that its user asked is told why; in
-    // others a light bulb would stand on every line.
+    // The tools cannot work outside the folders. The list shows why if the client says that its user
+    // asked for it. In other clients that would be a light bulb on every line.
     if !uri::to_path(uri).is_ok_and(|path| documents.is_in_folder(&path)) {
         let invoked = params.context.trigger_kind == Some(CodeActionTriggerKind::INVOKED);
         return if invoked { vec![nothing(agent, uri)] } else { Vec::new() };
     }
-    let foreign = params.context.diagnostics.iter().filter(|one| !is_ours(one));
+    let foreign = params.context.diagnostics.iter().filter(|one| !is_from_adjutant(one));
     let problems: Vec<&Diagnostic> = foreign.take(MAX_DIAGNOSTICS).collect();
     let range = range_of(&params.range);
     let make = |template: Template, title: String, kind| {
@@ -88,7 +88,7 @@ pub(super) fn offered(agent: &Agent, params: &CodeActionParams, why: Why) -> Vec
     offered
 }
 
-/// Stands in the list for what cannot be started at a document, and says why.
+/// Returns a disabled action that says why nothing can be started at a document.
 fn nothing(agent: &Agent, uri: &str) -> ActionOffer {
     let folders = agent.configured.folders();
     let why = match (uri.starts_with("file:"), folders.is_empty()) {
@@ -121,7 +121,7 @@ fn range_of(range: &ls_types::Range) -> origin::Range {
     origin::Range { start: place(range.start), end: place(range.end) }
 }
 
-/// A diagnostic, small enough to travel to the client and back.
+/// Returns a short form of a diagnostic, because it travels to the client and back.
 fn carried(diagnostic: &Diagnostic) -> StartDiagnostic {
     let severity = diagnostic.severity.and_then(|severity| serde_json::to_value(severity).ok());
     StartDiagnostic {

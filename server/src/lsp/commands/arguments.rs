@@ -1,7 +1,7 @@
 //! The arguments of a command: one object, or plain strings.
 //!
 //! Some editors send nothing but strings, one for each word; they are joined.
-//! Never guesses: an object with a name nobody knows is refused.
+//! Never guesses: an object with an unknown name is refused.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::agent::Result;
 use crate::transport::ErrorBody;
 
-/// What a command was given.
+/// The arguments of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum CommandArguments {
     Nothing,
@@ -18,7 +18,7 @@ pub(super) enum CommandArguments {
 }
 
 impl CommandArguments {
-    /// Reads the list of a request; `null` stands for nothing.
+    /// Reads the arguments of a request; `null` means nothing.
     pub(super) fn of(arguments: Vec<Value>) -> Result<Self> {
         let mut words = Vec::new();
         let mut object = None;
@@ -42,10 +42,10 @@ impl CommandArguments {
 }
 
 fn wrong() -> ErrorBody {
-    ErrorBody::invalid_params("a command takes one object, or plain strings")
+    ErrorBody::invalid_params("a command accepts one object, or plain strings")
 }
 
-/// Reads what a command takes; plain strings stand for the field `field`.
+/// Reads arguments as the type of a command; plain strings are the value of `field`.
 pub(super) fn read<T: DeserializeOwned>(given: CommandArguments, field: &str) -> Result<T> {
     let map = match given {
         CommandArguments::Nothing => Map::new(),
@@ -53,7 +53,7 @@ pub(super) fn read<T: DeserializeOwned>(given: CommandArguments, field: &str) ->
         CommandArguments::Object(map) => map,
     };
     serde_json::from_value(Value::Object(map))
-        .map_err(|why| ErrorBody::invalid_params(format!("the arguments make no sense: {why}")))
+        .map_err(|why| ErrorBody::invalid_params(format!("the arguments cannot be read: {why}")))
 }
 
 #[cfg(test)]

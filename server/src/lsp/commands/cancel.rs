@@ -1,6 +1,6 @@
 //! `adjutant.cancel`, and the cancel button of a progress.
 //!
-//! Never waits for a run to end: it posts the cancel and says which runs it was for.
+//! Never waits for a run to end: it posts the cancel and names the cancelled runs.
 
 use adjutant_core::text::display::one_line;
 use adjutant_protocol::SessionId;
@@ -14,7 +14,7 @@ use crate::agent::{Agent, Result};
 use crate::client::{Level, OpenRun};
 use crate::session::mailbox::ClientError;
 
-/// Titles named in one message.
+/// Titles in one message.
 const MAX_NAMED: usize = 5;
 /// Characters of each.
 const MAX_TITLE: usize = 60;
@@ -25,13 +25,14 @@ pub(super) async fn cancel_command(agent: &Agent, arguments: CancelArguments) ->
     let every = named || arguments.all;
     let mut cancelled = if every { open_runs(agent, &arguments) } else { Vec::new() };
     cancelled.iter().for_each(|run| cancel(agent, run));
-    // What was started right before is meant as well, and is no run until that is durable.
+    // A start right before counts as well, and is no run until its prompt is durable.
     agent.starts.answered().await;
     let mut left = open_runs(agent, &arguments);
     left.retain(|run| cancelled.iter().all(|known| known.run_id != run.run_id));
-    let more = match every {
-        true => std::mem::take(&mut left),
-        false => meant(&mut left, agent.starts.last().as_ref()).into_iter().collect(),
+    let more = if every {
+        std::mem::take(&mut left)
+    } else {
+        remove_default(&mut left, agent.starts.last().as_ref()).into_iter().collect()
     };
     more.iter().for_each(|run| cancel(agent, run));
     cancelled.extend(more);
@@ -46,11 +47,11 @@ pub(super) async fn cancel_command(agent: &Agent, arguments: CancelArguments) ->
     Ok(Some(json!({ "cancelled": cancelled.collect::<Vec<_>>() })))
 }
 
-/// The user pressed the cancel button of a progress.
+/// Handles the cancel button of a progress.
 pub(in crate::lsp) fn progress_cancelled(agent: &Agent, params: &WorkDoneProgressCancelParams) {
     let token = match &params.token {
         NumberOrString::String(token) => token,
-        // Ours are strings.
+        // Adjutant's tokens are strings.
         NumberOrString::Number(_) => return,
     };
     if let Some(run) = agent.sessions.world().link.items().run_of_token(token) {
@@ -58,7 +59,7 @@ pub(in crate::lsp) fn progress_cancelled(agent: &Agent, params: &WorkDoneProgres
     }
 }
 
-/// The open runs that the arguments do not exclude, in the order they began.
+/// Returns the open runs that the arguments do not exclude, in the order they began.
 fn open_runs(agent: &Agent, arguments: &CancelArguments) -> Vec<OpenRun> {
     let CancelArguments { session_id, run_id, .. } = arguments;
     let mut runs = agent.sessions.world().link.items().open_runs();
@@ -69,21 +70,21 @@ fn open_runs(agent: &Agent, arguments: &CancelArguments) -> Vec<OpenRun> {
     runs
 }
 
-/// Takes out the run that is meant by no word at all: that of the session the user went on with last,
-/// else the newest.
-fn meant(runs: &mut Vec<OpenRun>, last: Option<&SessionId>) -> Option<OpenRun> {
+/// Removes and returns the run that a cancel without arguments means: the run of the session that the
+/// user used last, else the newest.
+fn remove_default(runs: &mut Vec<OpenRun>, last: Option<&SessionId>) -> Option<OpenRun> {
     let at = runs.iter().position(|run| Some(&run.session_id) == last);
     at.or(runs.len().checked_sub(1)).map(|at| runs.remove(at))
 }
 
 fn cancel(agent: &Agent, run: &OpenRun) {
     if let Some(mailbox) = agent.sessions.in_memory(&run.session_id) {
-        // Posted by the call; nobody waits until it is looked at.
+        // The call has posted it; the answer is not awaited.
         drop(mailbox.cancel(Some(run.run_id.clone())));
     }
 }
 
-/// Says which runs were cancelled, unless that is plain.
+/// Shows which runs were cancelled, unless only one was open.
 fn say_which(agent: &Agent, cancelled: &[OpenRun], left: &[OpenRun]) {
     if let [_, _, ..] = cancelled {
         let text = format!("cancelled {} runs: {}", cancelled.len(), titles(cancelled));
@@ -94,7 +95,7 @@ fn say_which(agent: &Agent, cancelled: &[OpenRun], left: &[OpenRun]) {
     }
 }
 
-/// The titles of runs in one line.
+/// Returns the titles of runs in one line.
 fn titles(runs: &[OpenRun]) -> String {
     let named = runs.iter().take(MAX_NAMED).map(|run| format!("“{}”", one_line(&run.title, MAX_TITLE)));
     let more = runs.len().saturating_sub(MAX_NAMED);

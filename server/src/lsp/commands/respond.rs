@@ -1,7 +1,7 @@
 //! `adjutant.respond`: an answer to an ask, in a person's words.
 //!
-//! Never approves what the answer does not name: without the id of an ask only a
-//! rejection and a text count, for the one ask they can mean.
+//! Never approves an ask that the answer does not name. Without the id of an ask, only
+//! a rejection or a text counts, and only if one ask is open.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::session::SURFACE_OF_COMMANDS;
 use crate::session::mailbox::ClientError;
 use crate::transport::ErrorBody;
 
-/// Asks named in one message.
+/// Asks in one message.
 const MAX_NAMED: usize = 5;
 /// Characters of a title in a message.
 const MAX_TITLE: usize = 120;
@@ -36,7 +36,7 @@ pub(super) async fn respond_command(agent: &Agent, given: CommandArguments) -> R
     let named = named.or(arguments.ask_id);
     let unnamed = named.is_none();
     let ask_id = the_ask(agent, named)?;
-    // One that closed meanwhile is answered anyway: the session says who was first.
+    // An ask that closed meanwhile is answered anyway: the session returns the earlier answer.
     let ask = open(agent).into_iter().find(|ask| ask.ask_id == ask_id);
     let choice = match (arguments.option_id, arguments.text) {
         (Some(id), text) => Choice::Option { id, text },
@@ -54,14 +54,14 @@ pub(super) async fn respond_command(agent: &Agent, given: CommandArguments) -> R
     Ok(Some(json!(answered)))
 }
 
-/// The ask that is meant: the named one, else the only open one.
+/// Returns the named ask, else the only open one.
 pub(super) fn the_ask(agent: &Agent, named: Option<AskId>) -> Result<AskId> {
     if let Some(id) = named {
         return Ok(id);
     }
     let (idle, pressing): (Vec<_>, Vec<_>) =
         open(agent).into_iter().partition(|ask| ask.group == AskGroup::Idle);
-    // What holds a run up comes before what would start another.
+    // Asks that block a run come before asks that would start another.
     let asks = if pressing.is_empty() { idle } else { pressing };
     match asks.as_slice() {
         [one] => Ok(one.ask_id.clone()),
@@ -85,15 +85,15 @@ fn open(agent: &Agent) -> Vec<Arc<AskView>> {
     agent.sessions.world().link.items().open_asks()
 }
 
-/// What plain words say: the id, the name or the button of an option, else an answer of the user's own.
+/// Reads plain words: the id, the name or the button of an option, else an answer in the user's own words.
 fn by_words(ask: Option<&AskView>, text: String) -> Result<Choice> {
     let Some(ask) = ask else { return Ok(Choice::Text(text)) };
     let is = |words: &str| words.eq_ignore_ascii_case(text.trim());
     let named = |option: &&AskOption| is(&option.option_id) || is(&option.name);
-    // Nobody types the dots of a button that asks for more.
+    // The dots of a button that asks for more may be left out.
     let shown = |option: &&AskOption| is(&label(option)) || is(label(option).trim_end_matches('…'));
     let mut labelled = ask.options.iter().filter(shown);
-    // Buttons of long options may look alike, and then mean neither.
+    // Buttons of long options may have the same label, which then means none of them.
     let labelled = labelled.next().filter(|_| labelled.next().is_none());
     match ask.options.iter().find(named).or(labelled) {
         Some(option) => Ok(Choice::Option { id: option.option_id.clone(), text: None }),
@@ -108,7 +108,7 @@ fn approves(ask: &AskView, choice: &Choice) -> bool {
     chosen.is_some_and(|option| client::approves(option.kind))
 }
 
-/// Says how an approval names its ask: another one may be open by the time it comes.
+/// Returns the error of an approval that names no ask: another one may be open when it comes.
 fn unnamed_approval(ask: &AskView) -> String {
     format!(
         "an approval has to name its question, because another one may be open by now; \"{}\" is `askId` {}",
@@ -117,7 +117,7 @@ fn unnamed_approval(ask: &AskView) -> String {
     )
 }
 
-/// Plain words may begin with the id of an ask: some editors send nothing but words.
+/// Splits off the id of an ask at the beginning of plain words, because some editors send only words.
 fn named_in_words(given: CommandArguments) -> (Option<AskId>, CommandArguments) {
     let CommandArguments::Text(text) = &given else { return (None, given) };
     let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -136,7 +136,7 @@ fn is_an_id(word: &str) -> bool {
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Says how an ask is answered.
+/// Returns how an ask can be answered.
 fn how(ask: Option<&AskView>) -> String {
     let Some(ask) = ask else { return "give an `optionId` or a `text`".to_owned() };
     let options: Vec<&str> = ask.options.iter().map(|option| option.option_id.as_str()).collect();
@@ -144,7 +144,7 @@ fn how(ask: Option<&AskView>) -> String {
     format!("\"{}\" is answered by {}{or}", one_line(&ask.title, MAX_TITLE), options.join(", "))
 }
 
-/// Says what an ask was resolved to before.
+/// Returns how an ask was resolved before.
 fn already(resolution: &Resolution) -> String {
     let from = |surface: &str| from_where(surface).map(|from| format!(", {from}")).unwrap_or_default();
     match resolution {
@@ -166,7 +166,7 @@ pub(super) fn resumes(ask: &AskView) -> bool {
     ask.kind == AskKind::ResumeTask
 }
 
-/// The answer that resumes.
+/// Returns the answer that resumes.
 pub(super) fn resume() -> Choice {
     Choice::Option { id: RESUME.to_owned(), text: None }
 }

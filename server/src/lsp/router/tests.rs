@@ -16,7 +16,7 @@ fn router(state: &tempfile::TempDir) -> Router {
     let home = Some(state.path().to_owned());
     let sources = Sources { home, ..Sources::default() };
     let options = Options::new(sources, Models::default());
-    // Nobody reads what is sent; the other end has to be there.
+    // The other end must exist, though nothing reads from it.
     let (out, parts) = channel();
     std::mem::forget(parts);
     let parent = tokio::sync::watch::channel(None).0;
@@ -46,7 +46,7 @@ async fn a_connection_begins_once_and_ends_once() {
         router.notification("exit", Ok(None)),
         NotificationOutcome::Exit { after_shutdown: false }
     ));
-    // One that fails, or that its client withdraws, leaves room for another.
+    // After one that fails, or that its client withdraws, another may come.
     assert_eq!(code_of(&router, "initialize", json!({"capabilities": "x"})).await, -32602);
     assert_eq!(code_of(&router, "initialize", Value::Null).await, -32602);
     drop(router.request("initialize", Ok(Some(initialize()))));
@@ -106,7 +106,7 @@ async fn what_nobody_serves_is_refused_and_a_notification_is_passed_over() {
     ));
 }
 
-/// A client that is leaving is let go whatever it says with it.
+/// A client can leave with any params.
 #[tokio::test]
 async fn the_end_of_a_connection_does_not_depend_on_params_that_cannot_be_read() {
     let state = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ async fn the_end_of_a_connection_does_not_depend_on_params_that_cannot_be_read()
     ));
 }
 
-/// Nobody could name such a session, and it would keep its room until the connection ends.
+/// No client could name such a session, and it would hold its place until the connection ends.
 #[tokio::test]
 async fn a_new_session_whose_request_is_withdrawn_is_not_made() {
     let state = tempfile::tempdir().unwrap();
@@ -144,7 +144,7 @@ async fn a_new_session_whose_request_is_withdrawn_is_not_made() {
     for _ in 0..50 {
         let mut request = router.request(SESSION_NEW, Ok(Some(json!({}))));
         let begun = std::future::poll_fn(|cx| std::task::Poll::Ready(request.as_mut().poll(cx))).await;
-        // It looks at its folders on another thread, which may be the faster one.
+        // It checks its folders on another thread, which may be the faster one.
         made += usize::from(begun.is_ready());
     }
     assert!(made < 50, "no request was withdrawn");
