@@ -1,7 +1,7 @@
 //! The command line: what can be typed, and which file does it.
 //!
 //! `run`, `demo` and `answer` are clients of the same server over an in-memory
-//! pipe. Holds no agent state and decides nothing the server decides.
+//! pipe. Never holds state of the agent, and never decides what the server decides.
 
 mod asks;
 mod capabilities;
@@ -40,10 +40,10 @@ use crate::settings::Sources;
 use crate::tools::process::own_this_process;
 use page::note;
 
-/// How long a thread for blocking work stays when it has none: as long as the process.
+/// How long a thread for blocking work stays without work: as long as the process.
 const KEEP_THREADS: Duration = Duration::from_secs(u32::MAX as u64);
 
-/// How a command ended, as the shell is told.
+/// How a command ended: the exit code of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Fine = 0,
@@ -51,13 +51,13 @@ pub enum Exit {
     Failed = 1,
     /// The command line is wrong, or no model is configured.
     Usage = 2,
-    /// Something was denied because nobody was present.
+    /// Something was denied because no person was present to answer.
     Denied = 3,
     /// Another answer came first.
     Late = 4,
     /// An edit that was allowed is not on disk at the end.
     NotOnDisk = 5,
-    /// Nobody reads the output any more; what a shell reports of a program that a closed pipe ended.
+    /// The reader of the output has gone. Shells report the same code when a closed pipe ends a program.
     Unread = 141,
     Interrupted = 130,
     Terminated = 143,
@@ -158,14 +158,14 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Closes memory and environment of this process, where keys are, to every other process of the user:
-/// also to the commands it starts. Nothing may come before it.
+/// Hides memory and environment of this process, where keys are, from every other process of the user,
+/// also from the commands that it starts. Must be the first call of the process.
 #[cfg(target_os = "linux")]
 fn close_to_others() -> std::io::Result<()> {
     Ok(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?)
 }
 
-/// Other systems show a process to its own user's debuggers alone.
+/// Does nothing: other systems show a process only to its own user's debuggers.
 #[cfg(not(target_os = "linux"))]
 fn close_to_others() -> std::io::Result<()> {
     Ok(())
@@ -178,21 +178,21 @@ fn start_debug_log(sources: &Sources) {
     }
 }
 
-/// Runs a command to its end. Whatever still hangs then is left behind, for
-/// a terminal read that nobody answers never returns.
+/// Runs a command to its end. Threads that still hang then are abandoned, because a read of the
+/// terminal may never return.
 fn in_runtime(command: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
     room::check()?;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).thread_keep_alive(KEEP_THREADS).enable_all().build();
     let runtime = runtime.map_err(|error| anyhow::anyhow!("start its runtime: {error}"))?;
     {
-        // A write beyond the largest file that is allowed (`ulimit -f`) fails and is told, where it would else
-        // end this process without a word.
+        // With this handler a write beyond the allowed file size (`ulimit -f`) fails with an error. Without it
+        // the signal would end this process silently.
         let _inside = runtime.enter();
         drop(signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?);
     }
-    // While one thread for blocking work is there, what finds no further one waits for it. Without any,
-    // the runtime would panic.
+    // Starts one thread for blocking work. If the system allows no more threads later, work waits for this
+    // one; without any, the runtime would panic.
     drop(runtime.spawn_blocking(|| ()));
     let exit = runtime.block_on(command);
     runtime.shutdown_timeout(Duration::from_millis(500));

@@ -1,6 +1,6 @@
 //! Asks on a terminal: shown whole, answered by a typed line, one at a time.
 //!
-//! Never approves by silence, by an unclear line, or by one typed before the
+//! Never approves by silence, by an unclear line, or by a line typed before the
 //! question could be read (decision 15).
 
 mod answer;

@@ -1,7 +1,7 @@
 //! A headless LSP client of the server in this process: opening, requests,
 //! closing.
 //!
-//! Never decides what an answer means; it only gives every wait a bound.
+//! Never decides what an answer means. It gives every wait a time limit.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,35 +33,35 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// Why a request has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The server said no; its sentence is for the user.
+    /// The server refused; its sentence is for the user.
     #[error("get \"{method}\" done: {message}")]
     Refused { method: &'static str, code: i64, message: String },
     #[error("get \"{method}\" done: {why}")]
     Broken { method: &'static str, why: String },
 }
 
-/// What the server says, in its order.
+/// The messages of the server, in their order.
 pub type IncomingStream = mpsc::Receiver<Incoming>;
 
-/// The speaking half of a connection; cheap to clone.
+/// The sending half of a connection; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
     out: Out,
 }
 
 impl Client {
-    /// Starts a server with these settings and greets it from these folders.
+    /// Starts a server with these settings and initializes it with these folders.
     pub async fn start(sources: Sources, folders: &[PathBuf]) -> anyhow::Result<(Client, IncomingStream)> {
         let end = service::start_in_process(sources)?;
-        let (out, hearing) = connect(end.reader, end.writer)?;
+        let (out, incoming) = connect(end.reader, end.writer)?;
         let client = Client { out };
-        let _: serde_json::Value = client.request("initialize", &greeting(folders)).await?;
+        let _: serde_json::Value = client.request("initialize", &initialize_params(folders)).await?;
         client.notify("initialized", &json!({})).await?;
-        Ok((client, hearing))
+        Ok((client, incoming))
     }
 
-    /// Sends a request and waits for its result. What the server says meanwhile
-    /// must be drained by the caller when it can be much.
+    /// Sends a request and waits for its result. If the server may send much meanwhile,
+    /// the caller must drain it.
     pub async fn request<R: DeserializeOwned>(
         &self,
         method: &'static str,
@@ -88,20 +88,20 @@ impl Client {
         }
     }
 
-    /// The connection itself, for answers, which never wait.
+    /// Returns the connection itself, for answers, which never wait.
     pub fn out(&self) -> &Out {
         &self.out
     }
 
-    /// Tells the server to stop and waits for it a little; `heard` takes all that it says until then.
-    pub async fn stop(self, mut hearing: IncomingStream, heard: impl Fn(Incoming)) {
+    /// Asks the server to stop and waits for it, bounded in time. `received` gets its messages until then.
+    pub async fn stop(self, mut incoming: IncomingStream, received: impl Fn(Incoming)) {
         let drain = async {
-            while let Some(said) = hearing.recv().await {
-                heard(said);
+            while let Some(message) = incoming.recv().await {
+                received(message);
             }
         };
         let leave = async {
-            // What goes wrong while leaving changes nothing.
+            // A failure while leaving does not matter.
             let _ = timeout(STOP_LIMIT, self.out.request("shutdown", &())).await;
             let _ = timeout(STOP_LIMIT, self.out.notify("exit", &())).await;
             self.out.close();
@@ -117,7 +117,7 @@ pub fn read<T: DeserializeOwned>(raw: &RawValue) -> Result<T, serde_json::Error>
     serde_json::from_str(raw.get())
 }
 
-fn greeting(folders: &[PathBuf]) -> serde_json::Value {
+fn initialize_params(folders: &[PathBuf]) -> serde_json::Value {
     let named = |folder: &PathBuf| {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         json!({ "uri": uri::of_path(folder), "name": name })

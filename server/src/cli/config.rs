@@ -1,6 +1,6 @@
 //! `adjutant config`: every setting, its value and where the value came from.
 //!
-//! Judges nothing and changes nothing.
+//! Never changes anything.
 
 use crate::settings::{Sources, load};
 
@@ -8,7 +8,7 @@ use super::Exit;
 use super::folder::Folder;
 use super::page::Printer;
 
-/// Prints the settings as they hold in this folder.
+/// Prints the settings that apply in this folder.
 pub fn config(mut sources: Sources) -> anyhow::Result<Exit> {
     sources.roots =
         Folder::find(None, sources.home.as_deref()).map_or_else(|_| Vec::new(), |folder| folder.workspace());

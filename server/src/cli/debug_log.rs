@@ -1,4 +1,4 @@
-//! The debug log (S17): one JSON line for each thing that happened.
+//! The debug log (S17): one JSON line for each event.
 //!
 //! Never writes to the terminal, and never into a file it did not create.
 
@@ -12,7 +12,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::settings::{Sources, private_dir};
 
-/// What is logged: our own crates in full, the libraries when something is wrong.
+/// What is logged: Adjutant's crates in full, warnings and errors of the libraries.
 const FILTER: &str = "warn,adjutant=trace,adjutant_core=trace";
 
 /// Starts the log of this process in the state directory and returns its path.
@@ -24,10 +24,10 @@ pub fn start(sources: &Sources) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Sends every event of this process to a file of its owner alone.
+/// Sends every event of this process to a file that only its owner can read.
 pub fn write_to(path: &std::path::Path) -> anyhow::Result<()> {
     let make = || format!("write the debug log \"{}\"", path.display());
-    // A process of the same number may have been here before; links are never followed.
+    // A process with the same number may have left a file. Links are never followed.
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).with_context(make),
         _ => {}

@@ -1,8 +1,8 @@
 //! `adjutant demo`: a scripted model fixes a small project, for real.
 //!
-//! The model is played from a file and says so; the server, the edits, the
+//! The model reads its replies from a file and says so; the server, the edits, the
 //! asks and the test are the real ones. Never touches the user's own files,
-//! settings or sessions, and leaves nothing behind.
+//! settings or sessions, and never leaves a file.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -34,7 +34,7 @@ script = \"script.toml\"
 ";
 const PROMPT: &str = "The test of this project fails. Find out why, fix it, and run the test.";
 
-/// A folder that is gone when the demo is.
+/// A folder that is removed when the demo ends.
 struct DemoFolder {
     folder: PathBuf,
 }
@@ -65,7 +65,7 @@ impl DemoFolder {
         self.folder.join("project")
     }
 
-    /// The settings of the demo alone, and a state directory of its own.
+    /// Returns only the settings of the demo, with its own state directory.
     fn sources(&self, mut sources: Sources) -> Sources {
         let path = |name: &str| self.folder.join(name).to_string_lossy().into_owned();
         sources.environment.insert("ADJUTANT_CONFIG".to_owned(), path("config.toml"));
@@ -77,7 +77,7 @@ impl DemoFolder {
 
 impl Drop for DemoFolder {
     fn drop(&mut self) {
-        // What cannot be removed is in the system's folder for such things.
+        // If it cannot be removed, it is in the system's folder for temporary files.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -140,7 +140,7 @@ async fn carry_out(talk: &mut Conversation, project: &Path) -> Result<RunEnd, Le
     talk.until_over().await
 }
 
-/// Runs the test of the project and prints what it says; whether it passed.
+/// Runs the test of the project and prints its output. Returns whether it passed.
 fn test(page: &mut Printer, project: &Path, when: &str) -> anyhow::Result<bool> {
     page.line_in(Ink::Dim, &format!("The test {when} (sh test.sh):"));
     let mut command = Command::new("sh");

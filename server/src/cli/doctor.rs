@@ -1,7 +1,7 @@
-//! `adjutant doctor`: what is set, where it came from, and whether it works.
+//! `adjutant doctor`: each setting, where it came from, and whether it works.
 //!
-//! One line each; `✓` never stands beside a mistake. Leaves everything as it was; asks each model for one word
-//! unless told not to.
+//! One line each; a line with a mistake never has `✓`. Never changes anything. It asks each model for one
+//! word, except with `--offline`.
 
 use adjutant_core::config::{Flaw, Problem, SettingOrigin, Settings, Wire};
 use adjutant_core::prompt::models::AS_OF;
@@ -15,7 +15,7 @@ use super::state_folder::{Usable, check};
 use crate::model::script_fault;
 use crate::settings::{Sources, load};
 
-/// What `adjutant doctor` takes.
+/// The arguments of `adjutant doctor`.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct DoctorLine {
     /// Check the settings and call no model
@@ -23,18 +23,18 @@ pub struct DoctorLine {
     offline: bool,
 }
 
-/// How a thing is.
+/// The result of one check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Health {
     Fine,
-    /// It is as it should be, and the user should know.
+    /// It is right, but the user should know.
     Odd,
     /// It works, but not as the user wrote it.
     Wrong,
     Bad,
 }
 
-/// Looks at everything; the exit code says whether a run would work.
+/// Checks everything. The exit code says whether a run would work.
 pub async fn doctor(mut sources: Sources, line: DoctorLine) -> anyhow::Result<Exit> {
     sources.roots =
         Folder::find(None, sources.home.as_deref()).map_or_else(|_| Vec::new(), |folder| folder.workspace());
@@ -52,13 +52,13 @@ pub async fn doctor(mut sources: Sources, line: DoctorLine) -> anyhow::Result<Ex
     })
 }
 
-/// Says which file of the user there is, and what is wrong with all of them.
+/// Reports the user's settings file, and the problems of all settings files.
 fn the_settings(report: &mut Report, sources: &Sources, problems: &[Problem]) {
     let unusable = |problem: &Problem| matches!(problem.flaw, Flaw::Unreadable | Flaw::Syntax);
     let file = sources.user_file().map(|file| file.display().to_string());
     let mistaken = problems.iter().any(|problem| problem.file == file);
     match sources.user_file().filter(|file| file.exists()) {
-        // What is wrong with it says which it is.
+        // Its problems already name the file.
         Some(_) if mistaken => {}
         Some(file) => report.line(Health::Fine, "settings", &file.display().to_string()),
         None => {
@@ -71,7 +71,7 @@ fn the_settings(report: &mut Report, sources: &Sources, problems: &[Problem]) {
     }
 }
 
-/// Says whether sessions can be kept.
+/// Reports whether sessions can be stored.
 fn the_state(report: &mut Report, sources: &Sources) {
     let place = match sources.state_dir() {
         Ok(place) => place,
@@ -91,7 +91,7 @@ fn the_state(report: &mut Report, sources: &Sources) {
     }
 }
 
-/// Says of each model whether it can be used; `false` when none is configured.
+/// Reports for each model whether it can be used. Returns `false` if none is configured.
 async fn the_models(report: &mut Report, settings: &Settings, line: DoctorLine) -> bool {
     let views = settings.model_views();
     if settings.model.is_none() {
@@ -116,9 +116,9 @@ async fn the_models(report: &mut Report, settings: &Settings, line: DoctorLine) 
         report.line(Health::Fine, name, &format!("{} ({from})", view.model));
         let numbers = format!("reads {} tokens, writes {}", view.context_window, view.max_output_tokens);
         // A script reads nothing, so it has no window.
-        let plays = provider.is_some_and(|provider| provider.wire == Wire::Scripted);
+        let is_scripted = provider.is_some_and(|provider| provider.wire == Wire::Scripted);
         match view.known {
-            _ if plays => {}
+            _ if is_scripted => {}
             true => report.line(Health::Fine, "window", &format!("{numbers} (as known {AS_OF}, or as set)")),
             false => report.line(
                 Health::Odd,

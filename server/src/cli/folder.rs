@@ -1,24 +1,24 @@
 //! Where a command works: the folder it is started in, and the repository around it.
 //!
-//! Runs no git and reads no file of a repository. A home directory, or a folder above one, is
-//! never taken for the root of what lies in it.
+//! Never runs git, and never reads a file of a repository. A home directory, or a folder above one,
+//! never counts as the root of a folder in it.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// The folders a command works in.
+/// The folders that a command works in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
     /// Where relative paths and commands start.
     pub here: PathBuf,
-    /// The root of the repository around it; the same folder where there is none.
+    /// The root of the repository around it, else the same folder.
     pub root: PathBuf,
 }
 
 impl Folder {
-    /// Returns the folder that was named, or else the present one, with the repository around it.
+    /// Returns the named folder, else the current one, with the repository around it.
     pub fn find(named: Option<&Path>, home: Option<&Path>) -> anyhow::Result<Folder> {
         let here = match named {
             Some(folder) => {
@@ -34,7 +34,7 @@ impl Folder {
         Ok(Folder { here, root })
     }
 
-    /// Returns the workspace folders: first the one that relative paths start in.
+    /// Returns the workspace folders; relative paths start in the first one.
     pub fn workspace(&self) -> Vec<PathBuf> {
         let mut folders = vec![self.here.clone()];
         if self.root != self.here {
@@ -48,7 +48,7 @@ impl Folder {
 fn root_of(here: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let start = here.metadata().ok()?;
     for folder in here.ancestors() {
-        // What lies above a home belongs to others, and a home is more than one project.
+        // A folder above a home belongs to others, and a home is more than one project.
         if home.is_some_and(|home| home.starts_with(folder)) {
             return None;
         }
@@ -57,16 +57,16 @@ fn root_of(here: &Path, home: Option<&Path>) -> Option<PathBuf> {
             return None;
         }
         if is_repository(folder) {
-            // A repository that somebody else put around this folder makes nothing a workspace.
+            // A repository that another user put around this folder does not count.
             let owner = |path: &Path| path.symlink_metadata().map(|found| found.uid()).ok();
-            let ours = owner(&folder.join(".git")) == Some(start.uid()) && found.uid() == start.uid();
-            return ours.then(|| folder.to_owned());
+            let same_owner = owner(&folder.join(".git")) == Some(start.uid()) && found.uid() == start.uid();
+            return same_owner.then(|| folder.to_owned());
         }
     }
     None
 }
 
-/// Says whether a folder has the `.git` of a repository, or of a worktree or submodule.
+/// Whether a folder has the `.git` of a repository, a worktree or a submodule.
 fn is_repository(folder: &Path) -> bool {
     let git = folder.join(".git");
     match git.metadata() {

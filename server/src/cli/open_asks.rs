@@ -1,7 +1,7 @@
-//! `adjutant asks`: what is asked in every session, each question whole, with the
-//! ids that answer it.
+//! `adjutant asks`: the open questions of all sessions, each whole, with the ids
+//! that answer it.
 //!
-//! Never answers and never opens a session; the logs are read as they stand.
+//! Never answers and never opens a session; it only reads the logs.
 
 use adjutant_core::record::{AskGroup, AskKind};
 use adjutant_protocol::ask::AskView;
@@ -14,7 +14,7 @@ use super::sessions::{on_disk, own_state, short_ids};
 use crate::sessions::reading::{self, ListedAsk};
 use crate::settings::Sources;
 
-/// What `adjutant asks` takes.
+/// The arguments of `adjutant asks`.
 #[derive(Clone, Debug, Args)]
 pub struct AsksLine {
     /// Only the questions of this session
@@ -57,7 +57,7 @@ pub fn asks(sources: &Sources, line: &AsksLine) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Whether a run waits for the answer; after a run that is over, nothing does.
+/// Whether a run waits for the answer. Asks after the end of a run do not block anything.
 fn waits(kind: AskKind) -> bool {
     kind.group() != AskGroup::Idle
 }
@@ -71,7 +71,7 @@ fn show(page: &mut Printer, asked: &ListedAsk, short: &str) {
     page.line("");
 }
 
-/// Puts the ways to answer with the ids that `adjutant answer` takes.
+/// Prints how to answer, with the ids that `adjutant answer` accepts.
 fn put_ways(page: &mut Printer, ask: &AskView, short: &str) {
     page.line(&format!("adjutant answer ask-{short} OPTION"));
     for option in &ask.options {

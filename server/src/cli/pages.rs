@@ -1,14 +1,14 @@
-//! Where a conversation is printed: the answer on one page, all else on it or on another.
+//! Where a conversation is printed: the answer on one page, everything else on the same or on another.
 //!
-//! At a terminal there is one page. Where standard output goes to a file or a program, it gets
-//! the answer alone, and standard error the rest. Never writes half a line next to another one.
+//! At a terminal there is one page. If standard output goes to a file or a program, it gets only the
+//! answer, and standard error gets the rest. Never writes half a line next to another one.
 
 use super::page::Printer;
 
 /// The pages of one conversation.
 pub struct Pages {
     answer: Printer,
-    /// None where everything goes to the first page.
+    /// `None` if everything goes to the first page.
     rest: Option<Printer>,
 }
 
@@ -23,17 +23,17 @@ impl Pages {
         Pages { answer, rest: Some(rest) }
     }
 
-    /// The page for the words of the model.
+    /// Returns the page for the words of the model.
     pub fn answer(&mut self) -> &mut Printer {
         &mut self.answer
     }
 
-    /// The page for tool calls, asks, remarks and the end of a run.
+    /// Returns the page for tool calls, asks, remarks and the end of a run.
     pub fn rest(&mut self) -> &mut Printer {
         self.rest.as_mut().unwrap_or(&mut self.answer)
     }
 
-    /// Begins a new line on every page where one is open.
+    /// Ends the open line of each page.
     pub fn fresh_line(&mut self) {
         self.answer.fresh_line();
         if let Some(rest) = &mut self.rest {
@@ -41,13 +41,13 @@ impl Pages {
         }
     }
 
-    /// Fails where not all of it was taken, as [`Page::written`].
+    /// Fails if not everything could be written, as [`Page::written`].
     pub fn written(&mut self) -> anyhow::Result<()> {
         self.answer.written()?;
         self.rest.as_mut().map_or(Ok(()), Printer::written)
     }
 
-    /// Says whether a reader has gone.
+    /// Whether a reader has gone.
     pub fn is_broken(&self) -> bool {
         self.answer.is_broken() || self.rest.as_ref().is_some_and(Printer::is_broken)
     }

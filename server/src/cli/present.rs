@@ -1,7 +1,7 @@
 //! The person at the terminal: whether there is one, and what they type.
 //!
-//! Reads only while an answer is wanted, and throws away what was typed
-//! before: an answer never counts for a question its author had not seen.
+//! Reads only while an answer is wanted, and discards earlier input. Never counts a
+//! line as the answer to a question that was not on the screen when it was typed.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
@@ -15,20 +15,21 @@ use tokio::sync::mpsc;
 /// The most bytes of one typed line.
 const MOST_TYPED: u64 = 64 * 1024;
 
-/// What came from the terminal.
+/// One input from the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TerminalInput {
     Line {
         text: String,
         at: Instant,
     },
-    /// The terminal is closed: nobody is there any more.
+    /// The terminal is closed, so no person is there any more.
     Gone,
 }
 
-/// Somebody who can be asked.
+/// A person who can be asked.
 pub struct Person {
     terminal: Option<File>,
+    /// Starts one read.
     want: blocking::Sender<()>,
     lines: mpsc::Receiver<TerminalInput>,
     /// A read is under way; it may be older than the question.
@@ -36,9 +37,9 @@ pub struct Person {
 }
 
 impl Person {
-    /// Returns the person at the terminal, if there is one. Where the task came
-    /// by standard input, the terminal itself is read; where standard output is
-    /// for a program, questions can be seen on standard error alone.
+    /// Returns the person at the terminal, if there is one. If the task came by standard
+    /// input, `/dev/tty` is read. If standard output is for a program, questions are
+    /// visible only on standard error.
     pub fn at_terminal(stdin_was_read: bool, stdout_is_taken: bool) -> Option<Self> {
         let seen = (io::stdout().is_terminal() && !stdout_is_taken) || io::stderr().is_terminal();
         if !seen {
@@ -53,18 +54,18 @@ impl Person {
         Self::reading(terminal, Some(kept))
     }
 
-    /// Returns somebody who types into any stream.
+    /// Returns a person who types into this stream.
     pub fn reading(stream: impl Read + Send + 'static, terminal: Option<File>) -> Option<Self> {
         let (want, wanted) = blocking::channel::<()>();
-        let (heard, lines) = mpsc::channel(4);
-        // A thread of its own and not of the runtime: a read that nobody
-        // answers must not keep the process from ending.
+        let (read, lines) = mpsc::channel(4);
+        // A thread of its own and not of the runtime: a read that never returns must not keep the
+        // process from ending.
         let started = std::thread::Builder::new().name("terminal".to_owned()).spawn(move || {
             let mut stream = BufReader::with_capacity(1024, stream);
             while wanted.recv().is_ok() {
                 let typed = read_line(&mut stream);
                 let over = typed == TerminalInput::Gone;
-                if heard.blocking_send(typed).is_err() || over {
+                if read.blocking_send(typed).is_err() || over {
                     return;
                 }
             }
@@ -73,10 +74,10 @@ impl Person {
         Some(Person { terminal, want, lines, reading: false })
     }
 
-    /// Begins to listen; what was typed before is thrown away.
+    /// Begins to listen; input from before is discarded.
     pub fn listen(&mut self) {
         if let Some(terminal) = &self.terminal {
-            // A terminal that cannot be flushed still has the minimum time of an ask.
+            // If it cannot be flushed, the minimum time of an ask still protects.
             let _ = tcflush(terminal.as_fd(), QueueSelector::IFlush);
         }
         while self.lines.try_recv().is_ok() {
@@ -87,7 +88,7 @@ impl Person {
         }
     }
 
-    /// Returns the next line; may be dropped and called again.
+    /// Returns the next line. The future may be dropped, and the function called again.
     pub async fn typed(&mut self) -> TerminalInput {
         let typed = self.lines.recv().await;
         self.reading = false;
@@ -99,7 +100,7 @@ fn read_line(stream: &mut impl BufRead) -> TerminalInput {
     let mut bytes = Vec::new();
     match stream.take(MOST_TYPED).read_until(b'\n', &mut bytes) {
         Err(_) => TerminalInput::Gone,
-        // A line that the end of the input cut off is no answer: nobody has ended it.
+        // A line that the end of the input cut off is no answer: the user did not press Enter.
         Ok(length) if bytes.last() != Some(&b'\n') && (length as u64) < MOST_TYPED => TerminalInput::Gone,
         Ok(_) => {
             TerminalInput::Line { text: String::from_utf8_lossy(&bytes).into_owned(), at: Instant::now() }

@@ -1,6 +1,6 @@
-//! One call of one model, to see whether it answers.
+//! One call of one model, to find out whether it answers.
 //!
-//! The same way every call goes, so that what works here works in a run. Costs a few tokens.
+//! Uses the code of every other call, so a model that answers here works in a run. Costs a few tokens.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use adjutant_core::prompt::{GenerationSettings, ModelMessage, ModelRequest};
 use crate::model::Models;
 use crate::tools::process::run_own;
 
-/// How long the answer may take in all: a person waits for it.
+/// How long the answer may take in total; a person waits for it.
 const LIMIT: Duration = Duration::from_secs(30);
 /// Tokens of the answer; a model that thinks needs more than the word itself.
 const MOST_TOKENS: u32 = 1_024;
 
-/// Asks a model for one word; returns how long that took, or why it cannot be used and what to do.
+/// Asks a model for one word. Returns how long that took, or why the model cannot be used and what to do.
 pub async fn probe(settings: &Settings, model: &str) -> Result<Duration, String> {
     let (provider, name) = settings.provider_for(Some(model)).map_err(|why| why.to_string())?;
     let models = Models::new();

@@ -1,7 +1,7 @@
-//! Whether the system lets this process start what every command needs: threads and open files.
+//! Whether the system allows the threads and open files that every command needs.
 //!
-//! Asked before anything else is started, so that the answer is one sentence and no panic of a
-//! thread pool. Keeps nothing.
+//! Checked before anything else starts, so that the user gets one sentence and no panic of a
+//! thread pool. Never keeps a thread or a file.
 
 use std::fs::File;
 use std::io;
@@ -10,14 +10,14 @@ use std::thread::{Builder, JoinHandle};
 
 use crate::scarce;
 
-/// Threads a command has beside its first one while it works.
+/// Threads of a working command, in addition to its first one.
 const THREADS: usize = 12;
-/// Files, pipes and directories a run with one command has open at its busiest.
+/// The most files, pipes and directories that a run with one command has open.
 const FILES: usize = 32;
-/// Enough for a thread that only waits.
+/// Bytes of stack; enough for a thread that only waits.
 const STACK: usize = 64 << 10;
 
-/// Fails with what to do where there is too little room.
+/// Checks that there is room. The error says what to do.
 pub fn check() -> anyhow::Result<()> {
     let why = |error: &io::Error| scarce::descriptors(error).or(scarce::processes(error));
     open_files().and_then(|()| start_threads()).map_err(|error| match why(&error) {
@@ -32,7 +32,7 @@ fn open_files() -> io::Result<()> {
     others.map(drop)
 }
 
-/// Starts so many threads that stand side by side, and ends them.
+/// Starts all threads at the same time, and ends them.
 fn start_threads() -> io::Result<()> {
     let gate = Arc::new(Mutex::new(()));
     let closed = gate.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Where the command line meets the server: the one seam between the two.
+//! Where the command line starts a server: the only place that connects the two.
 //!
 //! Never speaks the protocol itself and never reads a setting.
 
@@ -11,9 +11,8 @@ use crate::transport::{self, ConnectionEnd, End};
 
 use super::Exit;
 
-/// Starts a server of its own for this process and returns the client's end of
-/// the connection. Called inside a runtime; the server ends when it is told
-/// `exit` or when that end is dropped.
+/// Starts a server in this process and returns the client's end of the connection.
+/// Must be called inside a runtime. The server ends at `exit` or when that end is dropped.
 pub fn start_in_process(sources: Sources) -> anyhow::Result<End> {
     let (near, far) = transport::pipe().context("connect to the server")?;
     let options = Options::new(sources, Models::new());
@@ -24,7 +23,7 @@ pub fn start_in_process(sources: Sources) -> anyhow::Result<End> {
     Ok(near)
 }
 
-/// Comes when somebody asks this process to end: children must not outlive it.
+/// Returns when a signal asks this process to end; its children must not outlive it.
 async fn terminated() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut term), Ok(mut hang_up), Ok(mut interrupt)) =
@@ -52,7 +51,7 @@ pub async fn serve_stdio(sources: Sources) -> anyhow::Result<Exit> {
     match lsp::serve_until(options, reader, writer, over).await {
         ConnectionEnd::Exit { after_shutdown: true } => Ok(Exit::Fine),
         ended => {
-            tracing::info!(?ended, "the client left without a farewell");
+            tracing::info!(?ended, "the client left without shutdown and exit");
             Ok(Exit::Failed)
         }
     }

@@ -1,7 +1,7 @@
-//! `adjutant sessions`: what was done before, listed, shown, exported, deleted.
+//! `adjutant sessions`: sessions are listed, shown, exported and deleted.
 //!
-//! Never opens a session to look at it: what is shown is read from its log,
-//! whoever writes it.
+//! Never opens a session to show it: it reads the log, also while another process
+//! writes it.
 
 mod table;
 
@@ -24,7 +24,7 @@ use super::conversation::{Answers, Conversation, LeaveReason, View, report_leavi
 use super::folder::Folder;
 use super::page::{Printer, note};
 
-/// Sessions a list prints; `adjutant sessions show ID` finds the older ones, too.
+/// Sessions that a list prints; `adjutant sessions show ID` also finds older ones.
 const MAX_LISTED: usize = 1_000;
 
 #[derive(Clone, Debug, Subcommand)]
@@ -48,8 +48,8 @@ pub enum SessionsAction {
     },
 }
 
-/// Carries out one action on the sessions. What only reads needs no server and no lock, so that it
-/// works for sessions of other processes too.
+/// Carries out one action on the sessions. An action that only reads needs no server and no lock, so it
+/// also works for sessions of other processes.
 pub async fn sessions(sources: Sources, action: SessionsAction) -> anyhow::Result<Exit> {
     let catalog = reading::catalog(&own_state(&sources)?)?;
     match action {
@@ -85,7 +85,7 @@ fn show(catalog: &Catalog, name: &str, mut view: View) -> anyhow::Result<Exit> {
     let Some(session) = on_disk(catalog, name)? else { return Ok(Exit::Usage) };
     let mut pages = view.pages();
     let notices = reading::conversation(catalog, &session, |params| {
-        // What is printed is what a client would be sent.
+        // Print the JSON that a client would get.
         if !pages.is_broken()
             && let Ok(raw) = serde_json::value::to_raw_value(&params)
         {
@@ -99,13 +99,13 @@ fn show(catalog: &Catalog, name: &str, mut view: View) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Returns the session of this id, or of the only id that begins so, from what is on disk; says so
-/// where there is none.
+/// Returns the session on disk with this id, or with the only id that begins so. Prints a note if there
+/// is none.
 pub fn on_disk(catalog: &Catalog, name: &str) -> anyhow::Result<Option<SessionId>> {
-    Ok(meant(&reading::entries(catalog)?, name))
+    Ok(find(&reading::entries(catalog)?, name))
 }
 
-fn meant(entries: &[SessionEntry], name: &str) -> Option<SessionId> {
+fn find(entries: &[SessionEntry], name: &str) -> Option<SessionId> {
     let ids: Vec<&str> = entries.iter().map(|entry| entry.session_id.0.as_str()).collect();
     match table::find(&ids, name) {
         Ok(id) => Some(id.into()),
@@ -132,7 +132,7 @@ async fn delete_named(talk: &mut Conversation, id: &str) -> Result<Exit, LeaveRe
     Ok(Exit::Fine)
 }
 
-/// Every session, page by page; bounded by what the catalog lists.
+/// Returns every session, page by page; the catalog bounds how many there are.
 async fn all(talk: &mut Conversation) -> Result<Vec<SessionEntry>, LeaveReason> {
     let mut params = SessionListParams::default();
     let mut sessions = Vec::new();
@@ -146,12 +146,12 @@ async fn all(talk: &mut Conversation) -> Result<Vec<SessionEntry>, LeaveReason> 
     }
 }
 
-/// Returns the session of this id, or of the only id that begins so; says so where there is none.
+/// Returns the session with this id, or with the only id that begins so. Prints a note if there is none.
 pub async fn named(talk: &mut Conversation, name: &str) -> Result<Option<SessionId>, LeaveReason> {
-    Ok(meant(&all(talk).await?, name))
+    Ok(find(&all(talk).await?, name))
 }
 
-/// Returns the state directory for what is read without a server, and says what was made private in it.
+/// Returns the state directory for reads without a server. Prints a note for what was made private in it.
 pub(super) fn own_state(sources: &Sources) -> anyhow::Result<PathBuf> {
     let (state, corrections) = sources.own_state_dir()?;
     corrections.iter().for_each(|correction| note(correction));

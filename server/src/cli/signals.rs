@@ -1,11 +1,11 @@
-//! What a terminal, or whoever started this process, tells it to do.
+//! The signals that a terminal, or another process, sends to this one.
 //!
-//! Only hears it. Once listened to, a signal has no effect of its own any more for the rest of the process.
+//! Never acts on a signal. After the first call of `new`, these signals no longer end the process by themselves.
 
 use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What this process is told.
+/// What a signal asks of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessSignal {
     /// Ctrl-C.
@@ -14,7 +14,7 @@ pub enum ProcessSignal {
     Terminate,
 }
 
-/// Where it is heard.
+/// The listeners for the signals.
 pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -33,7 +33,7 @@ impl Signals {
         })
     }
 
-    /// Returns what this process is told next; may be dropped and called again.
+    /// Returns the next signal. The future may be dropped, and the function called again.
     pub async fn next_signal(&mut self) -> ProcessSignal {
         tokio::select! {
             biased;

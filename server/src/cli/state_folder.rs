@@ -1,6 +1,6 @@
 //! Whether the folder of the sessions can be used, for `adjutant doctor`.
 //!
-//! Leaves everything as it was: a file that is written to find out is removed again.
+//! Never leaves a change: the file of the test is removed again.
 
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::Write;
@@ -9,20 +9,21 @@ use std::path::Path;
 
 use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
 
-/// Bytes that have to fit: less room than this ends a session soon.
+/// Bytes that must fit; with less room a session would soon fail.
 const ROOM: usize = 64 << 10;
 
-/// What was found of a folder that can be used.
+/// The state of a folder that can be used.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Usable {
     Yes,
     /// Others may enter it; the next run makes it private.
     OpenToOthers,
-    /// It is not there yet, and can be made.
+    /// It does not exist yet, and can be made.
     NotYet,
 }
 
-/// Looks at the state directory; an error says what is wrong and what to do, and fits behind its path.
+/// Checks the state directory. The error says what is wrong and what to do, and continues a sentence
+/// that begins with the path.
 pub fn check(state: &Path) -> Result<Usable, String> {
     let mut usable = Usable::Yes;
     let mut last = None;
@@ -36,7 +37,7 @@ pub fn check(state: &Path) -> Result<Usable, String> {
                 last = Some(place);
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => break,
-            Err(error) => return Err(format!("cannot be looked at: {error}")),
+            Err(error) => return Err(format!("cannot be checked: {error}")),
         }
     }
     match last {
@@ -66,7 +67,7 @@ fn try_to_write(place: &Path) -> Result<(), String> {
         file.sync_all()
     };
     let written = write();
-    // Where nothing could be made, nothing is there to remove.
+    // It fails if the file could not be made, which does not matter.
     let _ = fs::remove_file(&path);
     written.map_err(|error| {
         let what_to_do = match error.kind() {
@@ -77,7 +78,7 @@ fn try_to_write(place: &Path) -> Result<(), String> {
     })
 }
 
-/// Whether the nearest folder that is there lets a new one be made in it.
+/// Checks whether a folder can be made in the nearest existing one.
 fn can_be_made(state: &Path) -> Result<(), String> {
     let Some(there) = state.ancestors().find(|above| above.symlink_metadata().is_ok()) else { return Ok(()) };
     let cannot =
@@ -85,8 +86,8 @@ fn can_be_made(state: &Path) -> Result<(), String> {
     accessat(CWD, there, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
         .map_err(|error| cannot(&std::io::Error::from(error).to_string()))?;
     let room = statvfs(there).map_err(|error| cannot(&std::io::Error::from(error).to_string()))?;
-    match room.f_bavail.saturating_mul(room.f_frsize) < ROOM as u64 {
-        true => Err(cannot("no space is left there")),
-        false => Ok(()),
+    if room.f_bavail.saturating_mul(room.f_frsize) < ROOM as u64 {
+        return Err(cannot("no space is left there"));
     }
+    Ok(())
 }
