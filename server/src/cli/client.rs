@@ -34,9 +34,9 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The server refused; its sentence is for the user.
-    #[error("get \"{method}\" done: {message}")]
+    #[error("call \"{method}\": {message}")]
     Refused { method: &'static str, code: i64, message: String },
-    #[error("get \"{method}\" done: {why}")]
+    #[error("call \"{method}\": {why}")]
     Broken { method: &'static str, why: String },
 }
 
@@ -76,7 +76,7 @@ impl Client {
             Ok(Err(other)) => return Err(broken(other.to_string())),
             Err(_) => return Err(broken(format!("no answer within {} s", REPLY_LIMIT.as_secs()))),
         };
-        read(&reply).map_err(|error| broken(format!("the answer makes no sense: {error}")))
+        read(&reply).map_err(|error| broken(format!("the answer cannot be read: {error}")))
     }
 
     /// Sends a notification, waiting for room.

@@ -1,8 +1,8 @@
-//! One session seen from the command line: what is said, asked and answered,
+//! One session seen from the command line: requests, updates, asks and answers,
 //! from the first request to the end of a run.
 //!
-//! Never decides for the user and never outlives the connection; whatever the
-//! server asks of an editor is answered here, errors included.
+//! Never decides for the user and never outlives the connection. Every request of
+//! the server to an editor is answered here, if only by an error.
 
 mod asking;
 mod deciding;
@@ -44,14 +44,14 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(10);
 /// How long the state may take to follow the end of its run.
 const IDLE_LIMIT: Duration = Duration::from_secs(2);
 
-/// Who answers asks.
+/// Where the answers to asks come from.
 pub enum Answers {
     Person(Person),
-    /// Nobody: what needs leave is denied.
+    /// No person can answer, so permissions are denied.
     Nobody,
-    /// Nobody here, but perhaps elsewhere: asks stay open.
+    /// No person here, but perhaps at another client: asks stay open.
     Elsewhere,
-    /// The demo itself, which says so.
+    /// The demo answers, and prints that it did.
     Demo,
 }
 
@@ -64,24 +64,25 @@ pub enum LeaveReason {
     Interrupted,
     #[error("go on: the run waits for an answer")]
     Waits,
-    #[error("go on: it was told to end")]
+    #[error("go on: a signal asked it to end")]
     Terminated,
-    #[error("go on: the server gave the run up; `adjutant run --continue` goes on from what was written")]
+    #[error("go on: the server gave the run up; `adjutant run --continue` continues it")]
     GivenUp,
-    #[error("go on: the server has said why")]
-    Told,
+    /// The notice with the reason was already printed.
+    #[error("go on: the reason was printed")]
+    AlreadyPrinted,
     #[error(transparent)]
     Failed(#[from] Failure),
 }
 
-/// Says why a conversation was left, and returns what the shell is told.
+/// Prints why a conversation was left, and returns the exit code.
 pub fn report_leaving(left: LeaveReason) -> anyhow::Result<Exit> {
     match left {
         LeaveReason::Interrupted => Ok(Exit::Interrupted),
         LeaveReason::Terminated => Ok(Exit::Terminated),
-        LeaveReason::Told => Ok(Exit::Failed),
+        LeaveReason::AlreadyPrinted => Ok(Exit::Failed),
         LeaveReason::Waits => {
-            note("the run waits for an answer; `adjutant asks` shows what is asked");
+            note("the run waits for an answer; `adjutant asks` shows the question");
             Ok(Exit::Fine)
         }
         LeaveReason::Failed(Failure::Refused { code, message, .. }) => {
@@ -93,7 +94,7 @@ pub fn report_leaving(left: LeaveReason) -> anyhow::Result<Exit> {
     }
 }
 
-/// A session, the page it is shown on, and who answers.
+/// A session, the pages for it, and the source of answers.
 pub struct Conversation {
     client: Client,
     ears: Ears,
@@ -105,30 +106,30 @@ pub struct Conversation {
     run: Option<RunId>,
     ended: Option<(RunId, RunEnd, Instant)>,
     idle: bool,
-    /// The run that is followed waits for an answer.
+    /// The followed run waits for an answer.
     waits: bool,
-    /// The server gave up the run that is followed.
+    /// The server gave up the followed run.
     given_up: bool,
     denied: DenialSummary,
-    /// The last request to the model failed, and so.
+    /// How the last request to the model failed, if it did.
     failure: Option<FailureKind>,
     unmade: MissingEdits,
-    /// What the server has said last, which comes as an update and as a message.
-    said: Option<String>,
-    /// The last notice that was shown: a refusal may say the same.
-    noticed: String,
-    /// The ask that the server took off the page and has not yet said why.
+    /// The last notice as a message, because the server sends it as an update and as a message.
+    notice_message: Option<String>,
+    /// The last notice that was printed: a refusal may have the same text.
+    last_notice: String,
+    /// The ask that the server has withdrawn, until it sends how the ask closed.
     withdrawn: Option<AskId>,
     cancelling: Option<Instant>,
     demo_answers_at: Option<Instant>,
-    /// What was said to an ask that no request of the server waits for.
+    /// The answer to an ask that no request of the server waits for.
     decided: Option<PermissionOutcome>,
-    /// The user wants to leave now; what the server still runs is dropped.
+    /// The user wants to leave now, without waiting for the server.
     at_once: bool,
 }
 
 impl Conversation {
-    /// Starts a server and greets it from these folders.
+    /// Starts a server and initializes it with these folders.
     pub async fn start(
         sources: Sources,
         folders: &[PathBuf],
@@ -136,11 +137,11 @@ impl Conversation {
         answers: Answers,
     ) -> anyhow::Result<Self> {
         let signals = Signals::new()?;
-        let (client, hearing) = Client::start(sources, folders).await?;
+        let (client, incoming) = Client::start(sources, folders).await?;
         let pages = view.pages();
         Ok(Conversation {
             client,
-            ears: Ears::new(hearing, signals),
+            ears: Ears::new(incoming, signals),
             view,
             pages,
             answers,
@@ -154,8 +155,8 @@ impl Conversation {
             denied: DenialSummary::default(),
             failure: None,
             unmade: MissingEdits::default(),
-            said: None,
-            noticed: String::new(),
+            notice_message: None,
+            last_notice: String::new(),
             withdrawn: None,
             cancelling: None,
             demo_answers_at: None,
@@ -164,17 +165,17 @@ impl Conversation {
         })
     }
 
-    /// Whose updates and asks count from now on.
+    /// Sets the session whose updates and asks count from now on.
     pub fn attach(&mut self, session: &SessionId) {
         self.session = Some(session.clone());
     }
 
-    /// Which run's end is waited for; without one, the next that starts.
+    /// Sets the run whose end is awaited; `None` means the next that starts.
     pub fn follow(&mut self, run: Option<RunId>) {
         self.run = run;
     }
 
-    /// What the session is doing at this moment, as the server has just said.
+    /// Sets the state of the session from a reply of the server.
     pub fn now(&mut self, state: State) {
         self.waits = state == State::RequiresAction;
     }
@@ -184,33 +185,33 @@ impl Conversation {
         &self.denied
     }
 
-    /// Returns the line that names the files without the last edit that was allowed; `None` without any.
+    /// Returns the line that names files without their last allowed edit; `None` if there is none.
     pub fn unmade(&self) -> Option<String> {
         self.unmade.in_words()
     }
 
-    /// Says whether the reader of a page has gone.
+    /// Whether the reader of a page has gone.
     pub fn reader_left(&self) -> bool {
         self.pages.is_broken()
     }
 
-    /// Fails where a page could not be written, though its reader is there.
+    /// Fails if a page could not be written although its reader is there.
     pub fn written(&mut self) -> anyhow::Result<()> {
         self.pages.written()
     }
 
-    /// Says how the last request to the model failed, if it did.
+    /// Returns how the last request to the model failed, if it did.
     pub fn failure(&self) -> Option<FailureKind> {
         self.failure
     }
 
-    /// Returns the page of the answer, for what a command itself has to say there.
+    /// Returns the page of the answer, for text of the command itself.
     pub fn page(&mut self) -> &mut Printer {
         self.view.aside(&mut self.pages);
         self.pages.answer()
     }
 
-    /// Sends a request, hearing what is said until its result is there.
+    /// Sends a request, and handles events until its result has come.
     pub async fn request<R: DeserializeOwned>(
         &mut self,
         method: &'static str,
@@ -220,24 +221,26 @@ impl Conversation {
         let reply = client.request(method, params);
         tokio::pin!(reply);
         let result = loop {
-            let heard = tokio::select! {
+            let event = tokio::select! {
                 biased;
                 result = &mut reply => break result,
-                heard = self.ears.next(&mut self.answers) => heard,
+                event = self.ears.next(&mut self.answers) => event,
             };
-            self.hear(heard).await?;
+            self.on_event(event).await?;
         };
-        // A reply overtakes what the server said before it, which may be why it refuses.
-        while let Some(said) = self.ears.said() {
-            self.hear(said).await?;
+        // A reply overtakes earlier messages, which may have the reason of a refusal.
+        while let Some(event) = self.ears.arrived() {
+            self.on_event(event).await?;
         }
         result.map_err(|failure| match failure {
-            Failure::Refused { message, .. } if self.noticed.ends_with(&message) => LeaveReason::Told,
+            Failure::Refused { message, .. } if self.last_notice.ends_with(&message) => {
+                LeaveReason::AlreadyPrinted
+            }
             failure => failure.into(),
         })
     }
 
-    /// Hears everything up to the end of the run that is followed.
+    /// Handles events until the end of the followed run.
     pub async fn until_ended(&mut self) -> Result<RunEnd, LeaveReason> {
         loop {
             if let Some(end) = self.end() {
@@ -250,12 +253,12 @@ impl Conversation {
                 return Err(LeaveReason::GivenUp);
             }
             self.ears.wake_at(self.next_wake());
-            let heard = self.ears.next(&mut self.answers).await;
-            self.hear(heard).await?;
+            let event = self.ears.next(&mut self.answers).await;
+            self.on_event(event).await?;
         }
     }
 
-    /// Takes leave of the server.
+    /// Returns open asks and stops the server; at once, if the user wants to leave now.
     pub async fn finish(mut self) {
         self.view.aside(&mut self.pages);
         if self.at_once {
@@ -264,12 +267,12 @@ impl Conversation {
         for delivery in self.desk.clear() {
             self.close_surface(&delivery);
         }
-        self.client.stop(self.ears.into_hearing(), hearing::last_word).await;
+        self.client.stop(self.ears.into_incoming(), hearing::last_word).await;
     }
 
-    async fn hear(&mut self, heard: IncomingEvent) -> Result<(), LeaveReason> {
-        match heard {
-            IncomingEvent::Said(incoming) => self.handle(incoming).await?,
+    async fn on_event(&mut self, event: IncomingEvent) -> Result<(), LeaveReason> {
+        match event {
+            IncomingEvent::Message(incoming) => self.handle(incoming).await?,
             IncomingEvent::Closed => return Err(LeaveReason::Closed),
             IncomingEvent::Typed(typed) => self.typed(typed),
             IncomingEvent::Interrupt if self.cancelling.is_none() && self.session.is_some() => {
@@ -282,7 +285,7 @@ impl Conversation {
             IncomingEvent::Terminate => {
                 self.view.aside(&mut self.pages);
                 if self.session.is_some() {
-                    note("told to end; `adjutant run --continue` goes on from here");
+                    note("stopped by a signal; `adjutant run --continue` goes on from here");
                 }
                 return Err(LeaveReason::Terminated);
             }
@@ -306,13 +309,13 @@ impl Conversation {
         Ok(self.client.notify(methods::SESSION_CANCEL, &params).await?)
     }
 
-    /// The end of the run that is followed, once the state has come after it or is late.
+    /// Returns the end of the followed run, once the state after it has come or is late.
     fn end(&self) -> Option<RunEnd> {
         let (end, at) = self.followed_end()?;
         (self.idle || at.elapsed() >= IDLE_LIMIT).then(|| end.clone())
     }
 
-    /// The end of the run that is followed, and when it was heard.
+    /// Returns the end of the followed run, and when it came.
     fn followed_end(&self) -> Option<(&RunEnd, Instant)> {
         let (run, end, at) = self.ended.as_ref()?;
         (self.run.as_ref() == Some(run)).then_some((end, *at))

@@ -1,8 +1,7 @@
-//! The one way text reaches the user: cleaned, wrapped, coloured, and quiet
-//! when the reader has gone.
+//! The only way to print text for the user: escaped, wrapped and coloured.
 //!
-//! Every character a person cannot see is written escaped (S3). Never panics
-//! on a broken pipe: it is remembered, and nothing more is written.
+//! Every character that a person cannot see is printed escaped (S3). Never panics
+//! on a broken pipe: the printer remembers it and writes nothing more.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -11,9 +10,9 @@ use std::os::fd::AsFd;
 use adjutant_core::text::cells::{cells, width_of};
 use adjutant_core::text::display::{hidden, shown};
 
-/// Cells of a line where nobody says otherwise.
+/// Cells of a line if the width is unknown.
 const USUAL_WIDTH: usize = 80;
-/// A narrower terminal is written to as if it had so many cells.
+/// The least cells of a line, also on a narrower terminal.
 const LEAST_WIDTH: usize = 20;
 
 /// How a page looks.
@@ -21,12 +20,11 @@ const LEAST_WIDTH: usize = 20;
 pub struct Look {
     pub width: usize,
     pub colour: bool,
-    /// Whether running text is broken into lines; what goes to a file or a
-    /// program keeps the lines it has.
+    /// Whether running text is wrapped. Text for a file or a program keeps its lines.
     pub wrap: bool,
 }
 
-/// The colours there are; all of them readable on any background.
+/// The colours; all of them are readable on any background.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ink {
     #[default]
@@ -55,17 +53,17 @@ impl Ink {
 pub struct Printer {
     out: Box<dyn Write + Send>,
     look: Look,
-    /// Cells written on the present line.
+    /// Cells written on the current line.
     column: usize,
     /// White space that is written only if a word follows on the same line.
     gap: String,
-    /// The beginning of a word that may go on in the next piece.
+    /// The beginning of a word that may continue in the next piece.
     word: String,
-    /// Between two fences of Markdown lines are left as they are.
+    /// The text is between two Markdown fences, where lines are not wrapped.
     fenced: bool,
-    /// Backticks that the present line of the text began with, until anything else came.
+    /// Backticks at the beginning of the current line; `None` after any other character.
     ticks: Option<usize>,
-    /// The sign that a line may be typed is the last thing on the page.
+    /// The prompt sign is the last text on the page.
     awaits: bool,
     /// Why nothing more is written.
     broken: Option<io::Error>,
@@ -103,17 +101,17 @@ impl Printer {
         self.look.width
     }
 
-    /// Says whether the reader has gone.
+    /// Whether the reader has gone, or the output has failed.
     pub fn is_broken(&self) -> bool {
         self.broken.is_some()
     }
 
-    /// Says whether something stands on the present line.
+    /// Whether the current line has text.
     fn is_mid_line(&self) -> bool {
         self.column > 0 || !self.word.is_empty()
     }
 
-    /// Writes a line of its own, wrapped, its further lines indented.
+    /// Writes a line of its own. It is wrapped, and its further lines are indented.
     pub fn line(&mut self, text: &str) {
         self.line_in(Ink::Plain, text);
     }
@@ -156,7 +154,7 @@ impl Printer {
         self.flush();
     }
 
-    /// Writes lines as they are, cleaned and not wrapped.
+    /// Writes lines as they are, escaped and not wrapped.
     pub fn block(&mut self, text: &str) {
         for line in text.lines() {
             self.verbatim(Ink::Plain, line);
@@ -164,7 +162,7 @@ impl Printer {
         self.flush();
     }
 
-    /// Writes one line as it is, cleaned and not wrapped: what is approved is shown whole.
+    /// Writes one line as it is, escaped and not wrapped, because the subject of an approval is shown whole.
     pub fn verbatim(&mut self, ink: Ink, line: &str) {
         self.fresh_line();
         let line = shown(line);
@@ -176,7 +174,7 @@ impl Printer {
         self.newline();
     }
 
-    /// Writes one line of JSON; what a person could not see is escaped as JSON escapes it.
+    /// Writes one line of JSON. Invisible characters are escaped as in JSON.
     pub fn json(&mut self, line: &str) {
         self.fresh_line();
         let mut units = [0; 2];
@@ -196,7 +194,7 @@ impl Printer {
         self.flush();
     }
 
-    /// Fails where not all of it was taken, but by a reader that has gone: that one wanted no more.
+    /// Fails if not everything could be written. A reader that has gone is no failure, because it wanted no more.
     pub fn written(&mut self) -> anyhow::Result<()> {
         self.flush();
         match &self.broken {
@@ -207,7 +205,7 @@ impl Printer {
         }
     }
 
-    /// Writes the sign that a line may be typed.
+    /// Writes the prompt sign.
     pub fn prompt(&mut self) {
         self.fresh_line();
         self.put("> ");
@@ -215,18 +213,18 @@ impl Printer {
         self.flush();
     }
 
-    /// Says whether the sign that a line may be typed is the last thing on the page.
+    /// Whether the prompt sign is the last text on the page.
     pub fn awaits(&self) -> bool {
         self.awaits
     }
 
-    /// The user ended the line by typing.
+    /// Notes that the user has typed a line, which ended the current one.
     pub fn entered(&mut self) {
         self.column = 0;
         self.awaits = false;
     }
 
-    /// Writes running text, as much of it as is certain not to move to the next line.
+    /// Writes running text, except a word at its end that may still have to move to the next line.
     pub fn flow(&mut self, text: &str) {
         let text = shown(text);
         if self.look.wrap {
@@ -241,7 +239,7 @@ impl Printer {
         self.flush();
     }
 
-    /// Ends running text: what was held back is written, and the line ended.
+    /// Ends running text: writes the word that was held back, and ends the line.
     pub fn end_flow(&mut self) {
         self.put_word();
         self.gap.clear();
@@ -253,7 +251,7 @@ impl Printer {
         self.flush();
     }
 
-    /// Begins a new line unless one has begun.
+    /// Ends the current line, if it has text.
     pub fn fresh_line(&mut self) {
         if self.is_mid_line() {
             self.end_flow();
@@ -281,7 +279,7 @@ impl Printer {
             }
             _ => {
                 self.word.push(character);
-                // Nothing longer than a line is held back, and nothing between fences.
+                // A word longer than a line is not held back, nor is text between fences.
                 if self.fenced || cells(&self.word) + 1 >= self.look.width {
                     self.put_word();
                 }
@@ -304,7 +302,7 @@ impl Printer {
         self.put(&word);
     }
 
-    /// Writes a word, in pieces where it is longer than a line.
+    /// Writes a word; one that is longer than a line is split.
     fn put_long(&mut self, word: &str, indent: &str) {
         for character in word.chars() {
             if self.column + width_of(character) > self.look.width {
@@ -346,20 +344,21 @@ pub fn note(text: &str) {
         let mut page = Printer::of_stderr();
         return text.lines().for_each(|line| page.line(line));
     }
-    // Nothing can be said any more to someone who closed standard error.
+    // If standard error is closed, there is no way left to report it.
     let _ = writeln!(io::stderr(), "{}", shown(text));
 }
 
 fn detect_look(stream: &impl AsFd, terminal: bool) -> Look {
     let size = if terminal { rustix::termios::tcgetwinsize(stream).ok() } else { None };
     let size = size.map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
-    let told = std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok()).filter(|width| *width > 0);
+    let columns =
+        std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok()).filter(|width| *width > 0);
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_none_or(|name| name == "dumb");
     Look {
-        width: size.or(told).unwrap_or(USUAL_WIDTH).clamp(LEAST_WIDTH, 1000),
+        width: size.or(columns).unwrap_or(USUAL_WIDTH).clamp(LEAST_WIDTH, 1000),
         colour: terminal && !no_colour && !dumb,
-        wrap: terminal || told.is_some(),
+        wrap: terminal || columns.is_some(),
     }
 }
 

@@ -1,7 +1,7 @@
-//! `adjutant answer`: one answer to one ask, whoever holds its session.
+//! `adjutant answer`: one answer to one ask, also if another process has its session open.
 //!
-//! Never decides what an answer does: the process that writes the session
-//! judges it, and what its log says then is what is printed.
+//! Never decides what an answer does: the process that writes the session judges
+//! it, and the printed result is read from its log.
 
 use std::time::{Duration, Instant};
 
@@ -26,21 +26,21 @@ use crate::session::inbox;
 use crate::sessions::reading;
 use crate::settings::Sources;
 
-/// How long the process that holds a session may take to judge an answer.
+/// How long the process that has a session open may take to judge an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often is looked meanwhile whether it took the answer.
+/// How often the inbox is checked meanwhile.
 const GLANCE: Duration = Duration::from_millis(15);
-/// How often a session may change hands while it is answered.
+/// How often to try if another process opens or closes the session meanwhile.
 const TRIES: usize = 3;
-/// The least characters of an id that may stand for all of it.
+/// The least characters of the beginning of an id.
 const LEAST_ID: usize = 4;
 
-/// What the shell is told, for the help.
+/// The exit codes, for the help.
 pub const EXITS: &str = "Exit codes: 0 the answer was accepted, and the run ended well or waits for another answer; 1 the \
-session did not take the answer, or the run failed; 2 there is no such question or option; 3 the run was not allowed \
+session did not accept the answer, or the run failed; 2 there is no such question or option; 3 the run was not allowed \
 something because nobody was present to answer; 4 another answer came first, or the question is closed.";
 
-/// What `adjutant answer` takes.
+/// The arguments of `adjutant answer`.
 #[derive(Clone, Debug, Args)]
 #[command(group(clap::ArgGroup::new("choice").required(true).args(["option", "text"])))]
 pub struct AnswerLine {
@@ -48,7 +48,7 @@ pub struct AnswerLine {
     ask: String,
     /// The option to choose, as `adjutant asks` shows it
     option: Option<String>,
-    /// Answer in your own words, if the question takes them
+    /// Answer in your own words, if the question allows it
     #[arg(long)]
     text: Option<String>,
     /// Say why; the model reads it
@@ -56,7 +56,7 @@ pub struct AnswerLine {
     reason: Option<String>,
 }
 
-/// What an id on the command line means.
+/// The ask that an id on the command line names.
 enum IdMeaning {
     Open(Box<AskView>),
     Closed(Resolution),
@@ -66,7 +66,7 @@ enum IdMeaning {
 /// Answers an ask.
 pub async fn respond(sources: Sources, line: AnswerLine) -> anyhow::Result<Exit> {
     let catalog = reading::catalog(&own_state(&sources)?)?;
-    let ask = match meant(&catalog, &line.ask)? {
+    let ask = match find_ask(&catalog, &line.ask)? {
         IdMeaning::Open(ask) => ask,
         IdMeaning::Closed(resolution) => return Ok(late(&resolution)),
         IdMeaning::Nothing(why) => {
@@ -74,7 +74,7 @@ pub async fn respond(sources: Sources, line: AnswerLine) -> anyhow::Result<Exit>
             return Ok(Exit::Usage);
         }
     };
-    if let Some(why) = misfit(&ask, &line) {
+    if let Some(why) = invalid_answer(&ask, &line) {
         note(&why);
         return Ok(Exit::Usage);
     }
@@ -89,18 +89,18 @@ pub async fn respond(sources: Sources, line: AnswerLine) -> anyhow::Result<Exit>
         let done = if catalog.is_written(&ask.session_id.0) {
             by_inbox(&catalog, &ask.session_id, &answer).await?
         } else {
-            here(sources.clone(), &ask.session_id, &answer).await?
+            in_this_process(sources.clone(), &ask.session_id, &answer).await?
         };
         if let Some(exit) = done {
             return Ok(exit);
         }
     }
-    note("other processes open and close this session all the time; nothing was answered. Try again");
+    note("other processes keep opening and closing this session, so nothing was answered; try again");
     Ok(Exit::Failed)
 }
 
-/// Finds the ask a name means: an open one, or one that was closed lately.
-fn meant(catalog: &Catalog, name: &str) -> anyhow::Result<IdMeaning> {
+/// Finds the ask of a name: an open one, else one that was closed.
+fn find_ask(catalog: &Catalog, name: &str) -> anyhow::Result<IdMeaning> {
     let means = |ask: &AskId| {
         let tail = ask.0.strip_prefix("ask-").unwrap_or(&ask.0);
         let wanted = name.strip_suffix('…').unwrap_or(name);
@@ -122,28 +122,28 @@ fn meant(catalog: &Catalog, name: &str) -> anyhow::Result<IdMeaning> {
     Ok(match (closed.len(), closed.pop()) {
         (1, Some((_, _, resolution))) => IdMeaning::Closed(resolution.into()),
         _ => IdMeaning::Nothing(format!(
-            "there is no question \"{name}\"; `adjutant asks` shows what is asked, and {LEAST_ID} characters of an id are enough"
+            "there is no question \"{name}\"; `adjutant asks` lists the open ones, and {LEAST_ID} characters of an id are enough"
         )),
     })
 }
 
-/// Says what is wrong with an answer that can only be refused.
-fn misfit(ask: &AskView, line: &AnswerLine) -> Option<String> {
+/// Returns why an answer would be refused in any case.
+fn invalid_answer(ask: &AskView, line: &AnswerLine) -> Option<String> {
     let options: Vec<&str> = ask.options.iter().map(|option| option.option_id.as_str()).collect();
     match (&line.option, &line.text) {
         (Some(option), _) if !options.contains(&option.as_str()) => {
             Some(format!("this question has no option \"{option}\"; choose one of: {}", options.join(", ")))
         }
         (None, Some(_)) if !ask.free_text => {
-            Some(format!("this question takes no text; choose one of: {}", options.join(", ")))
+            Some(format!("this question accepts no text; choose one of: {}", options.join(", ")))
         }
         (None, Some(text)) if text.trim().is_empty() => Some("the text is empty".to_owned()),
         _ => None,
     }
 }
 
-/// Hands the answer to the process that writes the session, and waits until it was judged. `None`
-/// when nobody writes the session any more and the answer was taken back.
+/// Leaves the answer for the process that writes the session, and waits until it was judged. Returns `None`
+/// if no process writes the session any more and the answer was withdrawn.
 async fn by_inbox(
     catalog: &Catalog,
     session: &SessionId,
@@ -158,7 +158,7 @@ async fn by_inbox(
             tokio::time::sleep(GLANCE).await;
             continue;
         }
-        // Read only now: what is gone was judged, so that the log has it by now.
+        // After the check: an answer that is gone was judged, so the log has the result.
         let resolution = reading::resolution(catalog, session, &answer.ask_id).map_err(anyhow::Error::msg)?;
         if is_there && !left.withdraw()? {
             continue;
@@ -166,14 +166,14 @@ async fn by_inbox(
         return Ok(match resolution {
             Some(resolution) => Some(judged(&resolution.into(), answer)),
             None if !is_there => {
-                note("the session did not take the answer; `adjutant asks` shows what is asked");
+                note("the session did not accept the answer; `adjutant asks` shows its open questions");
                 Some(Exit::Failed)
             }
             None if !catalog.is_written(&session.0) => None,
             None => {
                 note(&format!(
-                    "the process that holds the session did not take the answer within {} s; it was taken \
-                     back, and nothing was answered",
+                    "the process that has the session open did not read the answer within {} s, so the answer \
+                     was withdrawn; try again",
                     PATIENCE.as_secs()
                 ));
                 Some(Exit::Failed)
@@ -182,9 +182,9 @@ async fn by_inbox(
     }
 }
 
-/// Prints how an ask was closed, seen from this answer.
+/// Prints how an ask was closed: by this answer or by another one.
 fn judged(resolution: &Resolution, answer: &AskRespondParams) -> Exit {
-    let ours = match resolution {
+    let by_this_answer = match resolution {
         Resolution::Selected { option_id, text, surface } => {
             surface == inbox::SURFACE
                 && Some(option_id) == answer.option_id.as_ref()
@@ -195,14 +195,14 @@ fn judged(resolution: &Resolution, answer: &AskRespondParams) -> Exit {
         }
         Resolution::Cancelled | Resolution::Superseded | Resolution::Withdrawn => false,
     };
-    if !ours {
+    if !by_this_answer {
         return late(resolution);
     }
     Printer::of_stdout().line("accepted");
     Exit::Fine
 }
 
-/// Prints what came first.
+/// Prints how the ask was closed before this answer came.
 fn late(resolution: &Resolution) -> Exit {
     let from = |surface: &str| from_where(surface).unwrap_or("where its session is open");
     let what = match resolution {
@@ -225,14 +225,14 @@ fn late(resolution: &Resolution) -> Exit {
     Exit::Late
 }
 
-/// Opens the session in this process, answers, and goes on with its run. `None` when another
+/// Opens the session in this process, answers, and continues its run. Returns `None` if another
 /// process has opened it meanwhile.
-async fn here(
+async fn in_this_process(
     sources: Sources,
     session: &SessionId,
     answer: &AskRespondParams,
 ) -> anyhow::Result<Option<Exit>> {
-    // As `run` would go on: with the settings and the deny rules of the repository.
+    // As `run` does: with the settings and the deny rules of the repository.
     let folder = Folder::find(None, sources.home.as_deref())?;
     let answers = Person::at_terminal(false, false).map_or(Answers::Elsewhere, Answers::Person);
     let view = View::text(false, matches!(answers, Answers::Person(_)));
@@ -266,7 +266,7 @@ async fn continue_run(
         return Ok(Some(late(&answered.resolution)));
     }
     talk.page().line("accepted");
-    // Only from here on: the ask that is answered must not be put once more.
+    // Only now, so that the answered ask is not printed again.
     talk.attach(session);
     let now: ResumeResult = talk.request(methods::SESSION_RESUME, &resume).await?;
     match now.state.state {

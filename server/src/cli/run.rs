@@ -1,7 +1,6 @@
 //! `adjutant run`: one task, or the rest of one, to its end.
 //!
-//! Never goes on silently where nobody is: what was denied for that shows in
-//! the exit code.
+//! Never hides that no person was present: a denial for that reason sets the exit code.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -33,20 +32,20 @@ use super::piped::{CountedStdin, StdinRead, read_stdin, waited_for};
 use super::present::Person;
 use super::{Exit, sessions};
 
-/// The largest task that is read from standard input.
+/// The most bytes of a task from standard input.
 const MOST_PROMPT: u64 = 16 << 20;
 
-/// Answers, and what the shell is told, for the help.
+/// Answers and exit codes, for the help.
 pub const NOTES: &str = "At a question: `y` allows once, `n` rejects, any other text rejects with that reason. \
 Ctrl-D says that nobody will answer: this question and all that follow are rejected, and the run goes on. \
 Ctrl-C cancels the run. With piped input, questions are asked at the terminal. Without a terminal, or with \
-`</dev/null`, nobody can answer, so what asks is not allowed.
+`</dev/null`, nobody can answer, so nothing that asks is allowed.
 
 Exit codes: 0 done; 1 failed, cancelled or stopped at a limit; 2 wrong command line or no model; 3 something was not \
 allowed because nobody was present to answer; 5 an edit that was allowed is not on disk; 130 interrupted; 141 the \
 reader of the output left.";
 
-/// What `adjutant run` takes.
+/// The arguments of `adjutant run`.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RunLine {
     /// The task; piped input is sent with it. `-` reads the task from standard input
@@ -77,7 +76,7 @@ pub struct RunLine {
     pub cwd: Option<PathBuf>,
     /// Continue the newest session of this folder
     #[arg(long = "continue", conflicts_with = "session")]
-    pub go_on: bool,
+    pub continue_newest: bool,
     /// Continue this session; the beginning of its id is enough
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
@@ -111,7 +110,7 @@ pub enum OutputFormat {
     Json,
 }
 
-/// What is to be done in which session.
+/// A task and its session.
 struct Task {
     prompt: Option<String>,
     images: Vec<ContentBlock>,
@@ -119,7 +118,7 @@ struct Task {
     which: SessionChoice,
     folder: Folder,
     allowed: AllowedFlags,
-    /// Standard input was read, so a person types elsewhere.
+    /// Standard input was read, so answers come from the terminal itself.
     read_stdin: bool,
 }
 
@@ -142,8 +141,8 @@ pub async fn run(sources: Sources, line: RunLine) -> anyhow::Result<Exit> {
     };
     let json = line.output == OutputFormat::Json;
     let answers = Person::at_terminal(task.read_stdin, json).map_or(Answers::Nobody, Answers::Person);
-    let somebody = matches!(answers, Answers::Person(_));
-    let view = if json { View::json(quiet) } else { View::text(quiet, somebody) };
+    let person = matches!(answers, Answers::Person(_));
+    let view = if json { View::json(quiet) } else { View::text(quiet, person) };
     let mut sources = sources.with_model_flag(line.model.as_deref());
     if line.allow_commands {
         let (flag, key, value) = ("--allow-commands", "unattended.command", "true");
@@ -152,7 +151,7 @@ pub async fn run(sources: Sources, line: RunLine) -> anyhow::Result<Exit> {
     let mut talk = Conversation::start(sources, &task.folder.workspace(), view, answers).await?;
     let Folder { here, root } = &task.folder;
     if here != root {
-        // More than the present folder may be read and changed: the user is to know.
+        // Tell the user, because more than the current folder may be read and changed.
         talk.remark(&format!("• the workspace is {}", root.display()));
     }
     let exit = match carry_out(&mut talk, &task).await {
@@ -165,7 +164,7 @@ pub async fn run(sources: Sources, line: RunLine) -> anyhow::Result<Exit> {
 
 async fn task(line: &RunLine, home: Option<&Path>) -> anyhow::Result<StdinRead<Task>> {
     let folder = Folder::find(line.cwd.as_deref(), home)?;
-    let which = match (&line.session, line.go_on) {
+    let which = match (&line.session, line.continue_newest) {
         (Some(session), _) => SessionChoice::Named(session.clone()),
         (None, true) => SessionChoice::Newest,
         (None, false) => SessionChoice::New,
@@ -184,7 +183,7 @@ async fn task(line: &RunLine, home: Option<&Path>) -> anyhow::Result<StdinRead<T
             StdinRead::Interrupted => return Ok(StdinRead::Interrupted),
         },
         Some(prompt) => match read_stdin().await.context("read standard input")? {
-            StdinRead::Whole(Some(piped)) => (Some(piped.behind(prompt)), true),
+            StdinRead::Whole(Some(piped)) => (Some(piped.after(prompt)), true),
             StdinRead::Whole(None) => (Some(prompt.to_owned()), false),
             StdinRead::Interrupted => return Ok(StdinRead::Interrupted),
         },
@@ -204,7 +203,7 @@ async fn task(line: &RunLine, home: Option<&Path>) -> anyhow::Result<StdinRead<T
     Ok(StdinRead::Whole(Task { prompt, images, overrides, which, folder, allowed, read_stdin }))
 }
 
-/// Reads an image for a prompt; the server judges it.
+/// Reads an image for a prompt; the server checks it.
 fn image(path: &Path) -> anyhow::Result<ContentBlock> {
     let context = || format!("send \"{}\"", path.display());
     let mut content = Vec::new();
@@ -228,12 +227,12 @@ fn read_prompt(stdin: CountedStdin) -> std::io::Result<anyhow::Result<String>> {
     Ok(String::from_utf8(bytes).context("read the prompt"))
 }
 
-/// Opens the session, prompts or resumes it, and hears it to the end. Where there is nothing to do,
-/// that has been said.
+/// Opens the session, prompts or resumes it, and follows its run to the end. If there is nothing to do,
+/// a note was printed.
 async fn carry_out(talk: &mut Conversation, task: &Task) -> Result<Exit, LeaveReason> {
     let session = match &task.which {
         SessionChoice::New => {
-            // In the folders of the greeting.
+            // In the folders of `initialize`.
             let params = NewSessionParams { cwd: None };
             let made: NewSessionResult = talk.request(methods::SESSION_NEW, &params).await?;
             talk.attach(&made.session_id);
@@ -294,10 +293,10 @@ async fn find(talk: &mut Conversation, task: &Task) -> Result<Option<SessionId>,
     Ok(newest.map(|entry| entry.session_id))
 }
 
-/// Attaches to a session; without a prompt, sets its interrupted or failed run
-/// going again. `false` when there is nothing that could go on.
+/// Opens a session; without a prompt, continues its interrupted or failed run.
+/// Returns `false` if there is nothing to continue.
 async fn resume(talk: &mut Conversation, session: &SessionId, task: &Task) -> Result<bool, LeaveReason> {
-    // What an earlier process was allowed is not taken over.
+    // Permissions of an earlier process do not apply here.
     let unattended = task.overrides.unattended && task.prompt.is_none();
     let params = ResumeParams { session_id: session.clone(), replay_from: None, unattended };
     let found: ResumeResult = talk.request(methods::SESSION_RESUME, &params).await?;
@@ -307,7 +306,7 @@ async fn resume(talk: &mut Conversation, session: &SessionId, task: &Task) -> Re
     if task.prompt.is_some() {
         return Ok(true);
     }
-    if let Some((ask, option)) = found.asks.iter().find_map(way_on) {
+    if let Some((ask, option)) = found.asks.iter().find_map(continuing_option) {
         let params = AskRespondParams {
             ask_id: ask.ask_id.clone(),
             option_id: Some(option.to_owned()),
@@ -324,8 +323,8 @@ async fn resume(talk: &mut Conversation, session: &SessionId, task: &Task) -> Re
     Ok(open)
 }
 
-/// The option of an ask that takes its run on.
-fn way_on(ask: &AskView) -> Option<(&AskView, &str)> {
+/// Returns the option of an ask that continues its run.
+fn continuing_option(ask: &AskView) -> Option<(&AskView, &str)> {
     let wanted = match ask.kind {
         AskKind::ResumeTask => RESUME,
         AskKind::ApiReqFailed => RETRY,
@@ -343,8 +342,8 @@ fn way_on(ask: &AskView) -> Option<(&AskView, &str)> {
     Some((ask, option.option_id.as_str()))
 }
 
-/// Says how to go on from a run that ended, and returns what the shell is told of it; `allowed` is what
-/// needed no answer.
+/// Prints how to continue after a run, and returns the exit code. `allowed` has what the command line allows
+/// without asking.
 pub async fn exit_of(
     talk: &mut Conversation,
     end: &RunEnd,
@@ -378,12 +377,12 @@ pub async fn exit_of(
         Outcome::Completed | Outcome::Stopped => return Ok(Exit::Fine),
         Outcome::Failed | Outcome::Limit => {}
     }
-    let goes_on = talk.open_asks().await?.iter().any(|ask| way_on(ask).is_some());
+    let can_continue = talk.open_asks().await?.iter().any(|ask| continuing_option(ask).is_some());
     note(match talk.failure() {
         Some(FailureKind::ContextExceeded) => {
             "this session no longer fits the window of its model; begin a new one with `adjutant run PROMPT`"
         }
-        _ if goes_on => "`adjutant run --continue` goes on from here",
+        _ if can_continue => "`adjutant run --continue` goes on from here",
         _ => "`adjutant run --continue PROMPT` goes on with this session",
     });
     Ok(Exit::Failed)

@@ -1,7 +1,7 @@
-//! `adjutant setup`: a provider, a key, one call to see that it works, and the settings are written.
+//! `adjutant setup`: asks for a provider and a key, tries one call, and writes the settings.
 //!
-//! Writes nothing before the end, and a key nowhere but into a file of its own
-//! that its owner alone can read.
+//! Never changes the settings before the end. Never writes a key anywhere but into a file
+//! of its own that only its owner can read.
 
 mod questions;
 mod writing;
@@ -21,15 +21,15 @@ use writing::{Key, NewProvider};
 
 /// One kind of service that can be chosen.
 struct Service {
-    /// What a person calls it.
+    /// The name in the list of choices.
     title: &'static str,
     name: &'static str,
     wire: Wire,
-    /// None where the user says it.
+    /// `None` if the user has to name it.
     base_url: Option<&'static str>,
-    /// The variable its key is usually in; none where no key is wanted.
+    /// The variable that usually has its key; `None` if it needs no key.
     variable: Option<&'static str>,
-    /// A model to begin with; none where the user has to know.
+    /// A model to begin with; `None` if the user has to name it.
     model: Option<&'static str>,
 }
 
@@ -92,10 +92,10 @@ pub async fn setup(sources: Sources) -> anyhow::Result<Exit> {
         return Ok(Exit::Usage);
     };
     let mut signals = Signals::new()?;
-    // Dropped where it is told to end, which gives the terminal back; writing happens in one go.
+    // A signal drops the questions, which restores the terminal. Writing has no await, so a signal cannot cut it.
     let done = tokio::select! {
         biased;
-        told = signals.next_signal() => Err(match told {
+        signal = signals.next_signal() => Err(match signal {
             ProcessSignal::Interrupt => QuestionEnd::Interrupted,
             ProcessSignal::Terminate => QuestionEnd::Terminated,
         }),
@@ -144,7 +144,7 @@ async fn ask_and_write(
     Ok(Ok(if answers { Exit::Fine } else { Exit::Failed }))
 }
 
-/// Asks for all that a provider needs.
+/// Asks for everything that a provider needs.
 async fn the_provider(
     desk: &mut QuestionDesk,
     sources: &Sources,
@@ -187,13 +187,10 @@ async fn the_key(
         "The key goes into a file that only you can read. If you give none here, set {variable} before you start Adjutant."
     ));
     let typed = desk.secret("Key (not shown; Enter for none)").await?;
-    Ok(Some(match typed.is_empty() {
-        true => Key::Variable(variable.to_owned()),
-        false => Key::Typed(typed),
-    }))
+    Ok(Some(if typed.is_empty() { Key::Variable(variable.to_owned()) } else { Key::Typed(typed) }))
 }
 
-/// Makes one call with the settings as they would be.
+/// Makes one call with the new settings, and prints the result.
 async fn tried(
     desk: &mut QuestionDesk,
     sources: &Sources,

@@ -1,8 +1,8 @@
-//! Updates as text a person reads, on pages that can only grow.
+//! Updates as text for a person, on pages that can only grow.
 //!
 //! Never prints a text twice: chunks stream, the finished item prints what is
-//! missing, and an attempt that diverges goes on from where it does. When quiet,
-//! nothing streams: the answer is known at the end of the run.
+//! missing, and an attempt that differs is printed from that point. When quiet,
+//! nothing streams, because the answer is known only at the end of the run.
 
 mod output;
 
@@ -28,35 +28,35 @@ use super::pages::Pages;
 use message_view::{MessageView, Print};
 use output::CommandOutput;
 
-/// Written before an attempt that goes another way than the one that broke off.
+/// Printed before an attempt that differs from the one that broke off.
 const AGAIN: &str = "[the answer broke off; again:]";
-/// Written before a text of which a middle part was not streamed.
+/// Printed before a text if a middle part of it was not streamed.
 const MISSED: &str = "[a part was not streamed; again from there:]";
 
-/// What has been shown of a session.
+/// The printed state of a session.
 pub struct Show {
-    /// Only the last answer, what is asked, and changed files that run on build.
+    /// Print only the last answer, errors, and changed files that run on build.
     quiet: bool,
-    /// Somebody is there who can say what comes after a limit.
-    somebody: bool,
-    /// Whether the user's own messages are shown: they know what they just typed.
+    /// A person decides what comes after a limit.
+    person: bool,
+    /// Whether to print the user's messages; a person who has just typed them does not need that.
     user: bool,
     open: BTreeMap<MessageId, MessageView>,
     finished: BTreeSet<MessageId>,
-    /// Whose text the present lines are.
+    /// The message whose text is on the current lines.
     flowing: Option<MessageId>,
     /// The call whose line waits for its result.
     call: Option<ToolCallId>,
-    /// What the command of that call has written.
+    /// The output of that call's command.
     output: Option<CommandOutput>,
     last_text: String,
-    /// Why the last call that failed did, as its line says.
+    /// Why the last failed call failed, as its line says.
     failed: Option<String>,
-    /// When quiet: what the model said since its last tool call.
+    /// When quiet: the texts of the model since its last tool call.
     answer: Vec<String>,
-    /// The end of a run that stopped at a limit, until somebody has said what comes next.
-    held: Option<(Ink, String)>,
-    /// What is to be known of changes that are in the text.
+    /// The end of a run that stopped at a limit, until the person has decided what comes next.
+    held_end: Option<(Ink, String)>,
+    /// Remarks on applied changes, for example on files that run on build.
     marks: BTreeSet<String>,
 }
 
@@ -64,7 +64,7 @@ impl Show {
     pub fn new(quiet: bool) -> Self {
         Show {
             quiet,
-            somebody: false,
+            person: false,
             user: false,
             open: BTreeMap::new(),
             finished: BTreeSet::new(),
@@ -74,18 +74,18 @@ impl Show {
             last_text: String::new(),
             failed: None,
             answer: Vec::new(),
-            held: None,
+            held_end: None,
             marks: BTreeSet::new(),
         }
     }
 
-    /// Somebody decides what comes after a limit: its line waits for that.
-    pub fn with_somebody(mut self) -> Self {
-        self.somebody = true;
+    /// Makes the end at a limit wait until a person decides what comes next.
+    pub fn with_person(mut self) -> Self {
+        self.person = true;
         self
     }
 
-    /// Shows the user's messages too, as a transcript does.
+    /// Also shows the user's messages, as a transcript does.
     pub fn with_user(mut self) -> Self {
         self.user = true;
         self
@@ -139,7 +139,7 @@ impl Show {
         }
     }
 
-    /// Keeps what the model says until its run has ended; then its last words are the answer.
+    /// Keeps the texts of the model until the run has ended; the last ones are the answer.
     fn hold_back(&mut self, pages: &mut Pages, update: &Update) {
         match update {
             Update::AgentMessage { text, interrupted: false, .. } => self.answer.push(text.clone()),
@@ -148,7 +148,7 @@ impl Show {
             {
                 self.answer.push(summary.clone());
             }
-            // What was said before a tool call was no answer yet.
+            // A text before a tool call is not the answer.
             Update::ToolCallUpdate(call) if !ends_or_asks(&call.tool) => self.answer.clear(),
             Update::Run(RunView::Started { .. }) => self.answer.clear(),
             Update::ChangeSet(change) => self.note_change(change),
@@ -166,13 +166,13 @@ impl Show {
         }
     }
 
-    /// Says whether the line of a call has just said what a notice says.
+    /// Whether the line of the last failed call already has the text of this notice.
     pub fn has_printed(&self, notice: &str) -> bool {
-        // The line has the form in which a text of others is drawn.
+        // Compare in the form of one line, as the summary of the call has it.
         self.failed.as_deref().is_some_and(|why| one_line(notice, usize::MAX).contains(why))
     }
 
-    /// Ends whatever line is open, so that something else may be written.
+    /// Ends an open line, so that other text may follow.
     pub fn aside(&mut self, pages: &mut Pages) {
         self.flowing = None;
         self.call = None;
@@ -182,16 +182,16 @@ impl Show {
         pages.fresh_line();
     }
 
-    /// Shows the end that was held back, if any: nobody goes on from it.
+    /// Prints the end that was held back, if any: the run is not continued.
     pub fn release(&mut self, pages: &mut Pages) {
-        if let Some((ink, line)) = self.held.take() {
+        if let Some((ink, line)) = self.held_end.take() {
             self.remark(pages, ink, &line);
         }
     }
 
-    /// Forgets the end that was held back: somebody goes on from it.
-    pub fn went_on(&mut self) {
-        self.held = None;
+    /// Drops the end that was held back: the run is continued.
+    pub fn drop_held_end(&mut self) {
+        self.held_end = None;
     }
 
     fn remark(&mut self, pages: &mut Pages, ink: Ink, text: &str) {
@@ -212,10 +212,10 @@ impl Show {
             return;
         }
         if interrupted {
-            // What streamed may be more than what was kept of it: nothing is taken back.
-            let told = self.open.entry(id.clone()).or_default();
-            let print = if told.is_new() { told.chunk(text) } else { Print::Nothing };
-            told.broke_off();
+            // The streamed text may be longer than the stored one, and printed text stays.
+            let view = self.open.entry(id.clone()).or_default();
+            let print = if view.is_new() { view.chunk(text) } else { Print::Nothing };
+            view.broke_off();
             self.print(pages, id, print);
             return;
         }
@@ -250,7 +250,7 @@ impl Show {
             return;
         }
         let (mut mark, ink, word) = match call.status {
-            // One line waits at a time; a read beside it has its line when it is done.
+            // One line waits at a time; a parallel call gets its line when it is done.
             ToolStatus::InProgress if self.call.is_some() => return,
             ToolStatus::Pending => return,
             ToolStatus::InProgress => {
@@ -266,7 +266,7 @@ impl Show {
             ToolStatus::Interrupted => ("✗", Ink::Red, "interrupted"),
         };
         let summary = call.summary.as_deref().unwrap_or_default();
-        // A summary that says the word itself is not introduced by it.
+        // No word is put before a summary that already begins with one.
         let result = match (word, summary) {
             ("", summary) => summary.to_owned(),
             (word, "") => word.to_owned(),
@@ -291,7 +291,7 @@ impl Show {
             output.end(pages.rest());
             pages.rest().open_line(ink, " ");
         }
-        // The mark of a line that stands on the page cannot change, so the result has its own.
+        // The mark of a printed line cannot change, so the result has its own.
         let mark = if mark == "✗" { "✗ " } else { "" };
         if !result.is_empty() {
             pages.rest().add(ink, &format!(" … {mark}{result}"));
@@ -324,13 +324,13 @@ impl Show {
         }
     }
 
-    /// Notes what is to be known of a change that is in the text.
+    /// Keeps the remark on a change, if it was applied.
     fn note_change(&mut self, change: &ChangeSetView) {
         let landed = change.hunks.iter().any(|hunk| hunk.state == HunkState::Applied);
         self.marks.extend(change.mark.clone().filter(|_| landed));
     }
 
-    /// Names the changed files that run on build, also when quiet: nobody else does.
+    /// Prints the remarks on changes, also when quiet, because nothing else shows them.
     fn show_notes(&mut self, pages: &mut Pages) {
         for mark in std::mem::take(&mut self.marks) {
             let text = format!("! changed: {mark}; look at it before the next build");
@@ -344,15 +344,15 @@ impl Show {
             Outcome::Completed | Outcome::Stopped => Ink::Green,
             Outcome::Failed | Outcome::Limit | Outcome::Cancelled => Ink::Red,
         };
-        if self.somebody && end.outcome == Outcome::Limit {
-            self.held = Some((ink, end_line(end)));
+        if self.person && end.outcome == Outcome::Limit {
+            self.held_end = Some((ink, end_line(end)));
         } else {
             self.remark(pages, ink, &end_line(end));
         }
     }
 }
 
-/// Whether a tool ends the task or asks the user: both are shown as what they are, not as a call.
+/// Whether a tool ends the task or asks the user. Both have their own form and are not shown as a call.
 fn ends_or_asks(tool: &str) -> bool {
     matches!(tool, "task_complete" | "fail" | "ask_user")
 }

@@ -25,7 +25,7 @@ fn flags_that_contradict_are_a_usage_error() {
     assert!(run_line(&["--mode", "plan", "x"]).is_err());
     let line = run_line(&["-y", "--allow-commands", "--output", "json", "-q", "--session", "s", "-"]);
     let line = line.unwrap_or_else(|error| panic!("{error}"));
-    assert!(line.unattended && line.allow_commands && line.quiet && !line.go_on);
+    assert!(line.unattended && line.allow_commands && line.quiet && !line.continue_newest);
     assert_eq!((line.output, line.prompt.as_deref()), (OutputFormat::Json, Some("-")));
 }
 

@@ -192,7 +192,9 @@ fn s05_a_run_that_is_told_to_end_says_so_and_can_be_resumed() {
     send(running.pid(), Signal::TERM);
     let ran = running.wait();
     assert!(
-        ran.expect(143).stderr.contains("\ntold to end; `adjutant run --continue` goes on from here\n"),
+        ran.expect(143)
+            .stderr
+            .contains("\nstopped by a signal; `adjutant run --continue` goes on from here\n"),
         "{ran}"
     );
     assert_eq!(ran.left(), [], "the command outlives its server");

@@ -1,14 +1,14 @@
 //! What a typed line means for an ask.
 //!
-//! A line that is no clear yes is never one.
+//! Never counts an unclear line as a yes.
 
 use adjutant_protocol::ask::{AskOption, AskView, OptionKind, PermissionOutcome};
 
-/// What a line means.
+/// The meaning of a typed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypedAnswer {
     Answer(PermissionOutcome),
-    /// Nothing; with what to type instead.
+    /// No clear answer; the text says what to type instead.
     Unclear(String),
 }
 

@@ -1,7 +1,7 @@
 //! The asks that were delivered: one is on the desk, the others wait.
 //!
 //! Never answers by itself and never loses a delivery: each is answered,
-//! withdrawn, or given back when the desk is cleared.
+//! withdrawn, or returned when the desk is cleared.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -11,12 +11,12 @@ use adjutant_protocol::ask::{AskGroup, AskView};
 
 use crate::transport::RequestId;
 
-/// An answer within this time of the ask's appearing does not count.
+/// An answer counts only if the ask has been shown for this long.
 pub const READING_TIME: Duration = Duration::from_millis(400);
 /// Deliveries that may wait; a session has few open asks.
 const ROOM: usize = 64;
 
-/// One ask, and the request that wants its answer; one that is left after a run has none.
+/// One ask, and the request that waits for its answer; an ask that a run left open has none.
 #[derive(Clone, Debug)]
 pub struct PendingAsk {
     pub request: Option<RequestId>,
@@ -30,18 +30,18 @@ pub struct AskDesk {
 }
 
 impl AskDesk {
-    /// Says whether another delivery may come.
+    /// Whether there is room for another delivery.
     pub fn has_room(&self) -> bool {
         self.waiting.len() < ROOM
     }
 
-    /// Takes a delivery.
+    /// Adds a delivery to those that wait.
     pub fn add(&mut self, delivery: PendingAsk) {
         self.waiting.push_back(delivery);
     }
 
-    /// Returns the next ask to be put, if the desk is free. What does not block
-    /// the run makes room for what does.
+    /// Puts the next ask on the desk and returns it, if the desk is free. An ask that does not block
+    /// its run makes room for one that does.
     pub fn next(&mut self, now: Instant) -> Option<&AskView> {
         let blocking = |delivery: &PendingAsk| delivery.ask.group != AskGroup::NonBlocking;
         let first = self.waiting.iter().position(blocking);
@@ -61,33 +61,33 @@ impl AskDesk {
         self.shown.as_ref().map(|(delivery, _)| &delivery.ask)
     }
 
-    /// Says whether an ask is on the desk or waits.
+    /// Whether an ask is on the desk or waits.
     pub fn holds(&self, ask: &AskId) -> bool {
         let shown = self.shown.iter().map(|(delivery, _)| delivery);
         shown.chain(&self.waiting).any(|delivery| delivery.ask.ask_id == *ask)
     }
 
-    /// Says whether the ask on the desk could be read before this moment.
+    /// Whether the ask on the desk was shown long enough at this moment.
     pub fn was_read(&self, at: Instant) -> bool {
         self.shown.as_ref().is_some_and(|(_, since)| at.saturating_duration_since(*since) >= READING_TIME)
     }
 
-    /// Takes the ask on the desk away, to answer it.
+    /// Removes and returns the ask on the desk, to answer it.
     pub fn answered(&mut self) -> Option<PendingAsk> {
         self.shown.take().map(|(delivery, _)| delivery)
     }
 
-    /// Takes down an ask that was closed; says whether it was the one on the desk.
+    /// Removes the deliveries of a closed ask. Returns them, and whether one was on the desk.
     pub fn closed(&mut self, ask: &AskId) -> (Vec<PendingAsk>, bool) {
         self.remove(|delivery| delivery.ask.ask_id == *ask)
     }
 
-    /// Takes down the delivery that a request made, as `closed`.
+    /// Removes the delivery of a withdrawn request, as `closed` does.
     pub fn withdrawn(&mut self, request: &str) -> (Vec<PendingAsk>, bool) {
         self.remove(|delivery| delivery.request.as_ref().is_some_and(|id| id.token() == request))
     }
 
-    /// Takes everything down.
+    /// Removes and returns every delivery.
     pub fn clear(&mut self) -> Vec<PendingAsk> {
         self.remove(|_| true).0
     }

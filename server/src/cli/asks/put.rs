@@ -1,6 +1,6 @@
-//! How an ask is put on a page: the whole diff or command, then the ways to answer.
+//! Prints an ask: the whole diff or command, then the possible answers.
 //!
-//! Never shortens what is approved, and never prints it unescaped (A2).
+//! Never shortens the subject of an approval, and never prints it unescaped (A2).
 
 use adjutant_core::text::cells;
 use adjutant_core::text::display::{Surface, display_diff, shown_command};
@@ -10,11 +10,11 @@ use crate::cli::page::{Ink, Printer};
 
 use super::answer::of_kind;
 
-/// Columns of a narrow screen, and rows of it that a text and what follows it leave free.
+/// Columns of a narrow screen, and rows of a text that fits it together with the lines after it.
 const COLUMNS: usize = 80;
 const ROWS: usize = 15;
 
-/// Puts an ask on a page, its ways to answer numbered where a number can be typed.
+/// Prints an ask. Its options are numbered if a number can be typed.
 pub fn put(page: &mut Printer, ask: &AskView) {
     put_whole(page, ask);
     if of_kind(ask, OptionKind::AllowOnce).is_none() && ask.group == AskGroup::Interactive {
@@ -24,7 +24,7 @@ pub fn put(page: &mut Printer, ask: &AskView) {
     }
 }
 
-/// Puts what is asked on a page: title, reason, and all of what it is about.
+/// Prints the title, the reason and the whole subject of an ask.
 pub fn put_whole(page: &mut Printer, ask: &AskView) {
     page.line_in(Ink::Bold, &format!("? {}", ask.title));
     if let Some(description) = &ask.description {
@@ -42,7 +42,7 @@ pub fn put_whole(page: &mut Printer, ask: &AskView) {
             let limit =
                 timeout_seconds.map(|seconds| format!(", for at most {seconds} s")).unwrap_or_default();
             page.line(&format!("  runs in {}{limit}:", shown_command(cwd)));
-            // Lines are split at line feeds alone: anything else in a command is shown escaped.
+            // Lines are split only at line feeds; other line ends in a command are shown escaped.
             let lines: Vec<String> = shown_command(command).split('\n').map(str::to_owned).collect();
             for (at, line) in lines.iter().enumerate() {
                 let mark = if at == 0 { "$" } else { ">" };
@@ -57,10 +57,10 @@ pub fn put_whole(page: &mut Printer, ask: &AskView) {
     }
 }
 
-/// Writes each line of a diff, split at line feeds alone, so that a line end that differs is seen.
+/// Prints each line of a diff. It is split only at line feeds, so that a different line end is visible.
 fn put_diff(page: &mut Printer, diff: &str) {
     let diff = display_diff(diff, Surface::Plain).text;
-    // A line that is inserted may look like the head of a file; heads come before the first hunk.
+    // An inserted line may look like the head of a file. Heads come before the first hunk.
     let mut in_head = true;
     for line in diff.strip_suffix('\n').unwrap_or(&diff).split('\n') {
         in_head &= !line.starts_with('@');
@@ -76,7 +76,7 @@ fn put_diff(page: &mut Printer, diff: &str) {
     put_length(page, &diff.lines().collect::<Vec<_>>());
 }
 
-/// Says how long a text is whose head may have left the screen.
+/// Prints the length of a text if its beginning may have left the screen.
 fn put_length(page: &mut Printer, lines: &[impl AsRef<str>]) {
     let rows: usize = lines.iter().map(|line| cells::rows(line.as_ref(), COLUMNS)).sum();
     if rows > ROWS {

@@ -1,6 +1,6 @@
 //! Asks that were delivered, from the desk to their answers.
 //!
-//! Never answers for a person who is there.
+//! Never answers for a person who is present.
 
 use std::time::{Duration, Instant};
 
@@ -12,20 +12,20 @@ use crate::cli::asks::{PendingAsk, TypedAnswer, hint, parse, put};
 use crate::cli::page::{Ink, Printer};
 use crate::cli::present::TerminalInput;
 
-/// How long the demo leaves its own asks to be read.
+/// How long the demo shows its own asks before it answers them.
 const DEMO_READS: Duration = Duration::from_millis(900);
 
 impl Conversation {
     pub(super) fn delivered(&mut self, delivery: PendingAsk) {
-        let ours = self.session.as_ref() == Some(&delivery.ask.session_id);
-        if ours && self.desk.has_room() {
+        let is_attached = self.session.as_ref() == Some(&delivery.ask.session_id);
+        if is_attached && self.desk.has_room() {
             self.desk.add(delivery);
         } else {
             self.close_surface(&delivery);
         }
     }
 
-    /// Gives a delivery back; the ask stays open elsewhere.
+    /// Returns a delivery unanswered; the ask stays open elsewhere.
     pub(super) fn close_surface(&self, delivery: &PendingAsk) {
         self.respond(delivery, PermissionOutcome::Cancelled);
     }
@@ -36,7 +36,7 @@ impl Conversation {
         }
     }
 
-    /// Puts the next ask on the page, if none is there; where nobody is, answers it.
+    /// Prints the next ask, if none is on the page. If no person is present, answers it.
     pub(super) fn put_next(&mut self) {
         while let Some(ask) = self.desk.next(Instant::now()).cloned() {
             match &self.answers {
@@ -77,7 +77,7 @@ impl Conversation {
             TerminalInput::Gone => {
                 self.answers = Answers::Nobody;
                 if let Some(ask) = self.desk.current().cloned() {
-                    let text = "(end of input: from here on nobody answers, and what asks is not allowed)";
+                    let text = "(end of input: nobody can answer any more, so nothing that asks is allowed)";
                     self.on_page(|page| page.line_in(Ink::Dim, text));
                     self.nobody_answers(&ask);
                 }
@@ -102,7 +102,7 @@ impl Conversation {
         }
     }
 
-    /// Answers the ask on the desk as the demo does, and says so.
+    /// Answers the ask on the desk with `y`, and prints that the demo did so.
     pub(super) fn demo_answers(&mut self) {
         let Some(ask) = self.desk.current().cloned() else { return };
         let TypedAnswer::Answer(outcome) = parse(&ask, "y") else { return };
@@ -110,19 +110,19 @@ impl Conversation {
         self.answer(outcome);
     }
 
-    /// An ask that was on the page was closed elsewhere.
+    /// Prints how an ask on the page was closed elsewhere.
     pub(super) fn ask_closed(&mut self, how: &Resolution) {
         self.demo_answers_at = None;
         let text = match how {
             Resolution::Selected { .. } | Resolution::Answered { .. } => "(answered elsewhere)",
             Resolution::Cancelled => "(the run was cancelled, so this needs no answer)",
             Resolution::Superseded => "(what this asks about has changed, so this needs no answer)",
-            Resolution::Withdrawn => "(this is over by itself and needs no answer)",
+            Resolution::Withdrawn => "(this ended by itself, so it needs no answer)",
         };
         self.on_page(|page| page.line_in(Ink::Dim, text));
     }
 
-    /// Writes a remark of the command itself, where remarks are shown.
+    /// Prints a remark of the command itself, if remarks are shown.
     pub fn remark(&mut self, text: &str) {
         if self.view.shows_remarks() {
             self.on_page(|page| page.line_in(Ink::Dim, text));
@@ -137,7 +137,7 @@ impl Conversation {
         }
     }
 
-    /// Says that nobody is there; what that means for the ask is the server's to know.
+    /// Answers that no person is present; the server decides what that means for the ask.
     fn nobody_answers(&mut self, ask: &AskView) {
         match Choice::absent(ask.kind.into()) {
             Some(Choice::Option { .. }) => self.denied.add(ask),
@@ -150,7 +150,7 @@ impl Conversation {
     }
 
     pub(super) fn listen(&mut self, prompt: bool) {
-        // First, because it throws away what was typed: not what is typed at the sign.
+        // First, because it discards input, and input after the prompt must count.
         if let Answers::Person(person) = &mut self.answers {
             person.listen();
         }

@@ -1,6 +1,6 @@
-//! What comes after a limit: the person at the terminal says, before the command ends.
+//! What comes after a limit: the person at the terminal decides, before the command ends.
 //!
-//! Never decides by itself; where nobody is, the question stays open for later.
+//! Never decides by itself. If no person is present, the question stays open for later.
 
 use std::time::Instant;
 
@@ -19,18 +19,18 @@ use super::ears::IncomingEvent;
 use super::{Answers, Conversation, IDLE_LIMIT, LeaveReason};
 
 impl Conversation {
-    /// Hears everything up to the end of the run that is followed, and of those that a person lets
-    /// go on from it.
+    /// Handles events until the end of the followed run, and of the runs with which a person continues
+    /// it after a limit.
     pub async fn until_over(&mut self) -> Result<RunEnd, LeaveReason> {
         loop {
             let end = self.until_ended().await?;
-            let goes_on = match end.outcome {
+            let continues = match end.outcome {
                 Outcome::Limit => self.ask_to_continue().await,
                 _ => Ok(false),
             };
-            // Also where the question could not be put: the end of the run was not shown yet.
-            self.view.limit_decided(&mut self.pages, matches!(goes_on, Ok(true)));
-            if !goes_on? {
+            // Also if the question failed, because the end of the run was not shown yet.
+            self.view.limit_decided(&mut self.pages, matches!(continues, Ok(true)));
+            if !continues? {
                 return Ok(end);
             }
         }
@@ -43,8 +43,8 @@ impl Conversation {
         Ok(listed.asks)
     }
 
-    /// Puts the question that a limit left before the person, and answers it as they say; `true` when
-    /// another run has begun.
+    /// Asks the person the question that a limit left, and sends their answer. Returns `true` if another
+    /// run has begun.
     async fn ask_to_continue(&mut self) -> Result<bool, LeaveReason> {
         if !matches!(self.answers, Answers::Person(_)) {
             return Ok(false);
@@ -53,7 +53,7 @@ impl Conversation {
         let of_limit =
             |kind| matches!(kind, AskKind::MistakeLimitReached | AskKind::AutoApprovalMaxReqReached);
         let Some(ask) = asks.into_iter().find(|ask| of_limit(ask.kind)) else { return Ok(false) };
-        // The run that the answer begins, here or at another door, is followed.
+        // Follow the run that the answer begins, here or at another client.
         (self.run, self.ended, self.idle) = (None, None, false);
         let ask_id = ask.ask_id.clone();
         self.desk.add(PendingAsk { request: None, ask });
@@ -65,7 +65,7 @@ impl Conversation {
                     self.at_once = true;
                     return Err(LeaveReason::Interrupted);
                 }
-                heard => self.hear(heard).await?,
+                event => self.on_event(event).await?,
             }
         }
         let (option_id, answer, reason) = match self.decided.take() {
@@ -74,9 +74,9 @@ impl Conversation {
             Some(PermissionOutcome::Selected { option_id, text }) => (Some(option_id), None, text),
             Some(PermissionOutcome::Answered { text }) => (None, Some(text), None),
         };
-        // Every other answer goes on.
+        // Every other answer continues.
         let stops = option_id.as_deref() == Some(STOP);
-        // Who is at the terminal is asked from here on.
+        // Not unattended: the person at the terminal answers from here on.
         let params = AskRespondParams { ask_id, option_id, answer, reason, unattended: false };
         let answered: AskRespondResult = self.request(methods::ASK_RESPOND, &params).await?;
         match answered.status {
@@ -88,13 +88,13 @@ impl Conversation {
         }
     }
 
-    /// The question was answered at another door; says whether a run begins by that.
+    /// Waits after an answer from another client. Returns whether a run has begun.
     async fn begins_elsewhere(&mut self) -> Result<bool, LeaveReason> {
         let until = Instant::now() + IDLE_LIMIT;
         while self.run.is_none() && Instant::now() < until {
             self.ears.wake_at(Some(until));
-            let heard = self.ears.next(&mut self.answers).await;
-            self.hear(heard).await?;
+            let event = self.ears.next(&mut self.answers).await;
+            self.on_event(event).await?;
         }
         Ok(self.run.is_some())
     }

@@ -1,16 +1,16 @@
-//! What was not allowed because nobody was there to answer, and how to allow it.
+//! What was not allowed because no person was present to answer, and how to allow it.
 //!
-//! Never says that a flag helps that was given already.
+//! Never recommends a flag that was already given.
 
 use adjutant_core::text::display::one_line;
 use adjutant_protocol::ask::{AskSubject, AskView};
 
-/// The most that is named one by one.
+/// The most titles in the line.
 const MAX_NAMED: usize = 5;
-/// The most characters of one name.
+/// The most characters of one title.
 const MAX_TITLE: usize = 120;
 
-/// What the command line allows unasked.
+/// What the command line allows without asking.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllowedFlags {
     pub edits: bool,
@@ -37,7 +37,7 @@ impl DenialSummary {
         }
     }
 
-    /// Returns one line that names what was not allowed and says how to allow it; `None` if nothing was.
+    /// Returns one line with the denied asks and how to allow them; `None` if none was denied.
     pub fn in_words(&self, allowed: AllowedFlags) -> Option<String> {
         if self.titles.is_empty() {
             return None;

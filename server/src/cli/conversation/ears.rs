@@ -1,6 +1,6 @@
 //! Everything that can wake a conversation, in one place.
 //!
-//! Never acts on what it hears.
+//! Never acts on an event.
 
 use std::future::pending;
 use std::time::Instant;
@@ -12,45 +12,45 @@ use crate::transport::client::Incoming;
 
 use super::Answers;
 
-/// What was heard.
+/// One event of a conversation.
 #[derive(Debug)]
 pub enum IncomingEvent {
-    Said(Incoming),
+    Message(Incoming),
     /// The connection is over.
     Closed,
     Typed(TerminalInput),
     Interrupt,
     Terminate,
-    /// It is time for something.
+    /// The time of `wake_at` has come.
     Wake,
 }
 
 pub struct Ears {
-    hearing: IncomingStream,
+    incoming: IncomingStream,
     signals: Signals,
     wake: Option<Instant>,
 }
 
 impl Ears {
-    pub fn new(hearing: IncomingStream, signals: Signals) -> Self {
-        Ears { hearing, signals, wake: None }
+    pub fn new(incoming: IncomingStream, signals: Signals) -> Self {
+        Ears { incoming, signals, wake: None }
     }
 
-    /// When something is to be done, whatever is heard; that is heard once.
+    /// Sets when the next `Wake` comes; it comes once.
     pub fn wake_at(&mut self, at: Option<Instant>) {
         self.wake = at;
     }
 
-    pub fn into_hearing(self) -> IncomingStream {
-        self.hearing
+    pub fn into_incoming(self) -> IncomingStream {
+        self.incoming
     }
 
-    /// Returns what was said already and not heard yet.
-    pub fn said(&mut self) -> Option<IncomingEvent> {
-        self.hearing.try_recv().ok().map(IncomingEvent::Said)
+    /// Returns the next message that has already arrived.
+    pub fn arrived(&mut self) -> Option<IncomingEvent> {
+        self.incoming.try_recv().ok().map(IncomingEvent::Message)
     }
 
-    /// Returns what is heard next; may be dropped and called again.
+    /// Returns the next event. The future may be dropped, and the function called again.
     pub async fn next(&mut self, answers: &mut Answers) -> IncomingEvent {
         let typed = async {
             match answers {
@@ -67,17 +67,17 @@ impl Ears {
         };
         tokio::select! {
             biased;
-            told = self.signals.next_signal() => match told {
+            signal = self.signals.next_signal() => match signal {
                 ProcessSignal::Interrupt => IncomingEvent::Interrupt,
                 ProcessSignal::Terminate => IncomingEvent::Terminate,
             },
             typed = typed => IncomingEvent::Typed(typed),
             () = wake => {
-                // Once: a time that is over would be heard before all that the server says.
+                // Only once: a time that has passed would come before every message of the server.
                 self.wake = None;
                 IncomingEvent::Wake
             }
-            said = self.hearing.recv() => said.map_or(IncomingEvent::Closed, IncomingEvent::Said),
+            message = self.incoming.recv() => message.map_or(IncomingEvent::Closed, IncomingEvent::Message),
         }
     }
 }
@@ -88,15 +88,15 @@ mod tests {
 
     #[tokio::test]
     async fn finding_e4_a_time_that_is_over_is_heard_once_and_then_what_is_said() {
-        let (say, hearing) = tokio::sync::mpsc::channel(4);
-        let mut ears = Ears::new(hearing, Signals::new().expect("signals are heard"));
+        let (sender, incoming) = tokio::sync::mpsc::channel(4);
+        let mut ears = Ears::new(incoming, Signals::new().expect("signals are received"));
         ears.wake_at(Instant::now().checked_sub(std::time::Duration::from_secs(1)));
-        let said = Incoming::Notification { method: "m".to_owned(), params: None };
-        say.send(said).await.expect("it is heard");
+        let message = Incoming::Notification { method: "m".to_owned(), params: None };
+        sender.send(message).await.expect("it is received");
         let first = ears.next(&mut Answers::Nobody).await;
         let second = ears.next(&mut Answers::Nobody).await;
         assert!(
-            matches!((&first, &second), (IncomingEvent::Wake, IncomingEvent::Said(_))),
+            matches!((&first, &second), (IncomingEvent::Wake, IncomingEvent::Message(_))),
             "{first:?}, {second:?}"
         );
     }

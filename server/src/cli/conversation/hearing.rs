@@ -1,6 +1,6 @@
-//! What the server says to its client: updates shown, requests answered.
+//! Messages of the server: updates are shown, requests are answered.
 //!
-//! Every request gets an answer, and nothing the server says is a crash.
+//! Never leaves a request without an answer, and never panics on a message.
 
 use std::time::Instant;
 
@@ -34,15 +34,15 @@ struct ShownMessage {
 }
 
 impl ShownMessage {
-    /// Errors and warnings; the rest is in the updates.
+    /// Whether it is an error or a warning; the rest is also in the updates.
     fn is_problem(&self) -> bool {
         self.kind <= 2
     }
 }
 
-/// Shows what the server still says while it stops, if the user has to know it.
-pub(super) fn last_word(said: Incoming) {
-    let Incoming::Notification { method, params: Some(params) } = said else { return };
+/// Shows a message that comes while the server stops, if it is an error or a warning.
+pub(super) fn last_word(incoming: Incoming) {
+    let Incoming::Notification { method, params: Some(params) } = incoming else { return };
     let message = (method == "window/showMessage").then(|| read::<ShownMessage>(&params));
     if let Some(message) = message.and_then(Result::ok).filter(ShownMessage::is_problem) {
         note(&message.message);
@@ -56,7 +56,7 @@ impl Conversation {
             Incoming::Notification { method, params } => {
                 let params = params.unwrap_or_default();
                 if let Err(error) = self.notified(&method, &params) {
-                    tracing::warn!(method, %error, "passed over a notification that makes no sense");
+                    tracing::warn!(method, %error, "ignored a notification that cannot be read");
                 }
                 Ok(())
             }
@@ -113,7 +113,7 @@ impl Conversation {
                 let withdrawal: Withdrawal = read(params)?;
                 let (gone, was_shown) = self.desk.withdrawn(withdrawal.id.get());
                 if was_shown {
-                    // Why is said by what follows.
+                    // The message that the ask closed will say why.
                     self.demo_answers_at = None;
                     self.withdrawn = gone.last().map(|delivery| delivery.ask.ask_id.clone());
                 }
@@ -124,9 +124,10 @@ impl Conversation {
             }
             "window/showMessage" => {
                 let message: ShownMessage = read(params)?;
-                // The message has the form that a client may draw.
-                let told = self.said.take().is_some_and(|said| message.message == client::message(&said));
-                if message.is_problem() && !told {
+                // Compare in the form that clients get.
+                let notice = self.notice_message.take();
+                let was_shown = notice.is_some_and(|notice| message.message == client::message(&notice));
+                if message.is_problem() && !was_shown {
                     self.view.aside(&mut self.pages);
                     note(&message.message);
                 }
@@ -153,7 +154,7 @@ impl Conversation {
             Update::StateUpdate(state) => {
                 self.idle = state.state == State::Idle;
                 self.waits = state.state == State::RequiresAction;
-                // A run that was going on and waits to be resumed has been given up by its server.
+                // If a run was open and can now be resumed, the server has given it up.
                 self.given_up |= state.state == State::Resumable && self.run.is_some();
             }
             Update::ChangeSet(change) => self.unmade.update(change),
@@ -162,8 +163,8 @@ impl Conversation {
                     self.view.aside(&mut self.pages);
                     note(message);
                 }
-                self.said = Some(format!("Adjutant: {message}"));
-                self.noticed.clone_from(message);
+                self.notice_message = Some(format!("Adjutant: {message}"));
+                self.last_notice.clone_from(message);
                 return;
             }
             _ => {}
@@ -171,19 +172,19 @@ impl Conversation {
         let awaited = self.pages.rest().awaits();
         self.view.update(&mut self.pages, raw, params);
         if awaited && !self.pages.rest().awaits() && self.desk.current().is_some() {
-            // A call beside the one that is asked about has ended: the question is still there to be answered.
+            // Another call has ended, and the question is still open.
             self.pages.rest().prompt();
         }
     }
 }
 
-/// No section of this client's settings says anything: it has its own flags.
+/// Returns `null` for each section: this client has flags and no settings.
 fn configuration(params: &RawValue) -> Value {
     #[derive(Deserialize)]
-    struct AwaitedReply {
+    struct ConfigurationParams {
         #[serde(default)]
         items: Vec<Value>,
     }
-    let items = read::<AwaitedReply>(params).map_or(0, |wanted| wanted.items.len());
+    let items = read::<ConfigurationParams>(params).map_or(0, |params| params.items.len());
     Value::Array(vec![Value::Null; items])
 }

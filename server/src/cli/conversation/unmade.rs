@@ -1,6 +1,6 @@
-//! Files that are without the last edit that was allowed.
+//! Files that lack the last edit that was allowed.
 //!
-//! Never forgets one for an edit that was only proposed or rejected.
+//! Never removes a file from the list because of an edit that was only proposed or rejected.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use adjutant_protocol::update::{ChangeSetView, HunkState};
 pub struct MissingEdits(BTreeSet<String>);
 
 impl MissingEdits {
-    /// Takes the latest state of a change set.
+    /// Folds in the latest state of a change set.
     pub fn update(&mut self, change: &ChangeSetView) {
         let is = |state| change.hunks.iter().any(|hunk| hunk.state == state);
         if is(HunkState::NotApplied) {

@@ -1,6 +1,6 @@
-//! The two ways a session is printed: as text, or as one update a line.
+//! The two ways to print a session: as text, or as one JSON update a line.
 //!
-//! Never mixes them: with JSON, standard output holds nothing else.
+//! Never mixes them: with JSON, standard output has nothing else.
 
 use std::io::{IsTerminal, stdout};
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use crate::cli::pages::Pages;
 use crate::cli::show::Show;
 use crate::clock::now_ms;
 
-/// How long nothing may be seen before the page says what is waited for.
+/// How long the page may stay unchanged before it says what the run waits for.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// How updates are printed.
 pub struct View {
     form: Form,
     quiet: bool,
-    /// Whether everything goes to one page even where nobody reads it.
+    /// Whether everything goes to one page even if standard output is no terminal.
     together: bool,
     waiting: Option<WaitNotice>,
 }
@@ -31,7 +31,7 @@ enum Form {
     Json,
 }
 
-/// What has been waited for, and when the page says so next.
+/// What the run waits for, and when the page says so next.
 struct WaitNotice {
     what: &'static str,
     since: Instant,
@@ -40,18 +40,18 @@ struct WaitNotice {
 }
 
 impl View {
-    /// Prints text to read; `somebody` can say what comes after a limit.
-    pub fn text(quiet: bool, somebody: bool) -> Self {
+    /// Prints text. With `person`, a person decides what comes after a limit.
+    pub fn text(quiet: bool, person: bool) -> Self {
         let show = Show::new(quiet);
-        View::of(if somebody { show.with_somebody() } else { show }, quiet)
+        View::of(if person { show.with_person() } else { show }, quiet)
     }
 
-    /// Prints everything on standard output, wherever that goes.
+    /// Prints everything on standard output, also if that is no terminal.
     pub fn together() -> Self {
         View { together: true, ..View::of(Show::new(false), false) }
     }
 
-    /// Prints the whole conversation, the user's part too.
+    /// Prints the whole conversation, with the user's messages.
     pub fn transcript() -> Self {
         View { together: true, ..View::of(Show::new(false).with_user(), false) }
     }
@@ -65,21 +65,21 @@ impl View {
         View { form: Form::Text(Box::new(show)), quiet, together: false, waiting: None }
     }
 
-    /// Returns the pages: where standard output goes to a file or a program, it gets the answer alone.
+    /// Returns the pages. If standard output goes to a file or a program, it gets only the answer.
     pub fn pages(&self) -> Pages {
-        let text = matches!(self.form, Form::Text(_));
-        match text && (self.together || stdout().is_terminal()) {
-            true => Pages::one(Printer::of_stdout()),
-            false => Pages::two(Printer::of_stdout(), Printer::of_stderr()),
+        if self.is_text() && (self.together || stdout().is_terminal()) {
+            Pages::one(Printer::of_stdout())
+        } else {
+            Pages::two(Printer::of_stdout(), Printer::of_stderr())
         }
     }
 
-    /// Says whether text to read is printed, and no JSON.
+    /// Whether text is printed, and not JSON.
     pub fn is_text(&self) -> bool {
         matches!(self.form, Form::Text(_))
     }
 
-    /// Says whether remarks of ours may stand on the page.
+    /// Whether remarks of the command itself are printed.
     pub fn shows_remarks(&self) -> bool {
         matches!(self.form, Form::Text(_)) && !self.quiet
     }
@@ -93,7 +93,7 @@ impl View {
         }
     }
 
-    /// Says whether the page has just said why an effect failed, in a line of its call.
+    /// Whether the line of the last call already has the text of this notice.
     pub fn has_printed(&self, notice: &str) -> bool {
         match &self.form {
             Form::Text(show) => show.has_printed(notice),
@@ -101,7 +101,7 @@ impl View {
         }
     }
 
-    /// Ends whatever line is open.
+    /// Ends an open line.
     pub fn aside(&mut self, pages: &mut Pages) {
         match &mut self.form {
             Form::Text(show) => show.aside(pages),
@@ -109,21 +109,21 @@ impl View {
         }
     }
 
-    /// Shows the end of a run that stopped at a limit, or forgets it where somebody goes on.
-    pub fn limit_decided(&mut self, pages: &mut Pages, goes_on: bool) {
+    /// Shows the end of a run that stopped at a limit, unless the person continues it.
+    pub fn limit_decided(&mut self, pages: &mut Pages, continues: bool) {
         match &mut self.form {
-            Form::Text(show) if goes_on => show.went_on(),
+            Form::Text(show) if continues => show.drop_held_end(),
             Form::Text(show) => show.release(pages),
             Form::Json => {}
         }
     }
 
-    /// When `still` has something to say, unless something is heard before.
+    /// Returns when `still` will print, unless an update comes before.
     pub fn remark_at(&self) -> Option<Instant> {
         self.waiting.as_ref().map(|waiting| waiting.next)
     }
 
-    /// Says what has been waited for, a silence apart at first and then ever less often.
+    /// Prints what the run waits for, if that is due: first after `SILENCE`, then at growing distances.
     pub fn still(&mut self, pages: &mut Pages, now: Instant) {
         let Some(waiting) = self.waiting.as_mut().filter(|waiting| now >= waiting.next) else { return };
         let waited = now.saturating_duration_since(waiting.since);
@@ -146,14 +146,14 @@ impl View {
                 (State::Running, Some(SubState::Tools)) => Some("waiting for the tool"),
                 _ => None,
             },
-            // Whatever else is heard says that the wait is not over, but not in vain.
+            // Any other update shows progress: the wait goes on, and its time starts again.
             _ => self.waiting.as_ref().map(|waiting| waiting.what),
         };
         let since = Instant::now();
         self.waiting = what.map(|what| WaitNotice { what, since, next: since + SILENCE, said: false });
     }
 
-    /// The session says that nothing comes: so does the page, at once, unless it has said so already.
+    /// Makes the remark due at once, because the session reports a stall, unless it was already printed.
     fn silent(&mut self, since_ms: u64) {
         let now = Instant::now();
         let Some(waiting) = self.waiting.as_mut().filter(|waiting| !waiting.said) else { return };
@@ -173,7 +173,7 @@ fn is_answer(update: &Update) -> bool {
     )
 }
 
-/// Returns the update on one line, whatever way it was written.
+/// Returns the update on one line, also if its JSON has line ends.
 fn one_line(raw: &RawValue) -> String {
     if !raw.get().contains(|character: char| character.is_ascii_control()) {
         return raw.get().to_owned();
@@ -207,7 +207,7 @@ mod tests {
         let look = crate::cli::page::Look { width: 80, colour: false, wrap: true };
         let mut pages = Pages::one(Printer::new(std::io::sink(), look));
         view.watch(&running(SubState::Model, 0));
-        // The wait began in the future, for the clock was set back.
+        // The wait began in the future, because the clock was set back.
         view.watch(&running(SubState::Stalled, u64::MAX));
         let first = view.remark_at().expect("there is something to say");
         view.still(&mut pages, first);

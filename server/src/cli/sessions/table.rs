@@ -1,6 +1,6 @@
 //! The list of sessions as lines of a table that fits its page.
 //!
-//! Never drops the id or the title: without them the list is of no use.
+//! Never drops the id or the title, because the list is useless without them.
 
 use adjutant_core::text::cells::{cells, cut};
 use adjutant_protocol::session::SessionEntry;
@@ -8,7 +8,7 @@ use adjutant_protocol::state::State;
 
 /// The least characters of a shortened id.
 const LEAST_ID: usize = 8;
-/// The least cells of a title; where there are fewer, columns are dropped.
+/// The least cells of a title; with less room, columns are dropped.
 const LEAST_TITLE: usize = 16;
 
 /// Returns the table, its head first; `now` is in milliseconds since the Unix epoch.
@@ -45,7 +45,7 @@ pub fn table(entries: &[SessionEntry], now: u64, width: usize) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// Returns the id that a name means: itself, or the only one that begins so.
+/// Returns the id of this name, or the only id that begins with it.
 pub fn find<'a>(ids: &[&'a str], name: &str) -> Result<&'a str, String> {
     if let Some(id) = ids.iter().find(|id| **id == name) {
         return Ok(id);
@@ -59,12 +59,12 @@ pub fn find<'a>(ids: &[&'a str], name: &str) -> Result<&'a str, String> {
     }
 }
 
-/// What tells ids apart: the part after their kind.
+/// Returns the part of an id after its kind.
 fn tail(id: &str) -> &str {
     id.split_once('-').map_or(id, |(_, tail)| tail)
 }
 
-/// Returns the shortest ends of all ids by which each is found.
+/// Returns the shortest beginning of each id, after its kind, that finds it; all have the same length.
 pub fn short_ids(ids: &[&str]) -> Vec<String> {
     let tails: Vec<&str> = ids.iter().map(|id| tail(id)).collect();
     let mut sorted = tails.clone();

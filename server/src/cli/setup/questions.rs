@@ -1,6 +1,6 @@
 //! Questions one after the other, at a terminal.
 //!
-//! Never shows a secret while it is typed, and gives the terminal back as it was, also while it is suspended.
+//! Never shows a secret while it is typed, and always restores the terminal, also while setup is suspended.
 
 use std::io::{self, IsTerminal};
 
@@ -17,7 +17,7 @@ use crate::cli::present::{Person, TerminalInput};
 pub enum QuestionEnd {
     /// Ctrl-C.
     Interrupted,
-    /// It was told to end.
+    /// A signal asked the process to end.
     Terminated,
     /// The terminal is closed.
     Gone,
@@ -31,7 +31,7 @@ pub struct QuestionDesk {
     suspend: Signal,
 }
 
-/// A terminal that shows nothing of what is typed, until it is dropped.
+/// A terminal that does not show typed text, until it is dropped.
 struct Silent(Termios);
 
 impl Silent {
@@ -62,7 +62,7 @@ impl QuestionDesk {
         Ok(Some(QuestionDesk { page: Printer::of_stdout(), person, suspend }))
     }
 
-    /// Asks until something is said; nothing typed is the usual answer, where there is one.
+    /// Asks until there is an answer. An empty line means the usual answer, if there is one.
     pub async fn ask(&mut self, question: &str, usual: Option<&str>) -> Result<String, QuestionEnd> {
         loop {
             let hint = usual.map(|usual| format!(" [{usual}]")).unwrap_or_default();
@@ -75,7 +75,7 @@ impl QuestionDesk {
         }
     }
 
-    /// Asks for a text that nobody else may see; it may be empty.
+    /// Asks for a secret text; it may be empty.
     pub async fn secret(&mut self, question: &str) -> Result<String, QuestionEnd> {
         let typed = self.typed(question, Echo::Hidden).await;
         // The line end that was typed was not shown.
@@ -85,7 +85,7 @@ impl QuestionDesk {
 
     async fn typed(&mut self, question: &str, echo: Echo) -> Result<String, QuestionEnd> {
         let typed = loop {
-            // Silent before the question can be read: who pastes at once is not shown either.
+            // Silent before the question appears, so that a text that is pasted at once is not shown either.
             let silent = if echo == Echo::Hidden { Silent::new() } else { None };
             self.page.line_in(Ink::Bold, question);
             self.page.prompt();
@@ -95,8 +95,8 @@ impl QuestionDesk {
                 _ = self.suspend.recv() => {
                     drop(silent);
                     self.page.fresh_line();
-                    suspended();
-                    // What was typed before is thrown away, and the question asked again.
+                    suspend();
+                    // Earlier input is discarded, and the question is asked again.
                 }
             }
         };
@@ -115,8 +115,8 @@ enum Echo {
     Hidden,
 }
 
-/// Stops this process until somebody lets it go on, as Ctrl-Z does where nobody listens to it.
-fn suspended() {
-    // It cannot be refused, and where it were, the question is merely asked again.
+/// Stops this process until it is continued, as Ctrl-Z does in a program that does not listen for it.
+fn suspend() {
+    // It cannot fail; if it did, the question would only be asked again.
     let _ = kill_process(getpid(), Sent::STOP);
 }

@@ -1,6 +1,6 @@
 //! The user's settings file with one more provider in it.
 //!
-//! Keeps what else stands there, comments and order too. Never writes a key into the settings.
+//! Keeps everything else in the file, with comments and order. Never writes a key into the settings.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, value};
 
 use crate::settings::private_dir;
 
-/// A provider as it was asked for.
+/// A provider as the user described it.
 pub struct NewProvider {
     pub name: String,
     pub wire: Wire,
@@ -24,12 +24,12 @@ pub struct NewProvider {
 /// Where its key is. Has no `Debug` on purpose.
 pub enum Key {
     Variable(String),
-    /// To be put into a file.
+    /// The key itself, to be written to a file.
     Typed(String),
 }
 
-/// Reads the settings as they are; an empty text where there are none yet. Fails if they are no TOML, before
-/// anybody is asked in vain.
+/// Reads the settings file; returns an empty text if there is none. Fails if it is not TOML, before the
+/// user answers questions in vain.
 pub fn read(file: &Path) -> anyhow::Result<String> {
     let text = match fs::read_to_string(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -51,8 +51,8 @@ fn parsed(present: &str, file: &Path) -> anyhow::Result<DocumentMut> {
     })
 }
 
-/// Returns the settings with the provider in them and its model as the one to begin with. A key that
-/// was typed is read from the file of this name beside them.
+/// Returns the settings with the provider in them and its model as `model`. A typed key is read from the
+/// file of this name in the same folder.
 pub fn changed(
     present: &str,
     provider: &NewProvider,
@@ -70,7 +70,7 @@ pub fn changed(
     let providers = providers.as_table_like_mut().ok_or_else(odd)?;
     let one = providers.entry(&provider.name).or_insert_with(|| Item::Table(Table::new()));
     let one = one.as_table_like_mut().ok_or_else(odd)?;
-    // One provider has one key; what stood here before was for another.
+    // One provider has one key, so those of before are removed.
     for other in ["api_key_env", "api_key_command", "api_key_file", "script"] {
         one.remove(other);
     }
@@ -84,7 +84,7 @@ pub fn changed(
     Ok(document.to_string())
 }
 
-/// Sets one value; the comments around the one before stay.
+/// Sets one value; comments around the old one stay.
 fn set(table: &mut dyn TableLike, key: &str, text: &str) {
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(present) => {
@@ -98,7 +98,7 @@ fn set(table: &mut dyn TableLike, key: &str, text: &str) {
 
 /// Writes the key, then the settings that name it.
 pub fn write(file: &Path, present: &str, provider: &NewProvider, key: Option<&Key>) -> anyhow::Result<()> {
-    // A link of the user's, to a repository of settings for instance, stays one.
+    // If the file is a link, for instance into a repository of settings, it stays one.
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let name = format!("{}.key", provider.name);
     let text = changed(present, provider, key.map(|key| (key, name.as_str())), &file)?;
@@ -109,13 +109,13 @@ pub fn write(file: &Path, present: &str, provider: &NewProvider, key: Option<&Ke
     replace(&file, &text)
 }
 
-/// Makes the folder of a file, if there is none; one that is there is the user's.
+/// Makes the folder of a file, if there is none; an existing one is not changed.
 fn folder_of(file: &Path) -> anyhow::Result<()> {
     let dir = file.parent().context("find the folder of the settings")?;
     if dir.exists() { Ok(()) } else { private_dir(dir) }
 }
 
-/// Puts a text in place of another, whole or not at all, for its owner alone.
+/// Replaces a file with a text, atomically; only its owner can read it.
 fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(format!(".new-{}", std::process::id()));
@@ -131,14 +131,14 @@ fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
         .with_context(|| format!("write \"{}\"", file.display()))
 }
 
-/// The settings as they would be, and the key, under names of their own until this is dropped.
+/// The new settings and the key in files with temporary names, until this is dropped.
 pub struct ScratchFiles {
     file: PathBuf,
     key: PathBuf,
 }
 
 impl ScratchFiles {
-    /// Writes them beside the real ones, where relative paths mean the same.
+    /// Writes them next to the real ones, where relative paths mean the same.
     pub fn make(
         file: &Path,
         present: &str,

@@ -1,22 +1,22 @@
 //! The text of one message on a page that can only grow.
 //!
-//! Never gives a piece that is on the page already, except the one word at
-//! which a text goes another way.
+//! Never prints a piece again that is already on the page, except the one word at
+//! which two texts differ.
 
 /// What to print now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Print {
     Nothing,
     More(String),
-    /// From the point of divergence, after a mark.
+    /// The text from the point of divergence, after a mark.
     Again {
-        /// An attempt broke off before; else a piece was never streamed.
+        /// An attempt broke off before; otherwise a piece was not streamed.
         broke_off: bool,
         text: String,
     },
 }
 
-/// One message: what was printed of it, and the attempt that is coming in.
+/// One message: the printed text, and the attempt that is being received.
 #[derive(Clone, Debug, Default)]
 pub struct MessageView {
     printed: String,
@@ -25,19 +25,19 @@ pub struct MessageView {
 }
 
 impl MessageView {
-    /// Says whether nothing came yet.
+    /// Whether no text has come yet.
     pub fn is_new(&self) -> bool {
         self.printed.is_empty() && self.attempt.is_none()
     }
 
-    /// The attempt is over; what comes next begins again.
+    /// Ends the attempt; the next text begins again.
     pub fn broke_off(&mut self) {
         if !self.printed.is_empty() {
             self.attempt = Some(String::new());
         }
     }
 
-    /// Takes a piece of the stream.
+    /// Adds a piece of the stream.
     pub fn chunk(&mut self, text: &str) -> Print {
         let Some(attempt) = &mut self.attempt else {
             self.printed.push_str(text);
@@ -51,7 +51,7 @@ impl MessageView {
         self.continue_text(attempt, true)
     }
 
-    /// Takes the finished text, which is the truth.
+    /// Ends the message with its finished text, which is the valid one.
     pub fn whole(mut self, text: &str) -> Print {
         let broke_off = self.attempt.is_some();
         if self.printed == text { Print::Nothing } else { self.continue_text(text.to_owned(), broke_off) }
@@ -74,7 +74,7 @@ fn more(text: &str) -> Print {
     if text.is_empty() { Print::Nothing } else { Print::More(text.to_owned()) }
 }
 
-/// Returns where the word begins at which `text` leaves what was printed.
+/// Returns the byte where the first word begins that differs from the printed text.
 pub(super) fn point(printed: &str, text: &str) -> usize {
     let same = printed.chars().zip(text.chars()).take_while(|(old, new)| old == new);
     let same: usize = same.map(|(old, _)| old.len_utf8()).sum();

@@ -1,13 +1,13 @@
-//! What a command writes while it runs, as lines below its own.
+//! The output of a running command, as lines below its own.
 //!
-//! Never shows more than its first lines: the model gets the text, the user
-//! a view of it.
+//! Never shows more than its first lines: the model gets the text, the user only
+//! an impression.
 
 use crate::cli::page::{Ink, Printer};
 
 /// The most lines that are shown of one command.
 const MOST_LINES: usize = 40;
-/// The most characters of a line without an end that are held.
+/// The most bytes of a line without an end that are held.
 const MOST_HELD: usize = 4096;
 
 /// The output of one command.
@@ -19,13 +19,13 @@ pub struct CommandOutput {
 }
 
 impl CommandOutput {
-    /// Takes a piece of the output and shows the lines that are whole.
+    /// Adds a piece of the output and shows the lines that are whole.
     pub fn push(&mut self, page: &mut Printer, text: &str) {
         let mut text = std::mem::take(&mut self.held) + text;
         let mut rest = text.as_str();
-        while let Some((line, behind)) = rest.split_once('\n') {
+        while let Some((line, after)) = rest.split_once('\n') {
             self.line(page, line);
-            rest = behind;
+            rest = after;
         }
         if rest.len() > MOST_HELD {
             self.line(page, rest);
@@ -46,7 +46,7 @@ impl CommandOutput {
     fn line(&mut self, page: &mut Printer, line: &str) {
         self.lines += 1;
         if self.lines <= MOST_LINES {
-            // A line end of two characters is one.
+            // A carriage return belongs to the line end.
             let line = line.strip_suffix('\r').unwrap_or(line);
             page.line_in(Ink::Dim, &format!("    {line}"));
         } else if self.lines == MOST_LINES + 1 {
