@@ -337,7 +337,7 @@ impl ClientLink {
     }
 
     /// Whether an ask is shown as a diagnostic, with as much of it as fits there.
-    pub fn is_marked(&self, ask: &AskView) -> bool {
+    pub fn has_diagnostic(&self, ask: &AskView) -> bool {
         self.surfaces.diagnostics && diagnostics::has_place(ask)
     }
 
@@ -355,7 +355,7 @@ impl ClientLink {
         match self.rendered.write(content).await {
             Ok(written) => {
                 self.show_document(&written, false).await;
-                self.items.saw(&ask.ask_id, &written.path.display().to_string());
+                self.items.mark_opened(&ask.ask_id, &written.path.display().to_string());
             }
             Err(why) => self.say(Level::Error, &format!("Adjutant: failed to {why}.")),
         }

@@ -51,16 +51,16 @@ pub async fn read_stdin() -> io::Result<StdinRead<Option<PipedInput>>> {
     if !matches!(kind, FileType::Fifo | FileType::Socket | FileType::RegularFile) {
         return Ok(StdinRead::Whole(None));
     }
-    waited_for(|stdin| match comes(&io::stdin(), FIRST_BYTE)? {
-        true => read(stdin, HALF),
-        false => {
-            note(&format!(
-                "nothing came on standard input for {} s, so the task goes without it; add `</dev/null` to not \
-                 wait, or a file to send",
-                FIRST_BYTE.as_secs()
-            ));
-            Ok(None)
+    waited_for(|stdin| {
+        if comes(&io::stdin(), FIRST_BYTE)? {
+            return read(stdin, HALF);
         }
+        note(&format!(
+            "nothing came on standard input for {} s, so the task goes without it; add `</dev/null` to not \
+             wait, or a file to send",
+            FIRST_BYTE.as_secs()
+        ));
+        Ok(None)
     })
     .await
     .inspect(|read| {

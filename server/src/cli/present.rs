@@ -28,6 +28,7 @@ pub enum TerminalInput {
 
 /// A person who can be asked.
 pub struct Person {
+    /// The terminal, to discard earlier input.
     terminal: Option<File>,
     /// Starts one read.
     want: blocking::Sender<()>,
@@ -45,13 +46,15 @@ impl Person {
         if !seen {
             return None;
         }
-        let terminal = match stdin_was_read {
-            true => File::open("/dev/tty").ok()?,
-            false if io::stdin().is_terminal() => File::from(io::stdin().as_fd().try_clone_to_owned().ok()?),
-            false => return None,
+        let terminal = if stdin_was_read {
+            File::open("/dev/tty").ok()?
+        } else if io::stdin().is_terminal() {
+            File::from(io::stdin().as_fd().try_clone_to_owned().ok()?)
+        } else {
+            return None;
         };
-        let kept = terminal.try_clone().ok()?;
-        Self::reading(terminal, Some(kept))
+        let to_flush = terminal.try_clone().ok()?;
+        Self::reading(terminal, Some(to_flush))
     }
 
     /// Returns a person who types into this stream.

@@ -278,7 +278,7 @@ impl Items {
     }
 
     /// Notes that the whole of an ask was opened, in the file `at`.
-    pub fn saw(&self, ask: &AskId, at: &str) {
+    pub fn mark_opened(&self, ask: &AskId, at: &str) {
         let mut open = self.lock();
         if open.asks.contains_key(ask) {
             open.seen.insert(ask.clone(), at.to_owned());

@@ -169,10 +169,8 @@ pub fn offers(ask: &AskView, seen: bool, room: SurfaceRoom) -> Vec<Offer> {
     let no = no.into_iter().map(of);
     let yes = yes.into_iter().map(of).filter(|_| seen || fits);
     let show = has_more(ask, fits).then(|| Offer { title: SHOW.to_owned(), choice: Choice::Show });
-    let mut offers: Vec<Offer> = match room.one_line {
-        false => no.chain(show).chain(yes).collect(),
-        true => no.chain(yes).chain(show).collect(),
-    };
+    let mut offers: Vec<Offer> =
+        if room.one_line { no.chain(yes).chain(show).collect() } else { no.chain(show).chain(yes).collect() };
     distinct(&mut offers);
     offers
 }
@@ -314,18 +312,16 @@ fn suggestions(ask: &AskView) -> Option<String> {
 impl SurfaceRoom {
     /// Returns the advice for an ask that does not fit.
     fn too_long(self) -> &'static str {
-        match self.one_line {
-            false => "This cannot be judged here: choose \"Show\" to see the whole of it.",
-            true => "Choose \"Show\" to see the whole of it.",
+        if self.one_line {
+            "Choose \"Show\" to see the whole of it."
+        } else {
+            "This cannot be judged here: choose \"Show\" to see the whole of it."
         }
     }
 
     /// Returns the name of a path: one line has no room for its folders, and the editor has it open.
     fn place(self, path: &str) -> &str {
-        match self.one_line {
-            false => path,
-            true => path.rsplit('/').next().unwrap_or(path),
-        }
+        if self.one_line { path.rsplit('/').next().unwrap_or(path) } else { path }
     }
 
     /// Returns the separator of two statements.

@@ -97,12 +97,12 @@ mod tests {
     async fn one_at_a_time_blocking_first_then_the_oldest() {
         let lock = PopupLock::default();
         let first = lock.acquire(false, 5).await;
-        let (told, mut order) = tokio::sync::mpsc::unbounded_channel();
+        let (acquired, mut order) = tokio::sync::mpsc::unbounded_channel();
         for (blocking, at) in [(false, 1), (true, 9), (true, 3)] {
-            let (lock, told) = (lock.clone(), told.clone());
+            let (lock, acquired) = (lock.clone(), acquired.clone());
             tokio::spawn(async move {
                 let _held = lock.acquire(blocking, at).await;
-                let _ = told.send((blocking, at));
+                let _ = acquired.send((blocking, at));
             });
         }
         while lock.lock().waiting.len() < 3 {

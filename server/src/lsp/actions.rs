@@ -64,11 +64,11 @@ struct ActionOffer {
 pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
     // Many clients ask at each move of the cursor, so a request never brings back a closed popup.
     let link = &agent.sessions.world().link;
-    let why = Why::of(params);
+    let trigger = Trigger::of(params);
     // Everything is read before the first wait, so that later messages do not change the answer.
-    let asks = asked::Asks::now(agent, params, why != Why::Unasked);
-    let mut others = verbs::offered(agent, params, why);
-    if why == Why::Asked {
+    let asks = asked::Asks::now(agent, params, trigger != Trigger::Automatic);
+    let mut others = verbs::offered(agent, params, trigger);
+    if trigger == Trigger::Invoked {
         others.extend(cancels(agent));
     }
     let mut offered = asks.offered().await;
@@ -82,29 +82,29 @@ pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<Cod
         .collect()
 }
 
-/// Why a client asks for actions.
+/// What made a client ask for actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Why {
+enum Trigger {
     /// The user wants to see them.
-    Asked,
+    Invoked,
     /// The cursor moved.
-    Unasked,
+    Automatic,
     /// The client does not say. Actions for every place would be a light bulb on every line.
-    Unsaid,
+    Unknown,
 }
 
-impl Why {
-    /// Returns why the client asks. If it does not say, a selection of several lines counts as asked; a
+impl Trigger {
+    /// Returns why the client asks. If it does not say, a selection of several lines counts as invoked; a
     /// range within one line may only be the line of the cursor.
     fn of(params: &CodeActionParams) -> Self {
         match params.context.trigger_kind {
-            Some(CodeActionTriggerKind::INVOKED) => Why::Asked,
-            Some(_) => Why::Unasked,
+            Some(CodeActionTriggerKind::INVOKED) => Trigger::Invoked,
+            Some(_) => Trigger::Automatic,
             None => {
                 let Range { start, end } = params.range;
                 let lines = end.line.saturating_sub(start.line);
                 let selected = lines > 1 || (lines == 1 && (start.character, end.character) != (0, 0));
-                if selected { Why::Asked } else { Why::Unsaid }
+                if selected { Trigger::Invoked } else { Trigger::Unknown }
             }
         }
     }

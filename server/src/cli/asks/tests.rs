@@ -55,7 +55,7 @@ fn s16_a_permission_takes_yes_no_always_or_a_reason() {
         assert_eq!(parse(&ask, "n"), selected("reject", None));
         assert_eq!(parse(&ask, "always"), selected("allow_always", None));
         assert_eq!(parse(&ask, "use tabs"), selected("reject", Some("use tabs")));
-        // Nearly a yes is no yes.
+        // A line that only looks like a yes is no yes.
         assert_eq!(parse(&ask, "yy"), selected("reject", Some("yy")));
         assert!(matches!(parse(&ask, " \n"), TypedAnswer::Unclear(_)));
     }

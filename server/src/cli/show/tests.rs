@@ -189,7 +189,7 @@ fn forty_columns_are_enough() {
     assert!(text.contains("12 matches"), "{text}");
 }
 
-/// What a reader holds in the end who strikes out the rest at each mark.
+/// Returns the text that remains if a reader strikes out the replaced part at each mark.
 fn read_out(final_text: &str, pieces: &[Print]) -> String {
     let mut text = String::new();
     for piece in pieces {
@@ -197,8 +197,7 @@ fn read_out(final_text: &str, pieces: &[Print]) -> String {
             Print::Nothing => {}
             Print::More(more) => text.push_str(more),
             Print::Again { text: again, .. } => {
-                // The mark stands where the word begins at which the texts part: a reader takes
-                // back what was printed from there on.
+                // The mark replaces the text from the word at which the texts differ.
                 text.truncate(point(&text, final_text));
                 text.push_str(again);
             }
@@ -221,10 +220,10 @@ proptest! {
         text in "[ab \né]{0,40}", cuts in proptest::collection::vec(0_usize..40, 0..6), streamed in 0_usize..8,
     ) {
         // Any split, any number of pieces streamed before the finished text comes.
-        let mut told = MessageView::default();
+        let mut view = MessageView::default();
         let mut prints: Vec<Print> =
-            pieces_of(&text, &cuts).iter().take(streamed).map(|piece| told.chunk(piece)).collect();
-        prints.push(told.whole(&text));
+            pieces_of(&text, &cuts).iter().take(streamed).map(|piece| view.chunk(piece)).collect();
+        prints.push(view.whole(&text));
         let said: String = prints.iter().map(|print| match print {
             Print::Nothing => "",
             Print::More(text) => text,
@@ -237,13 +236,13 @@ proptest! {
     fn s14_an_attempt_that_broke_off_is_never_repeated(
         first in "[ab ]{0,20}", text in "[ab ]{0,20}", cut in 0_usize..20, streamed in 0_usize..20,
     ) {
-        let mut told = MessageView::default();
+        let mut view = MessageView::default();
         let first: String = first.chars().take(cut).collect();
-        let mut prints = vec![told.chunk(&first)];
-        told.broke_off();
+        let mut prints = vec![view.chunk(&first)];
+        view.broke_off();
         let seen: String = text.chars().take(streamed).collect();
-        prints.push(told.chunk(&seen));
-        prints.push(told.whole(&text));
+        prints.push(view.chunk(&seen));
+        prints.push(view.whole(&text));
         prop_assert_eq!(read_out(&text, &prints), text.clone());
         let again: Vec<&Print> = prints.iter().filter(|print| matches!(print, Print::Again { .. })).collect();
         let parts = !text.starts_with(&first);
@@ -257,13 +256,13 @@ proptest! {
     fn s14_a_piece_that_was_not_streamed_is_made_good(
         text in "[ab ]{0,30}", cuts in proptest::collection::vec(0_usize..30, 2..5), lost in 0_usize..5,
     ) {
-        let mut told = MessageView::default();
+        let mut view = MessageView::default();
         let pieces = pieces_of(&text, &cuts);
         let mut prints = Vec::new();
         for (_, piece) in pieces.iter().enumerate().filter(|(at, _)| *at != lost) {
-            prints.push(told.chunk(piece));
+            prints.push(view.chunk(piece));
         }
-        prints.push(told.whole(&text));
+        prints.push(view.whole(&text));
         prop_assert_eq!(read_out(&text, &prints), text);
     }
 }

@@ -31,7 +31,7 @@ fn ask(id: &str, origin: Option<u32>, subject: Option<AskSubject>) -> AskView {
 }
 
 fn lines(published: &MarkedDocument) -> Vec<u32> {
-    published.diagnostics.iter().map(|mark| mark.line).collect()
+    published.diagnostics.iter().map(|diagnostic| diagnostic.line).collect()
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn finding_d4_a_diagnostic_follows_its_line_and_is_not_told_at_each_keystroke() 
     let (documents, mut diagnostics) = (Documents::default(), Diagnostics::new(true));
     documents.opened(URI, 1, "a\nb\nc\nd\n");
     let one = ask("one", Some(2), None);
-    let mut tell = || diagnostics.changed([(&one, false)].into_iter(), &documents, LINES);
-    assert_eq!(tell()[0].version, Some(1));
+    let mut publish = || diagnostics.changed([(&one, false)].into_iter(), &documents, LINES);
+    assert_eq!(publish()[0].version, Some(1));
     let insert = |version, text: &str| {
         let range = adjutant_core::text::position::Range::default();
         let change =
@@ -96,21 +96,21 @@ fn finding_d4_a_diagnostic_follows_its_line_and_is_not_told_at_each_keystroke() 
         documents.changed(URI, version, &[change]);
     };
     insert(2, "new\nnew\n");
-    let published = tell();
+    let published = publish();
     assert_eq!(
         (lines(&published[0]), published[0].version),
         (vec![4], Some(2)),
-        "it stands beside \"c\" again"
+        "it is at the line \"c\" again"
     );
     insert(3, "x");
-    assert_eq!(tell()[0].version, Some(3), "a client that drops what is stale is published anew");
+    assert_eq!(publish()[0].version, Some(3), "published again for clients that drop old versions");
     let published = (4..104).filter(|version| {
         insert(*version, "x");
-        !tell().is_empty()
+        !publish().is_empty()
     });
     assert!(published.count() < 8, "not at each keystroke");
     documents.closed(URI);
-    assert_eq!(tell()[0].version, None);
+    assert_eq!(publish()[0].version, None);
 }
 
 #[test]

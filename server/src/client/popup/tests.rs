@@ -110,7 +110,7 @@ fn two_buttons_never_look_alike() {
 }
 
 proptest! {
-    /// However long and odd it is: a popup that may allow shows every visible character of it.
+    /// A popup that offers an approval shows every visible character, for any command.
     #[test]
     fn d15_an_approval_stands_beside_the_whole(line in "[ -~\u{80}-\u{300}\u{202e}\n]{0,900}") {
         let ask = command(&line);
@@ -224,7 +224,7 @@ fn finding_a6_a_line_that_is_cut_is_shown_before_it_is_allowed() {
         assert_eq!(titles(&buttons(&ask, false, LINES)), ["Reject", "Show"]);
         assert!(whole(&ask).text.contains(&cwd), "{ask:?}");
     }
-    // VS Code shows a thousand characters and says nothing of the rest.
+    // VS Code shows a thousand characters and cuts the rest without a sign.
     let mut wordy = command(&"x".repeat(500));
     wordy.title = format!("Run {}", "x".repeat(290));
     wordy.description = Some("why ".repeat(75).trim().to_owned());
@@ -259,7 +259,7 @@ fn finding_a3_a_client_that_does_not_say_how_much_it_shows_gets_show_first_from_
     );
 }
 
-/// Where an ask does not fit, its whole can be opened, and then it can be allowed.
+/// If an ask does not fit, its whole can be opened, and then it can be allowed.
 #[track_caller]
 fn can_be_allowed(ask: &AskView, parts: &[&str]) {
     for room in
@@ -287,7 +287,7 @@ fn d15_a_read_of_any_path_can_be_allowed() {
         read.title = format!("Read {path}");
         read.subject = Some(AskSubject::Read { path: path.clone(), reason: reason.to_owned() });
         can_be_allowed(&read, &[&path, reason]);
-        // Of this one, nothing but a title is known.
+        // This ask has no subject, only a title.
         let mut named = ask(AskKind::Tool, None, &[]);
         named.title = path.clone();
         can_be_allowed(&named, &[&path, "commands are asked about"]);

@@ -85,7 +85,7 @@ fn s82_a_wait_says_how_long_it_is() {
     let start = Instant::now();
     let at = |ms| start + Duration::from_millis(ms);
     let mut progress = Progress::begin("begins", start);
-    // It has waited for three seconds when that is told.
+    // The wait is three seconds old when the state comes.
     progress.update(&state(State::Running, Some(SubState::Model)), at(100), 13_000);
     assert_eq!(progress.next_message(at(1_000)), Some("waiting for the model"));
     assert_eq!(progress.due(), Some(at(7_100)));
@@ -95,7 +95,7 @@ fn s82_a_wait_says_how_long_it_is() {
     assert_eq!(
         progress.next_message(at(39_000)),
         Some("waiting for the model (40 s)"),
-        "nobody looked meanwhile"
+        "no message was taken meanwhile"
     );
     progress.update(&state(State::Running, Some(SubState::Streaming)), at(39_500), 50_000);
     assert_eq!(progress.next_message(at(40_000)), Some("the model answers"));

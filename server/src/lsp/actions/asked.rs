@@ -67,7 +67,7 @@ impl<'a> Asks<'a> {
         let asks = link.items().open_asks().into_iter().filter(wanted).take(MAX_ASKS).map(|ask| {
             let Subject { words, whole } = subject(&ask, agent);
             // An offer counts the text of the diagnostic as seen; an ask without a place has no diagnostic.
-            let seen = whole || link.is_marked(&ask) || link.items().seen_at(&ask.ask_id).is_some();
+            let seen = whole || link.has_diagnostic(&ask) || link.items().seen_at(&ask.ask_id).is_some();
             OpenAsk { words, seen, carried: by_action(&ask, agent), offers: link.offers(&ask), ask }
         });
         let asks = asks.collect();

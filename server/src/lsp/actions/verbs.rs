@@ -10,7 +10,7 @@ use adjutant_protocol::start::{DiagnosticCode, StartDiagnostic, StartParams, Tem
 use serde_json::json;
 use tower_lsp::ls_types::{self, CodeActionParams, CodeActionTriggerKind, Diagnostic, NumberOrString};
 
-use super::{ActionOffer, FIX, MAX_TITLE, REWRITE, Why, is_from_adjutant};
+use super::{ActionOffer, FIX, MAX_TITLE, REWRITE, Trigger, is_from_adjutant};
 use crate::agent::Agent;
 use crate::agent::start::{NO_FILE, NO_FOLDER, OUTSIDE};
 use crate::documents::Text;
@@ -21,8 +21,8 @@ const MAX_DIAGNOSTICS: usize = 10;
 /// Characters of a message that it carries.
 const MAX_MESSAGE: usize = 500;
 
-pub(super) fn offered(agent: &Agent, params: &CodeActionParams, why: Why) -> Vec<ActionOffer> {
-    let explicit = why == Why::Asked;
+pub(super) fn offered(agent: &Agent, params: &CodeActionParams, trigger: Trigger) -> Vec<ActionOffer> {
+    let explicit = trigger == Trigger::Invoked;
     let uri = params.text_document.uri.as_str();
     let documents = &agent.sessions.world().documents;
     // The tools cannot work outside the folders. The list shows why if the client says that its user
@@ -74,7 +74,7 @@ pub(super) fn offered(agent: &Agent, params: &CodeActionParams, why: Why) -> Vec
     if explicit {
         offered.push(make(Template::WriteTests, "Adjutant: Write tests".to_owned(), REWRITE));
     }
-    if why != Why::Unasked {
+    if trigger != Trigger::Automatic {
         let place = range.into();
         let commented = match documents.under(uri) {
             Text::Open(snapshot) => touches_comment(&snapshot.text, place, uri),

@@ -82,7 +82,7 @@ mod tests {
     fn an_unknown_name_is_refused_by_name() {
         let map = Map::from_iter([("sesion".to_owned(), json!("s"))]);
         let error =
-            read::<CancelArguments>(CommandArguments::Object(map), "runId").expect_err("nobody knows it");
+            read::<CancelArguments>(CommandArguments::Object(map), "runId").expect_err("it is unknown");
         assert!(error.message.contains("sesion"), "{error:?}");
         let read = read::<CancelArguments>(CommandArguments::Text("run-1".to_owned()), "runId");
         assert_eq!(read.map(|read| read.run_id), Ok(Some("run-1".into())));

@@ -11,7 +11,7 @@ use crate::model::Models;
 use crate::settings::Sources;
 use crate::transport::channel;
 
-/// A router whose client has said nothing; its state is in a folder of its own.
+/// A router before `initialize`; its state is in a folder of its own.
 fn router(state: &tempfile::TempDir) -> Router {
     let home = Some(state.path().to_owned());
     let sources = Sources { home, ..Sources::default() };

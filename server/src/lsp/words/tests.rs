@@ -59,12 +59,12 @@ fn finding_d4_data_and_version_are_sent_to_clients_that_take_them() {
     let diagnostics = vec![AskDiagnostic { ask: "one".into(), line: 3, message: "Run echo".to_owned() }];
     let document =
         |version| MarkedDocument { uri: "file:///a".to_owned(), version, diagnostics: diagnostics.clone() };
-    let told = PLAIN.diagnostics(&document(None)).expect("LSP has diagnostics").params;
-    let diagnostic = &told["diagnostics"][0];
+    let params = PLAIN.diagnostics(&document(None)).expect("LSP has diagnostics").params;
+    let diagnostic = &params["diagnostics"][0];
     assert_eq!((&diagnostic["severity"], &diagnostic["source"]), (&json!(3), &json!("adjutant")));
     assert_eq!((&diagnostic["range"]["start"]["line"], diagnostic.get("data")), (&json!(3), None));
-    assert_eq!(told.get("version"), None);
-    let told = ABLE.diagnostics(&document(Some(7))).expect("LSP has diagnostics").params;
-    assert_eq!(told["diagnostics"][0]["data"], json!({ "askId": "one" }));
-    assert_eq!(told["version"], 7);
+    assert_eq!(params.get("version"), None);
+    let params = ABLE.diagnostics(&document(Some(7))).expect("LSP has diagnostics").params;
+    assert_eq!(params["diagnostics"][0]["data"], json!({ "askId": "one" }));
+    assert_eq!(params["version"], 7);
 }

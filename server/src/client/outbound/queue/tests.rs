@@ -94,12 +94,12 @@ fn f8_a_gap_that_waits_grows_though_there_is_room_again() {
         queue.pop();
     }
     queue.update(lasting("s", n + 2, 10));
-    queue.update(chunk("s", "item", "behind the gap"));
+    queue.update(chunk("s", "item", "after the gap"));
     queue.update(lasting("u", 1, 10));
     queue.update(lasting("t", 2, 10));
     let expected = [format!("gap s {}..{}", n + 1, n + 2), "gap t 1..2".to_owned(), "u 1".to_owned()];
     assert_eq!(words(&mut queue), expected);
-    // Once it was taken, what follows is kept again.
+    // After the gap was removed, later updates are queued again.
     queue.update(lasting("s", n + 3, 10));
     assert_eq!(words(&mut queue), [format!("s {}", n + 3)]);
 }
@@ -118,7 +118,7 @@ fn f8_no_gap_grows_across_a_past_that_is_told_again() {
 
 #[test]
 fn f8_a_state_that_no_log_has_comes_behind_the_gap_before_it() {
-    let behind = |then: fn(&mut Queue, u64)| {
+    let after_gap = |then: fn(&mut Queue, u64)| {
         let (mut queue, n) = full();
         queue.update(lasting("s", n + 1, 10));
         queue.update(passing("s", n + 1));
@@ -129,17 +129,17 @@ fn f8_a_state_that_no_log_has_comes_behind_the_gap_before_it() {
         assert!(words[n as usize].starts_with("gap s "), "{words:?}");
         words[n as usize + 1..].to_vec()
     };
-    assert_eq!(behind(|_, _| {}), ["piece 0"]);
+    assert_eq!(after_gap(|_, _| {}), ["piece 0"]);
     let newer = |queue: &mut Queue, seq| assert!(queue.update(lasting("s", seq, 10)));
-    assert_eq!(behind(newer), [""; 0], "the log knows better");
+    assert_eq!(after_gap(newer), [""; 0], "the log has a newer state");
     let asked = |queue: &mut Queue, _| assert!(queue.barrier(request()));
-    assert_eq!(behind(asked), ["piece 0", "request"]);
+    assert_eq!(after_gap(asked), ["piece 0", "request"]);
     let another = |queue: &mut Queue, _| {
         queue.update(lasting("t", 1, 10));
         queue.update(lasting("t", 2, 10));
     };
-    assert_eq!(behind(another), ["piece 0", "gap t 1..2"], "every place is what it was");
-    // Where nothing was left out it is told though there is no room.
+    assert_eq!(after_gap(another), ["piece 0", "gap t 1..2"], "every number is as before");
+    // Without a gap the state is queued, though there is no room.
     let (mut queue, n) = full();
     queue.update(passing("s", n));
     assert_eq!(words(&mut queue).last().map(String::as_str), Some("piece 0"));
@@ -155,9 +155,9 @@ fn f8_nothing_slips_past_a_request_or_an_answer() {
     queue.barrier(QueueEntry::Marker(oneshot::channel().0));
     queue.resolved(&resolved("s"), n + 2);
     let all = words(&mut queue);
-    let behind = |from: u64| format!("gap s {from}..{from}");
+    let gap = |from: u64| format!("gap s {from}..{from}");
     let expected = [
-        behind(n + 1),
+        gap(n + 1),
         "request".to_owned(),
         format!("gap s {}..{}+", n + 2, n + 2),
         "marker".to_owned(),
