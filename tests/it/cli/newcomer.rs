@@ -62,7 +62,7 @@ fn finding_the_end_of_the_input_approves_nothing_and_the_help_says_so() {
             ("one\n", false),
             "{label}: {text}"
         );
-        assert!(text.contains("from here on nobody answers"), "{label}: {text}");
+        assert!(text.contains("nobody can answer any more"), "{label}: {text}");
     }
     let help = words(&run(&workspace(HELLO), &["run", "--help"]).expect(0).stdout);
     assert!(help.contains("Ctrl-D") && help.contains("Exit codes: 0 "), "{help}");
