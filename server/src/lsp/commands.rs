@@ -151,14 +151,14 @@ async fn resumed(agent: &Agent, session: &SessionId) -> Result<ResumeResult> {
     Ok(resumed)
 }
 
-/// Returns which surface this client uses for each feature. A plain client also gets it as a message.
+/// Returns which surface this client gets for each feature. A plain client also gets it as a message.
 fn capabilities(agent: &Agent) -> Value {
     let link = &agent.sessions.world().link;
     if !link.surfaces().updates {
         say(
             agent,
             Level::Info,
-            &format!("what this editor uses for each feature:\n{}", link.surfaces().text()),
+            &format!("the surface this editor gets for each feature:\n{}", link.surfaces().text()),
         );
     }
     json!(link.surfaces().table())
