@@ -1,8 +1,8 @@
-//! The shell of one session: a reconciling loop and nothing more.
+//! The task of one session: a reconciling loop and nothing more.
 //!
-//! Takes one input at a time, lets `accept` judge it, has what follows recorded
-//! and starts what ought to run. Sets no phase by hand and decides nothing about
-//! the run.
+//! Receives one input at a time, passes it to `accept`, records the events that
+//! follow and starts the steps that should run. Never sets a phase by hand and
+//! never decides anything about the run.
 
 mod choosing;
 mod edits;
@@ -55,31 +55,31 @@ use recording::RecordError;
 use steps::RunningSteps;
 use summaries::Summaries;
 
-/// The door of `agent/ask/respond`.
+/// The surface of an answer that came by `agent/ask/respond`.
 pub const SURFACE_OF_CLIENTS: &str = "ask/respond";
-/// The door of `adjutant.respond`, and of the code actions that carry it.
+/// The surface of an answer that came by `adjutant.respond`, also from a code action.
 pub const SURFACE_OF_COMMANDS: &str = "command";
 
-/// A session's task and what it owns.
+/// The task of a session and all that it owns.
 pub struct SessionTask {
     place: Arc<SessionWorld>,
     session: Session,
-    /// What the tools of the open run do, else of the next.
+    /// The tools of the open run, or of the next run if none is open.
     tools: Arc<Toolbox>,
-    /// Dropped before the log: whoever opens that next indexes the asks anew.
+    /// Dropped before the log, because the next task that opens the log indexes the asks again.
     publisher: Publisher,
-    /// Used by this task alone, which also waits where a thread for the disk has it.
+    /// Only this task uses it, and waits while a blocking thread has it.
     log: Arc<Mutex<Log>>,
     mail: Mail,
     running: RunningSteps,
     replies: replies::Replies,
-    /// Number of the last fact that has to be durable before it is told.
+    /// Number of the last event that must be durable before its updates are published.
     barrier: u64,
     syncing: bool,
     sync_again: bool,
-    /// It is closed for a client that goes on: what ends with it is told.
-    tells_its_end: bool,
-    /// Why the log takes no more facts.
+    /// Whether a client closed the session and stays connected: the end of the run is then published.
+    publish_end: bool,
+    /// Why no more events can be written to the log.
     stopped: Option<String>,
     notices: Vec<String>,
     summary: Summaries,
@@ -87,15 +87,17 @@ pub struct SessionTask {
 }
 
 impl SessionTask {
-    /// Makes the task of a session; `session` is what its log says, or a new one.
+    /// Creates the task of a session. `session` is folded from its log, or new; `last_update` is the
+    /// number of its last lasting update.
     pub fn new(
         place: Arc<SessionWorld>,
         session: Session,
         log: Log,
         mail: Mail,
-        (told, notices): (u64, Vec<String>),
+        last_update: u64,
+        notices: Vec<String>,
     ) -> Self {
-        let publisher = Publisher::new(place.clone(), &session, told);
+        let publisher = Publisher::new(place.clone(), &session, last_update);
         let tools = place.world.tools.now();
         Self {
             session: session.with_tools(tools.set().clone()),
@@ -111,15 +113,15 @@ impl SessionTask {
             barrier: 0,
             syncing: false,
             sync_again: false,
-            tells_its_end: false,
+            publish_end: false,
             stopped: None,
             notices,
         }
     }
 
-    /// Runs until the session leaves memory, and returns how that came and what it did not look at.
-    /// Its log is closed then. `opened` is the epoch of a log that had facts in it. `leaves` is called
-    /// before clients hear that the session broke, so that what they send next is not posted here.
+    /// Runs until the session leaves memory. Returns why it ended and the messages it did not handle.
+    /// The log is closed by then. `opened` is the epoch of a log that already had events. `leaves` is
+    /// called before clients learn that the session broke, so that their next messages are not posted here.
     pub async fn run(self, opened: Option<u64>, leaves: impl FnOnce()) -> (End, Mail) {
         let span = spans::of_session(&self.place.id);
         self.serve(opened, leaves).instrument(span).await
@@ -138,14 +140,14 @@ impl SessionTask {
                 self.broken(panic).await
             }
         };
-        // The rest goes here, and with it the lock of the log.
+        // Everything else is dropped here, and with it the lock of the log.
         let Self { mail, .. } = self;
         (end, mail)
     }
 
     async fn live(&mut self, opened: Option<u64>) -> End {
         if let Some(epoch) = opened {
-            // A server that was killed could not end its commands; whoever opens the log next does.
+            // A killed server could not end its commands, so the next server that opens the log ends them.
             let calls = self.open_commands();
             let ended = aside::attempt(move || end_left_over(&calls)).await.unwrap_or(0);
             if ended > 0 {
@@ -157,7 +159,7 @@ impl SessionTask {
         loop {
             self.reconcile().await;
             self.attend();
-            // The session itself can post to its mailbox, so that never closes.
+            // The session itself holds a sender of its mailbox, so the mailbox never closes.
             let Some(message) = self.mail.recv().await else { return End::Stopped };
             if let Some(end) = self.handle(message).await {
                 return end;
@@ -175,10 +177,10 @@ impl SessionTask {
             .collect()
     }
 
-    /// Everything that can wake a session, on one screen.
+    /// Handles one message. Every message that can wake a session is listed here.
     async fn handle(&mut self, message: Message) -> Option<End> {
         if self.session.open_run().is_none() {
-            // A run that begins with this has the tools of now, to its end.
+            // A run that begins with this message keeps the present tools to its end.
             self.tools = self.place.world.tools.now();
             self.session.equip(self.tools.set().clone());
         }
@@ -189,22 +191,22 @@ impl SessionTask {
             }
             Message::Answer { ask, choice, surface, unattended, reply } => {
                 if [SURFACE_OF_CLIENTS, SURFACE_OF_COMMANDS].contains(&surface) {
-                    // Whoever answers by request hears what comes of it, also after a restart.
+                    // A client that answers by request gets the updates that follow, also after a restart.
                     self.publisher.attach(&self.session, self.barrier);
                 }
-                self.answer(ask, choice, (surface, unattended), reply).await;
+                self.answer(ask, choice, surface, unattended, reply).await;
             }
-            Message::InboxStirred => self.inbox.wake(),
-            Message::InboxLooked { events } => self.inbox.scan_finished(events),
-            Message::Cancel { run, taken } => {
+            Message::InboxChanged => self.inbox.wake(),
+            Message::InboxScanned { events } => self.inbox.scan_finished(events),
+            Message::Cancel { run, handled } => {
                 let _ = self.input(Input::Cancel { run }).await;
-                drop(taken);
+                drop(handled);
             }
             Message::Wait { run, timeout_ms, reply } => self.wait(run, timeout_ms, reply),
             Message::WaitOver { run, number } => self.wait_over(&run, number),
             Message::Resume { from, unattended, reply } => {
                 if unattended {
-                    // Refused where no run is open or it has this consent already: both are as wanted.
+                    // A refusal means that no run is open or the run has this consent already: both are fine.
                     let consent = self.place.world.settings().unattended;
                     let _ = self.input(Input::Consent(consent)).await;
                 }
@@ -213,7 +215,7 @@ impl SessionTask {
             Message::Transcript { reply } => self.transcript(reply),
             Message::Transcribed(begun) => self.publisher.transcribed(begun),
             Message::Asks { reply } => self.asks(reply),
-            Message::Unkept { why } => self.read_only(why),
+            Message::BlobFailed { why } => self.read_only(why),
             Message::Report { step, report } => self.report(step, report).await,
             Message::Woke(wake) => {
                 let _ = self.input(Input::Woke(wake)).await;
@@ -225,7 +227,7 @@ impl SessionTask {
             Message::Choose { chosen, reply } => self.choose(chosen, reply).await,
             Message::Close => {
                 let _ = self.input(Input::Cancel { run: None }).await;
-                self.tells_its_end = true;
+                self.publish_end = true;
                 return Some(End::Stopped);
             }
             Message::Delete { reply } => return self.deleted(reply),
@@ -234,15 +236,15 @@ impl SessionTask {
         None
     }
 
-    /// Takes what a step tells. What is too large for the log is a call that failed: the session
-    /// goes on without it.
+    /// Records the report of a step. A report that is too large for the log is replaced by a failed
+    /// call, and the session continues.
     async fn report(&mut self, step: Step, report: Report) {
         let too_large = steps::too_large(&report);
         match self.record_input(Input::Step { step: step.clone(), report }).await {
             Ok(_) => {}
             Err(RecordError::TooLarge { limit }) => {
-                if let Some(instead) = too_large {
-                    let _ = self.input(Input::Step { step, report: instead(limit) }).await;
+                if let Some(fallback) = too_large {
+                    let _ = self.input(Input::Step { step, report: fallback(limit) }).await;
                 }
             }
             Err(why) => tracing::debug!(?why, "a report came too late or cannot be written"),
@@ -256,7 +258,7 @@ impl SessionTask {
         })
     }
 
-    /// Puts one input through `accept`, writes what follows, folds it and queues what is told.
+    /// Passes one input to `accept`, records the events that follow and queues their updates.
     async fn record_input(&mut self, input: Input) -> Result<Vec<Event>, RecordError> {
         self.join_denials(&input).await?;
         let stamp = stamp();
@@ -276,24 +278,24 @@ impl SessionTask {
         Ok(events)
     }
 
-    /// Before a verdict, an open run gets the deny rules that the settings have since.
+    /// Adds the present deny rules of the settings to the open run, before a verdict.
     async fn join_denials(&mut self, input: &Input) -> Result<(), RecordError> {
-        let judged = match input {
+        let needs_verdict = match input {
             Input::Answer(_) => true,
             Input::Step { step, .. } => matches!(step, Step::Prepare { .. } | Step::RunTool { .. }),
             _ => false,
         };
-        let now = judged.then(|| self.place.world.settings().deny.texts()).filter(|now| !now.is_empty());
-        let Some(now) = now else { return Ok(()) };
+        let rules = needs_verdict.then(|| self.place.world.settings().deny.texts());
+        let Some(rules) = rules.filter(|rules| !rules.is_empty()) else { return Ok(()) };
         let stamp = stamp();
-        match accept(&self.session, &stamp, Input::Denials(now)) {
+        match accept(&self.session, &stamp, Input::Denials(rules)) {
             Ok(events) => self.record(stamp.now, &events).await,
-            // There is nothing new in them.
+            // The run has all of these rules already.
             Err(_) => Ok(()),
         }
     }
 
-    /// Starts what is missing, aborts what is no longer wanted.
+    /// Starts each wanted step that does not run, and aborts each running step that is not wanted.
     async fn reconcile(&mut self) {
         if self.stopped.is_some() {
             return;
@@ -301,9 +303,9 @@ impl SessionTask {
         loop {
             let wanted = next_steps(&self.session);
             self.running.keep_only(&wanted);
-            // The first request of a turn begins with a fact.
-            let begins = wanted.iter().find(|step| self.begins_turn(step)).cloned();
-            if let Some(step) = begins {
+            // `TurnStarted` is recorded before the first request of a turn.
+            let first_of_turn = wanted.iter().find(|step| self.begins_turn(step)).cloned();
+            if let Some(step) = first_of_turn {
                 if self.input(Input::Step { step, report: Report::TurnBegan }).await.is_err() {
                     return;
                 }
@@ -312,8 +314,8 @@ impl SessionTask {
             }
             let durable = self.publisher.durable();
             for step in wanted {
-                let unseen = matches!(step, Step::DeliverAsk { .. }) && !self.publisher.attached();
-                if self.running.has(&step) || unseen {
+                let no_client = matches!(step, Step::DeliverAsk { .. }) && !self.publisher.attached();
+                if self.running.has(&step) || no_client {
                     continue;
                 }
                 let gate = self.gated(&step).then(|| self.running.gate(&step, self.barrier));
@@ -331,7 +333,7 @@ impl SessionTask {
         begun != Some(*turn)
     }
 
-    /// Effects and announcements wait until their intent is durable; reads do not.
+    /// Whether a step waits until its intent is durable: effects and deliveries of asks do, reads do not.
     fn gated(&self, step: &Step) -> bool {
         match step {
             Step::RunTool { call } => self.session.call(call).is_none_or(|call| !call.is_read()),
@@ -342,9 +344,9 @@ impl SessionTask {
 
     fn streamed(&mut self, step: &Step) {
         let Some(stream) = self.running.stream(step) else { return };
-        let taken = stream.take_delta();
+        let delta = stream.take_delta();
         point("reply-streaming");
-        self.publisher.streamed(&self.session, step, taken, self.barrier);
+        self.publisher.streamed(&self.session, step, delta, self.barrier);
     }
 
     async fn partial(&mut self, step: Step) {
@@ -354,7 +356,8 @@ impl SessionTask {
         }
     }
 
-    /// A step that ended without its report being taken must not leave the run hanging.
+    /// Notes that a step ended. If it is still wanted, none of its reports was accepted, so a failure is
+    /// recorded and the run does not hang.
     async fn step_ended(&mut self, step: Step, panicked: bool) {
         self.running.ended(&step);
         if matches!(step, Step::DeliverAsk { .. }) || !next_steps(&self.session).contains(&step) {
@@ -367,11 +370,11 @@ impl SessionTask {
     }
 }
 
-/// Time and randomness for one input; the only place a session gets them from.
+/// Time and randomness for one input. A session gets them only from here.
 fn stamp() -> Stamp {
     let mut seed = [0; 16];
     if let Err(error) = getrandom::fill(&mut seed) {
-        // Ids must be unguessable (A5), so without randomness nothing may go on.
+        // Ids must be unguessable (A5), so nothing may continue without randomness.
         panic!("the system gives no random numbers: {error}");
     }
     Stamp::new(now_ms(), seed)

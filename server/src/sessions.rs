@@ -113,7 +113,7 @@ impl Sessions {
             dir,
             mailbox,
         });
-        let task = SessionTask::new(place, session, log, mail, (told, notices));
+        let task = SessionTask::new(place, session, log, mail, told, notices);
         let (end, mut mail) = task.run(epoch, || life.leaves()).await;
         life.leaves();
         mail.close();

@@ -1,6 +1,6 @@
-//! Choices for a session: judged by the settings, kept, told.
+//! The options of a session: checks a choice against the settings, records it and answers.
 //!
-//! Which options there are is core's; which models can be used is the settings'.
+//! Never decides which options there are (core does) or which models can be used (the settings do).
 
 use adjutant_core::config::Settings;
 use adjutant_core::machine::accept::Refusal;
@@ -17,7 +17,7 @@ use adjutant_protocol::session::Overrides;
 use super::SessionTask;
 use super::mailbox::{ClientError, Reply};
 
-/// What there is to choose from in a session, by the settings as they are.
+/// Returns what a client can choose from in a session, by the present settings.
 fn offer(session: &Session, settings: &Settings) -> Offer {
     let default = settings.provider_for(None).ok();
     let default = default.map(|(provider, model)| format!("{}/{model}", provider.name));
@@ -29,7 +29,7 @@ fn supported_settings(settings: &Settings, model: &str) -> Takes {
     settings.facts(model).map(Takes::from).unwrap_or_default()
 }
 
-/// All options of a session, with what they are now.
+/// All options of a session, with their present values.
 pub fn options_of(session: &Session, settings: &Settings) -> Vec<ConfigOption> {
     options::options(&session.choices, &offer(session, settings))
 }
@@ -39,7 +39,7 @@ pub fn options_of_new(settings: &Settings) -> Vec<ConfigOption> {
     options_of(&Session::default(), settings)
 }
 
-/// Reads a choice; refuses a mode that does not exist and a model that cannot be used.
+/// Parses a choice. Refuses a mode or level that does not exist and a model that cannot be used.
 pub fn chosen(id: ConfigId, value: &str, settings: &Settings) -> Result<JudgedChoice, ClientError> {
     match id {
         ConfigId::Mode => {
@@ -60,7 +60,7 @@ pub fn chosen(id: ConfigId, value: &str, settings: &Settings) -> Result<JudgedCh
     }
 }
 
-/// Reads a level of `what` by its name; `default` leaves it to the provider.
+/// Parses a level of `what`. `default` leaves the level to the provider.
 pub fn level(what: &str, name: &str) -> Result<Option<Level>, ClientError> {
     let all = [None].into_iter().chain(Level::ALL.map(Some));
     let found = all.clone().find(|level| choices::level_name(*level) == name);
@@ -71,8 +71,8 @@ pub fn level(what: &str, name: &str) -> Result<Option<Level>, ClientError> {
     })
 }
 
-/// Returns how the model of a run answers: what was given for the run alone, else what was chosen for
-/// its session, else what the settings say.
+/// Returns the generation settings of a run: its own overrides, else the choices of its session, else the
+/// settings.
 pub fn generation_settings(
     own: &Overrides,
     choices: &Choices,
@@ -92,11 +92,11 @@ impl SessionTask {
         let settings = self.place.world.settings();
         let mut offer = offer(&self.session, &settings);
         if let JudgedChoice::Model { model } = &chosen {
-            // With the model the levels it takes change (P18).
+            // Another model may support other levels (P18).
             offer.takes = supported_settings(&settings, model);
         }
         if !self.session.created && self.stopped.is_none() {
-            // There is no log yet: who chose is answered, and the first fact says it.
+            // There is no log yet: the choice stays in memory, and the first event records it.
             self.session.choose(&chosen);
         } else {
             match self.input(Input::Choose { chosen, offer }).await {

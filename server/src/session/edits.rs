@@ -140,7 +140,7 @@ fn put_blob(place: &SessionWorld, bytes: &[u8]) -> Result<String, String> {
                 format!("nothing was changed, because the text before the edit cannot be kept: {error}");
             if !passes {
                 // The same disk as the log's: a run that went on would fail at each edit, and end as done.
-                place.mailbox.post(Message::Unkept { why: why.clone() });
+                place.mailbox.post(Message::BlobFailed { why: why.clone() });
             }
             Err(why)
         }

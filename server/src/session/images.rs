@@ -1,6 +1,6 @@
-//! Images of prompts: kept as blobs before their fact, and read again for a call.
+//! Images of prompts: saved as blobs before their event, and read again for a model call.
 //!
-//! Never decides what a model is shown: core's `image` does.
+//! Never decides which images a model gets: core's `image` does.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,24 +15,24 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::blobs::{BlobError, Blobs};
 use crate::{aside, scarce};
 
-/// Bytes of images that wait, in all sessions together, until they are kept; a prompt beyond it is
-/// refused as `Overloaded`.
+/// Bytes of images that wait to be saved, in all sessions together. A prompt beyond it is refused as
+/// `Overloaded`.
 const MAX_WAITING: usize = 128 << 20;
-/// What one permit stands for: so few are counted that a number of them fits.
+/// Bytes of one permit: the number of permits must fit in what a semaphore counts.
 const PERMIT: usize = 1 << 10;
 
-/// An image of a prompt that is not yet kept.
+/// An image of a prompt that is not yet saved.
 #[derive(Debug)]
 pub struct NewImage {
     pub image: Image,
     pub content: Vec<u8>,
 }
 
-/// The images of one prompt, as long as they wait to be kept.
+/// The images of one prompt that wait to be saved.
 #[derive(Debug, Default)]
 pub struct PendingImages {
     images: Vec<NewImage>,
-    /// What they take up of the room.
+    /// Their permits.
     _room: Option<OwnedSemaphorePermit>,
 }
 
@@ -46,7 +46,7 @@ impl PendingImages {
     }
 }
 
-/// Room for images that wait to be kept.
+/// The limit for images that wait to be saved.
 #[derive(Clone)]
 pub struct ImageRoom(Arc<Semaphore>);
 
@@ -57,7 +57,7 @@ impl Default for ImageRoom {
 }
 
 impl ImageRoom {
-    /// Lets these images wait; none where too many do already.
+    /// Reserves permits for these images; `None` if too many bytes wait already.
     pub fn reserve(&self, images: Vec<NewImage>) -> Option<PendingImages> {
         let bytes = images.iter().map(|new| new.content.len()).sum::<usize>();
         let permits = u32::try_from(bytes.div_ceil(PERMIT)).ok()?;
@@ -66,18 +66,18 @@ impl ImageRoom {
     }
 }
 
-/// Keeps the images of a prompt durably; a failure says why.
-pub(super) async fn keep(blobs: Arc<Blobs>, waiting: PendingImages) -> io::Result<()> {
-    let put = move || waiting.images.iter().try_for_each(|new| blobs.put(&new.content).map(drop));
-    let kept = aside::attempt(put).await.map_err(|_| io::Error::other("writing them broke"))?;
-    kept.map_err(|error| match error {
+/// Saves the images of a prompt durably.
+pub(super) async fn save(blobs: Arc<Blobs>, pending: PendingImages) -> io::Result<()> {
+    let put = move || pending.images.iter().try_for_each(|new| blobs.put(&new.content).map(drop));
+    let saved = aside::attempt(put).await.map_err(|_| io::Error::other("writing them broke"))?;
+    saved.map_err(|error| match error {
         BlobError::Io { source, .. } if scarce::descriptors(&source).is_some() => source,
         error => io::Error::other(error.to_string()),
     })
 }
 
-/// Reads what the pictures of a request show, as base64. One that is missing or damaged is left out,
-/// which the model is told in its place.
+/// Reads the images of a request as base64. A missing or damaged image is left out, and the model gets a
+/// note in its place.
 pub(super) async fn load(blobs: Arc<Blobs>, request: &mut ModelRequest) {
     let messages = request.messages.iter();
     let pictures = messages.flat_map(|message| match message {

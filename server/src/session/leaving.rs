@@ -1,6 +1,6 @@
-//! How a session leaves memory: it is closed, deleted, or breaks.
+//! Ends a session in memory: it is closed, deleted, or breaks.
 //!
-//! Never touches the files of a deleted session; whoever runs the session does.
+//! Never touches the files of a deleted session; the caller of the task removes them.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,18 +15,18 @@ use tokio::sync::oneshot;
 use super::SessionTask;
 use super::mailbox::{ClientError, Reply};
 
-/// How long the disk may take for what was written before a session broke.
+/// Time limit for the sync of the events that were written before a session broke.
 const SYNC_LIMIT: Duration = Duration::from_secs(2);
 /// Characters of a panic in a message.
 const MAX_PANIC: usize = 300;
 
-/// How the task of a session ended.
+/// Why the task of a session ended.
 pub enum End {
-    /// It was closed, or the server stops.
+    /// A client closed the session, or the server stops.
     Stopped,
-    /// Its files are to be deleted.
+    /// A client deletes the session; its files must be removed.
     Deleted(Reply<()>),
-    /// A bug ended it; what waits is refused with this.
+    /// A bug ended it; the requests that wait are refused with this error.
     Broken(ClientError),
 }
 
@@ -44,7 +44,7 @@ impl SessionTask {
         Some(End::Deleted(reply))
     }
 
-    /// Ends the children, closes what ran and makes it durable.
+    /// Ends all steps with their processes, records the end and makes it durable.
     pub(super) async fn stop(&mut self) {
         self.running.abort_all_and_wait().await;
         let _ = self.input(Input::Stopping).await;
@@ -54,7 +54,7 @@ impl SessionTask {
             let _ = synced.send(result.ok());
         });
         if let Ok(Some(seq)) = wait.await
-            && self.tells_its_end
+            && self.publish_end
         {
             self.publisher.durable_up_to(seq);
             self.replies.durable_up_to(seq);
@@ -63,8 +63,9 @@ impl SessionTask {
         self.summary.write_now(&self.session, mark).await;
     }
 
-    /// Answers what was written before the session broke, bounded: it was accepted, and is once it is on disk.
-    async fn keep_word(&mut self) {
+    /// Answers the requests whose events were written before the session broke, if they reach the disk
+    /// within `SYNC_LIMIT`.
+    async fn answer_durable(&mut self) {
         let (synced, wait) = oneshot::channel();
         self.log().request_sync(move |result| {
             let _ = synced.send(result.ok());
@@ -74,13 +75,13 @@ impl SessionTask {
         }
     }
 
-    /// Ends a session whose task panicked. What is in memory may be wrong, and no fact is written
-    /// from it; the log is as it was, and the next request opens it again.
+    /// Ends a session whose task panicked. Its memory may be wrong, so no event is written from it.
+    /// The log stays as it is, and the next request opens it again.
     pub(super) async fn broken(&mut self, panic: Box<dyn Any + Send>) -> End {
         let why = one_line(&text_of(panic), MAX_PANIC);
         tracing::error!(session = %self.place.id, why, "the session broke");
         self.running.abort_all_and_wait().await;
-        self.keep_word().await;
+        self.answer_durable().await;
         let refused = ClientError::new(
             ErrorName::SessionNotFound,
             format!(
@@ -91,22 +92,22 @@ impl SessionTask {
             "A bug of Adjutant broke this session, so it was closed: {why}. Its log is kept: resume the session, or send a \
              prompt, to continue."
         );
-        let tell = AssertUnwindSafe(|| {
+        let publish = AssertUnwindSafe(|| {
             self.publisher.stopped(&self.session, message, "stopped: the session broke");
             self.replies.fail_all(
-                "the session broke before this was on disk; resume the session to see whether it was taken",
+                "the session broke before this was on disk; resume the session to see whether it was accepted",
             );
             self.publisher.fail_all(&refused);
         });
-        if catch_unwind(tell).is_err() {
-            // Those who wait are answered anyway, because their slots go with the session.
+        if catch_unwind(publish).is_err() {
+            // Waiting requests are answered anyway, because their reply slots are dropped with the session.
             tracing::error!(session = %self.place.id, "the client cannot be told that the session broke");
         }
         End::Broken(refused)
     }
 }
 
-/// The text of a panic.
+/// Returns the message of a panic.
 fn text_of(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason was given").to_owned()

@@ -1,6 +1,6 @@
-//! What reaches a session: requests with a slot for their reply, and reports.
+//! The mailbox of a session: requests with a slot for their reply, and reports.
 //!
-//! Never answers anything; the session's own task does.
+//! Never answers a request on its own; the task of the session does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,10 +22,10 @@ use crate::client::{OrderingBarrier, RenderedFile};
 
 /// Requests that wait for one session; more are refused with `Overloaded`.
 pub const MAX_QUEUE: usize = 256;
-/// Bytes of the words of one prompt, without its images, and of one answer: the model reads both.
+/// Bytes of text in one prompt, without its images, and in one answer: the model reads both.
 pub const MAX_WORDS: usize = 1024 * 1024;
 
-/// An error of ours on its way to a client.
+/// An error that a client gets as the reply to its request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ClientError {
@@ -38,13 +38,13 @@ impl ClientError {
         Self { name, message: message.into() }
     }
 
-    /// The refusal of a session that went before it answered.
+    /// The error for a request whose session was closed before it answered.
     pub fn gone() -> Self {
         Self::new(ErrorName::SessionNotFound, "the session was closed meanwhile")
     }
 }
 
-/// What is true of a session, and its place among the updates.
+/// The present state of a session, and its place among the updates.
 pub struct ResumePoint {
     pub result: ResumeResult,
     pub place: OrderingBarrier,
@@ -52,15 +52,15 @@ pub struct ResumePoint {
 
 pub type Reply<T> = oneshot::Sender<Result<T, ClientError>>;
 
-/// A prompt as it was read at the door.
+/// A prompt as the handler of its request parsed it.
 pub struct PostedPrompt {
-    /// Without its blocks, which are `text` and `images`.
+    /// Without its blocks: they are in `text` and `images`.
     pub params: PromptParams,
     pub text: String,
     pub images: PendingImages,
-    /// What the run is called, where the first line of the prompt is not it.
+    /// The title of the run, unless it is the first line of the prompt.
     pub title: Option<String>,
-    /// The digest of the request's own body: what a repeated key is compared by.
+    /// The digest of the request's body. A repeated key must come with the same digest.
     pub body: String,
 }
 
@@ -73,20 +73,20 @@ pub enum Message {
         ask: AskId,
         choice: Choice,
         surface: &'static str,
-        /// Whether the one who answers gives consent to go on unattended.
+        /// Whether this answer also consents to an unattended run.
         unattended: bool,
         reply: Option<Reply<AskRespondResult>>,
     },
-    /// Somebody may have left an answer in the inbox.
-    InboxStirred,
-    /// What was in the inbox is judged; `events` says whether the system tells of more.
-    InboxLooked {
+    /// Wake-up: there may be an answer in the inbox.
+    InboxChanged,
+    /// A scan of the inbox has ended. `events` says whether the system reports later changes.
+    InboxScanned {
         events: bool,
     },
     Cancel {
         run: Option<RunId>,
-        /// Dropped when it was looked at.
-        taken: oneshot::Sender<()>,
+        /// Dropped when the session has handled the cancel.
+        handled: oneshot::Sender<()>,
     },
     Wait {
         run: RunId,
@@ -95,24 +95,24 @@ pub enum Message {
     },
     Resume {
         from: Option<ReplayFrom>,
-        /// Whether the one who follows it gives consent to go on unattended.
+        /// Whether the client also consents to an unattended run.
         unattended: bool,
         reply: Reply<ResumePoint>,
     },
-    /// The transcript is to be written, and to grow from now on.
+    /// A client asks for the transcript, which grows from then on.
     Transcript {
         reply: Reply<RenderedFile>,
     },
-    /// The transcript is written as far as was told when it was asked for.
+    /// The transcript is written, up to the last update that was published when a client asked for it.
     Transcribed(Result<(TranscriptFile, RenderedFile), String>),
     Asks {
         reply: Reply<Vec<AskView>>,
     },
-    /// What a step needs kept before it may go on cannot be written: the disk of the session fails.
-    Unkept {
+    /// A blob that a step must save before it continues could not be written.
+    BlobFailed {
         why: String,
     },
-    /// A step tells how it goes.
+    /// A report of a step.
     Report {
         step: Step,
         report: Report,
@@ -121,11 +121,11 @@ pub enum Message {
     Streamed {
         step: Step,
     },
-    /// What a step has streamed is worth keeping; it waits in its stream.
+    /// A partial reply of a step should be recorded; it waits in its stream.
     Partial {
         step: Step,
     },
-    /// A time that was waited for has come.
+    /// The time of a wake-up has come.
     Woke(Wake),
     StepEnded {
         step: Step,
@@ -136,14 +136,14 @@ pub enum Message {
         run: RunId,
         number: u64,
     },
-    /// A mode or a model for the session, judged by the settings.
+    /// A mode, a model or a level for the session, already checked against the settings.
     Choose {
         chosen: JudgedChoice,
         reply: Reply<SetConfigOptionResult>,
     },
-    /// Cancels the open run, tells of it, and leaves memory.
+    /// Cancels the open run, publishes its end, and removes the session from memory.
     Close,
-    /// Leaves memory and is deleted, unless a run is open.
+    /// Removes the session from memory and deletes it, unless a run is open.
     Delete {
         reply: Reply<()>,
     },
@@ -151,15 +151,15 @@ pub enum Message {
 }
 
 impl Message {
-    /// Answers a request that no session will look at.
+    /// Refuses a request that no session will handle.
     pub fn refuse(self, refused: ClientError) {
         fn answer<T>(reply: Reply<T>, refused: ClientError) {
-            // A client that withdrew its request waits for nothing.
+            // The send fails only if the client has withdrawn its request.
             let _ = reply.send(Err(refused));
         }
         match self {
             Message::Prompt { reply, .. } => answer(reply, refused),
-            // Nobody has judged it: its file stays for whoever opens the session next.
+            // No session has judged it, so its file stays for the next task of the session.
             Message::Answer { surface: INBOX, .. } => {}
             Message::Answer { reply, .. } => {
                 if let Some(reply) = reply {
@@ -172,11 +172,11 @@ impl Message {
             Message::Asks { reply } => answer(reply, refused),
             Message::Choose { reply, .. } => answer(reply, refused),
             Message::Delete { reply } => answer(reply, refused),
-            Message::InboxStirred
-            | Message::InboxLooked { .. }
+            Message::InboxChanged
+            | Message::InboxScanned { .. }
             | Message::Cancel { .. }
             | Message::Transcribed(_)
-            | Message::Unkept { .. }
+            | Message::BlobFailed { .. }
             | Message::Report { .. }
             | Message::Streamed { .. }
             | Message::Partial { .. }
@@ -195,15 +195,14 @@ pub type Mail = mpsc::UnboundedReceiver<Message>;
 
 /// The sending side of a session's mailbox; clones share it.
 ///
-/// The channel has no bound of its own; what is in it has. Requests: `MAX_QUEUE`. Answers and
+/// The channel itself has no bound, but its messages have. Requests: `MAX_QUEUE`. Answers and
 /// cancels: as many as the connection has calls in flight. Of each running step: its start, one
-/// word that text waits, one that a partial waits, its report and its end. Of the inbox: one word
-/// that it stirs and one that it was looked into. One `Synced`, one `WaitOver` for each request that
-/// waits, one `Transcribed`, one `Close` or `Stop`.
+/// `Streamed`, one `Partial`, its report and its end. One `InboxChanged` and one `InboxScanned`. One
+/// `Synced`, one `WaitOver` for each request that waits, one `Transcribed`, one `Close` or `Stop`.
 #[derive(Clone)]
 pub struct Mailbox {
     sender: mpsc::UnboundedSender<Message>,
-    /// Requests taken and not yet looked at: the bound of the queue.
+    /// Requests that are posted and not yet handled; at most `MAX_QUEUE`.
     waiting: Arc<AtomicUsize>,
 }
 
@@ -213,13 +212,13 @@ impl Mailbox {
         (Self { sender, waiting: Arc::default() }, receiver)
     }
 
-    /// Posts what is always admitted: reports, answers, cancels, stop.
+    /// Posts a message that is always admitted: a report, an answer, a cancel or a stop.
     pub fn post(&self, message: Message) {
-        // A session that is gone needs nothing any more; a reply slot tells its owner by closing.
+        // If the session is gone, the message is dropped; a dropped reply slot wakes its owner.
         let _ = self.sender.send(message);
     }
 
-    /// Posts a request and returns the place of its reply, unless too many wait already.
+    /// Posts a request and returns the receiver of its reply, or `Overloaded` if too many wait already.
     pub fn request<T>(
         &self,
         message: impl FnOnce(Reply<T>) -> Message,
@@ -233,7 +232,7 @@ impl Mailbox {
         Ok(receiver)
     }
 
-    /// Posts what is always admitted and returns the place of its reply.
+    /// Posts a request that is always admitted, and returns the receiver of its reply.
     pub fn admit<T>(
         &self,
         message: impl FnOnce(Reply<T>) -> Message,
@@ -243,15 +242,15 @@ impl Mailbox {
         receiver
     }
 
-    /// Posts a cancel, which is never refused; the receiver ends when it was looked at. Whoever
-    /// posts waits for that, so that a client cannot send more than its calls in flight.
+    /// Posts a cancel, which is never refused. The receiver ends when the session has handled it. The
+    /// caller waits for that, so that a client has no more cancels in the queue than calls in flight.
     pub fn cancel(&self, run: Option<RunId>) -> oneshot::Receiver<()> {
-        let (taken, looked_at) = oneshot::channel();
-        self.post(Message::Cancel { run, taken });
-        looked_at
+        let (handled, receiver) = oneshot::channel();
+        self.post(Message::Cancel { run, handled });
+        receiver
     }
 
-    /// Notes that the session has looked at one request.
+    /// Notes that the session has handled one request.
     pub fn note_handled(&self) {
         self.waiting.fetch_sub(1, Ordering::AcqRel);
     }
@@ -261,7 +260,7 @@ impl Mailbox {
 mod tests {
     use super::*;
 
-    /// Its file is removed once it was judged, and nobody has.
+    /// A refusal would remove its file, although no session has judged it.
     #[tokio::test]
     async fn an_answer_from_the_inbox_that_no_session_looked_at_is_not_refused() {
         let answer = |surface| {

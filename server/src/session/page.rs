@@ -1,6 +1,6 @@
-//! The transcript of a session as it is asked for, written beside the session, and grown.
+//! The transcript of a session: a client asks for it, a task writes it, and then it grows.
 //!
-//! Never reads a log: whoever begins a transcript does, on a thread of its own.
+//! Never reads a log: the task that writes the first part does, on a thread that may block.
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::errors::ErrorName;
@@ -10,24 +10,24 @@ use super::mailbox::{ClientError, Reply};
 use super::transcript_files::TranscriptFile;
 use crate::client::RenderedFile;
 
-/// Updates kept while the transcript is begun. A session that tells more in that time has one that
-/// does not grow.
+/// Updates that are kept while the first part is written. If a session publishes more in that time, its
+/// transcript does not grow.
 const MAX_SINCE: usize = 256;
 
-/// How far the transcript of a session is.
+/// The progress of a session's transcript.
 #[derive(Default)]
 pub enum TranscriptProgress {
-    /// No client wants to see it, or it could not be written.
+    /// No client has asked for it, or it could not be written.
     #[default]
     Absent,
-    /// The log is read for it. `since` has what was told meanwhile, unless that was too much.
+    /// The first part is being written. `since` has the updates published meanwhile, unless they are too many.
     Beginning { since: Option<Vec<SessionUpdateParams>>, replies: Vec<Reply<RenderedFile>> },
-    /// It grows with what is told.
+    /// Each published update is appended.
     Growing(TranscriptFile),
 }
 
 impl TranscriptProgress {
-    /// Notes that a client wants the transcript. Returns whether it has to be written for that.
+    /// Notes that a client asks for the transcript. Returns whether the caller must start to write it.
     pub fn begin(&mut self, reply: Reply<RenderedFile>) -> bool {
         if let TranscriptProgress::Beginning { replies, .. } = self {
             replies.push(reply);
@@ -37,7 +37,7 @@ impl TranscriptProgress {
         true
     }
 
-    /// Takes the transcript that was written, adds what was told since, and answers those who wait.
+    /// Receives the first part, appends the updates published since, and answers the requests that wait.
     pub fn begun(&mut self, session: &SessionId, begun: Result<(TranscriptFile, RenderedFile), String>) {
         let TranscriptProgress::Beginning { since, replies } = std::mem::take(self) else { return };
         let answer = match begun {
@@ -48,7 +48,7 @@ impl TranscriptProgress {
                         since.iter().for_each(|params| self.add_update(session, params));
                     }
                     None => {
-                        tracing::warn!(%session, "too much was told while the transcript was begun; it does not grow")
+                        tracing::warn!(%session, "too many updates while the transcript was begun; it does not grow")
                     }
                 }
                 Ok(written)
@@ -60,7 +60,7 @@ impl TranscriptProgress {
         }
     }
 
-    /// Adds an update that was told, if it is a lasting one.
+    /// Appends a published update if it is a lasting one.
     pub fn add_update(&mut self, session: &SessionId, params: &SessionUpdateParams) {
         if params.sub.is_some() {
             return;
@@ -73,7 +73,7 @@ impl TranscriptProgress {
             }
             TranscriptProgress::Growing(file) => {
                 if let Err(error) = file.append(params.seq, &params.update) {
-                    // It is written again when a client asks for it again.
+                    // The next request for the transcript writes it again.
                     tracing::warn!(%error, %session, "the transcript does not grow any more");
                     *self = TranscriptProgress::Absent;
                 }

@@ -1,7 +1,7 @@
-//! What is told of a session, in order; what has a number, never before it is durable.
+//! Publishes the updates of a session in order.
 //!
-//! Numbers updates and holds them back until the disk has their facts. Decides
-//! nothing about what is told: core's `state` does.
+//! Numbers the updates, and never publishes one before its events are durable. Does not
+//! decide which updates an event has: core's `state` does.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, PoisonError};
@@ -28,22 +28,22 @@ use crate::client::{OpenRun, RenderedFile};
 
 enum QueuedUpdate {
     Update(Box<SessionUpdateParams>),
-    /// An ask closed, as the update with this number says.
+    /// An ask closed; the number is that of the update that says so.
     Resolved(AskResolvedParams, u64),
     Resumed(Box<Follower>),
-    /// What is open as a client begins to follow.
-    Now(Box<Now>),
+    /// The open run and asks, for a client that begins to follow.
+    Snapshot(Box<Snapshot>),
 }
 
-/// What is open in a session: what a client that begins to follow is shown, whatever it is told of
-/// the past.
-struct Now {
+/// The state, the open run and the open asks of a session. A client that begins to follow gets them,
+/// whether or not it also gets past updates.
+struct Snapshot {
     state: StateView,
     run: Option<OpenRun>,
     asks: Vec<AskView>,
 }
 
-impl Now {
+impl Snapshot {
     fn of(session: &Session) -> Self {
         let open = |run: &adjutant_core::session::run::Run| OpenRun {
             session_id: session.id.clone(),
@@ -59,35 +59,35 @@ impl Now {
     }
 }
 
-/// A client that follows a session from now on.
+/// A client that begins to follow a session.
 pub struct Follower {
     pub result: ResumeResult,
-    /// Updates after this one are told again.
+    /// Updates after this number are sent again.
     pub after: u64,
     pub reply: Reply<ResumePoint>,
 }
 
 pub struct Publisher {
     place: Arc<SessionWorld>,
-    teller: Projector,
+    projector: Projector,
     waiting: VecDeque<(u64, QueuedUpdate)>,
     durable: u64,
     /// Number of the last lasting update.
     seq: u64,
     sub: u64,
-    /// The numbers of the last update that was not held back any more.
+    /// The two numbers (`seq`, `sub`) of the last published update.
     released: (u64, u64),
-    /// A client made, resumed or prompted this session: until then nothing is told.
+    /// Whether a client created, resumed or prompted this session. Until then nothing is published.
     attached: bool,
-    /// The client knows of the open run: what was never told cannot be told to wait.
-    run_shown: bool,
-    /// Asks that closed since the index was last cleared of what the session has forgotten.
+    /// Whether the client knows of the open run. If not, it needs no state when the log stops.
+    run_published: bool,
+    /// Asks that closed since the asks that the session has forgotten were last removed from the index.
     closed_asks: usize,
     /// The documents of the present run whose older text a command saw.
     old_texts: BTreeSet<String>,
-    /// The state that was told without a number, until the next one that has one.
+    /// The last state without a number, until a state with a number follows.
     passing: Option<StateView>,
-    /// Grows with what is told, once somebody wanted to see it.
+    /// Grows with the published updates, once a client has asked for the transcript.
     transcript: TranscriptProgress,
 }
 
@@ -99,10 +99,10 @@ impl Drop for Publisher {
 
 impl Publisher {
     pub fn new(place: Arc<SessionWorld>, session: &Session, seq: u64) -> Self {
-        // An answer finds its session by the ask alone, also when the ask is from before a restart.
+        // An answer names only its ask, also when the ask is from before a restart.
         index(&place, |asks| asks.extend(known_asks(session)));
         Self {
-            teller: Projector::new(session),
+            projector: Projector::new(session),
             place,
             waiting: VecDeque::new(),
             durable: 0,
@@ -110,7 +110,7 @@ impl Publisher {
             sub: 0,
             released: (seq, 0),
             attached: !session.created,
-            run_shown: false,
+            run_published: false,
             closed_asks: 0,
             old_texts: BTreeSet::new(),
             passing: None,
@@ -118,15 +118,15 @@ impl Publisher {
         }
     }
 
-    /// Somebody follows: what is told from now on reaches the client.
+    /// Attaches the client: it gets all updates that are published from now on.
     pub fn attach(&mut self, session: &Session, barrier: u64) {
         if !std::mem::replace(&mut self.attached, true) {
-            self.waiting.push_back((barrier, QueuedUpdate::Now(Box::new(Now::of(session)))));
+            self.waiting.push_back((barrier, QueuedUpdate::Snapshot(Box::new(Snapshot::of(session)))));
             self.release();
         }
     }
 
-    /// Has the transcript written as far as it was told, beside the session; from now on it grows.
+    /// Starts a task that writes the transcript of all published updates. From then on it grows.
     pub fn transcribe(&mut self, reply: Reply<RenderedFile>) {
         if !self.transcript.begin(reply) {
             return;
@@ -141,7 +141,7 @@ impl Publisher {
         });
     }
 
-    /// Takes the transcript that was written beside the session.
+    /// Continues the transcript that the task of `transcribe` has written.
     pub fn transcribed(&mut self, begun: Result<(TranscriptFile, RenderedFile), String>) {
         self.transcript.begun(&self.place.id, begun);
     }
@@ -150,23 +150,23 @@ impl Publisher {
         self.attached
     }
 
-    /// Queues the answer to a client that follows from now on, behind what it tells of.
+    /// Queues the answer to a client that begins to follow, after the updates that its state includes.
     pub fn resumed(&mut self, session: &Session, following: Follower, barrier: u64) {
-        self.waiting.push_back((barrier, QueuedUpdate::Now(Box::new(Now::of(session)))));
-        let tells_again = following.after < following.result.seq;
+        self.waiting.push_back((barrier, QueuedUpdate::Snapshot(Box::new(Snapshot::of(session)))));
+        let replays = following.after < following.result.seq;
         self.waiting.push_back((barrier, QueuedUpdate::Resumed(Box::new(following))));
-        if let Some(view) = self.passing.clone().filter(|_| tells_again) {
-            // What is told again ends with a state before this one.
+        if let Some(view) = self.passing.clone().filter(|_| replays) {
+            // The replayed updates end with a state that is older than this one.
             let params = self.params(session, Update::StateUpdate(view), true);
             self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(params))));
         }
         self.release();
     }
 
-    /// Refuses those who wait to follow: nothing becomes durable any more.
+    /// Refuses the clients that wait to follow, because nothing becomes durable any more.
     pub fn fail_all(&mut self, refused: &ClientError) {
-        for (_, told) in self.waiting.drain(..) {
-            if let QueuedUpdate::Resumed(following) = told {
+        for (_, queued) in self.waiting.drain(..) {
+            if let QueuedUpdate::Resumed(following) = queued {
                 let _ = following.reply.send(Err(refused.clone()));
             }
         }
@@ -180,10 +180,10 @@ impl Publisher {
         self.seq
     }
 
-    /// Queues the updates of one fact behind the facts that must be durable before it.
-    pub fn publish(&mut self, session: &Session, fact: &Record, barrier: u64) {
-        let run = self.teller.run_of(session, fact);
-        let (updates, passing) = match self.teller.told(session, fact) {
+    /// Queues the updates of one record. They wait until the event with the number `barrier` is durable.
+    pub fn publish(&mut self, session: &Session, record: &Record, barrier: u64) {
+        let run = self.projector.run_of(session, record);
+        let (updates, passing) = match self.projector.told(session, record) {
             state::Updates::Lasting(updates) => (updates, false),
             state::Updates::Passing(updates) => (updates, true),
         };
@@ -198,7 +198,7 @@ impl Publisher {
             let params = SessionUpdateParams { run_id: run.clone(), ..self.params(session, update, passing) };
             self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(params))));
         }
-        match &fact.event {
+        match &record.event {
             Event::RunStarted { .. } => self.old_texts.clear(),
             Event::ToolFinished { call, result } => {
                 let warning = warning_of(session.call(call), result);
@@ -224,19 +224,19 @@ impl Publisher {
         self.release();
     }
 
-    /// What the user is told of a command that saw older texts: of each file once a run.
+    /// Returns the notice for a command that saw older texts of open documents: for each file once a run.
     fn old_text(&mut self, session: &Session, call: &ToolCallId, result: &CallResult) -> Option<String> {
-        let mut news = false;
+        let mut has_new = false;
         for document in &result.unsaved {
-            news |= self.old_texts.insert(document.uri.clone());
+            has_new |= self.old_texts.insert(document.uri.clone());
         }
         match session.call(call).and_then(|call| call.payload.as_ref()) {
-            Some(Payload::Command { line, .. }) if news => unsaved::notice(line, &result.unsaved),
+            Some(Payload::Command { line, .. }) if has_new => unsaved::notice(line, &result.unsaved),
             _ => None,
         }
     }
 
-    /// Forgets the asks that the session itself has forgotten, now and then.
+    /// Removes from the index the asks that the session itself has forgotten, once for many closed asks.
     fn forget_asks(&mut self, session: &Session) {
         self.closed_asks += 1;
         if self.closed_asks > session.closed_asks.len() {
@@ -248,8 +248,8 @@ impl Publisher {
         }
     }
 
-    /// Queues what streamed out of a step.
-    pub fn streamed(&mut self, session: &Session, step: &Step, taken: StreamDelta, barrier: u64) {
+    /// Queues the streamed text of a step.
+    pub fn streamed(&mut self, session: &Session, step: &Step, delta: StreamDelta, barrier: u64) {
         let Some(run) = session.open_run() else { return };
         let mut updates = Vec::new();
         match step {
@@ -257,18 +257,18 @@ impl Publisher {
                 let Some(message_id) = run.turn.as_ref().and_then(|turn| turn.message.clone()) else {
                     return;
                 };
-                if !taken.reasoning.is_empty() {
+                if !delta.reasoning.is_empty() {
                     updates.push(Update::AgentThoughtChunk {
                         message_id: message_id.clone(),
-                        text: taken.reasoning,
+                        text: delta.reasoning,
                     });
                 }
-                if !taken.text.is_empty() {
-                    updates.push(Update::AgentMessageChunk { message_id, text: taken.text });
+                if !delta.text.is_empty() {
+                    updates.push(Update::AgentMessageChunk { message_id, text: delta.text });
                 }
             }
-            Step::RunTool { call } if !taken.text.is_empty() => {
-                updates.push(Update::ToolCallContentChunk { tool_call_id: call.clone(), text: taken.text });
+            Step::RunTool { call } if !delta.text.is_empty() => {
+                updates.push(Update::ToolCallContentChunk { tool_call_id: call.clone(), text: delta.text });
             }
             _ => {}
         }
@@ -279,18 +279,18 @@ impl Publisher {
         self.release();
     }
 
-    /// Tells at once why no more facts follow: nothing runs any more, so nothing may be shown as
-    /// running, and an open run waits for whoever opens the session next. `end` is what surfaces show.
+    /// Publishes at once why no more events follow. Nothing runs any more, so an open run is published
+    /// as resumable. `end` is the text that surfaces show.
     pub fn stopped(&mut self, session: &Session, message: String, end: &str) {
-        // What waits for the disk is never told, so numbering goes on from what was.
+        // What waits for the disk is never published, so the numbers continue from the last published one.
         (self.seq, self.sub) = self.released;
         let notice = self.params(session, Update::Notice { message }, true);
         self.place.world.link.last_word(&notice);
         self.place.world.link.forget(&session.id, end);
-        if session.open_run().is_none() || !self.run_shown {
+        if session.open_run().is_none() || !self.run_published {
             return;
         }
-        // Without a number: the log may give that to something else when the disk is well again.
+        // It has no number, because the log may give that number to another update once the disk works.
         let view = StateView {
             state: State::Resumable,
             sub: None,
@@ -324,19 +324,19 @@ impl Publisher {
 
     fn release(&mut self) {
         while self.waiting.front().is_some_and(|(needs, _)| *needs <= self.durable) {
-            let Some((_, told)) = self.waiting.pop_front() else { return };
-            if let QueuedUpdate::Update(params) = &told {
+            let Some((_, queued)) = self.waiting.pop_front() else { return };
+            if let QueuedUpdate::Update(params) = &queued {
                 self.released = (params.seq, params.sub.unwrap_or(0));
                 match &params.update {
-                    Update::Run(RunView::Started { .. }) => self.run_shown = true,
-                    Update::Run(RunView::Ended { .. }) => self.run_shown = false,
+                    Update::Run(RunView::Started { .. }) => self.run_published = true,
+                    Update::Run(RunView::Ended { .. }) => self.run_published = false,
                     _ => {}
                 }
                 self.transcript.add_update(&self.place.id, params);
             }
-            match told {
-                QueuedUpdate::Now(now) => {
-                    self.run_shown |= now.run.is_some();
+            match queued {
+                QueuedUpdate::Snapshot(now) => {
+                    self.run_published |= now.run.is_some();
                     self.place.world.link.now(&self.place.id, &now.state, now.run, &now.asks);
                 }
                 QueuedUpdate::Resumed(following) => {
@@ -353,18 +353,18 @@ impl Publisher {
     }
 }
 
-/// What the user is told of an allowed edit that is not where it should be; the output is for the model.
+/// Returns the notice for an allowed edit that was not made or not saved. The output itself is for the model.
 fn warning_of(call: Option<&Call>, result: &CallResult) -> Option<String> {
     if !matches!(result.cause, Some(Cause::NotMade | Cause::NotSaved)) {
         return None;
     }
-    // A call that is refused beforehand has one sentence for both, and the summary is how it begins.
+    // A call that was refused beforehand has one text for both; the summary is only its beginning.
     let begin = result.summary.strip_suffix('…').filter(|begin| result.output.starts_with(*begin));
     let what = begin.map_or(&*result.summary, |_| &*result.output);
     Some(format!("{}: {what}", call.map_or("An edit", |call| &call.title)))
 }
 
-/// The asks a session can still say something about.
+/// The asks that a session still knows, open or closed.
 fn known_asks(session: &Session) -> impl Iterator<Item = (AskId, SessionId)> {
     let known = session.asks.keys().chain(session.closed_asks.iter().map(|(ask, _)| ask));
     known.map(|ask| (ask.clone(), session.id.clone()))
@@ -374,14 +374,14 @@ fn index(place: &SessionWorld, change: impl FnOnce(&mut HashMap<AskId, SessionId
     change(&mut place.world.asks.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
-/// Answers what is true, then tells the past; the answer has its place between what was told
-/// before and what is told after (protocol section 4).
+/// Answers with the present state, then sends the past updates. The answer is ordered between the
+/// updates before it and the updates after it (protocol section 4).
 fn follow(place: &SessionWorld, following: Follower) {
     let Follower { result, after, reply } = following;
     let last = result.seq;
     let answer = ResumePoint { result, place: place.world.link.ordering_barrier() };
     if reply.send(Ok(answer)).is_ok() && after < last {
-        // The log is read as the client takes it, while the session works on.
+        // The log is read as fast as the client reads, while the session continues.
         place.world.link.replay(&place.id, UpdateRange::of_updates(after + 1, last));
     }
 }

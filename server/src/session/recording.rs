@@ -1,8 +1,8 @@
-//! The facts of a session on their way to the disk: written as one batch, folded,
-//! and let go once they are durable.
+//! Records the events of a session: writes them as one batch, applies them, and
+//! releases their updates once they are durable.
 //!
-//! Decides nothing about a fact. Never goes on over a log that cannot be trusted:
-//! the session is read-only then, and says so.
+//! Decides nothing about an event. Never continues with a log that cannot be trusted:
+//! the session becomes read-only, and the client learns why.
 
 use std::ops::Range;
 use std::sync::{MutexGuard, PoisonError};
@@ -19,20 +19,21 @@ use super::{SessionTask, spans, verdicts};
 use crate::aside::aside;
 use crate::faults::point;
 
-/// Why an input became no facts.
+/// Why an input was not recorded.
 #[derive(Debug)]
 pub(super) enum RecordError {
     Refused(Refusal),
-    /// A fact is larger than one record of the log may be.
+    /// An event is larger than one record of the log may be, in bytes.
     TooLarge {
         limit: usize,
     },
-    /// Nothing was written, for a reason that passes; it says what to do.
+    /// Nothing was written, for a temporary reason; the text says what to do.
     Later(String),
 }
 
 impl SessionTask {
-    /// Writes the facts that follow from one input at this time, in milliseconds since the Unix epoch; folds them and queues what is told.
+    /// Writes the events of one input as a batch, applies them and queues their updates. `at` is in
+    /// milliseconds since the Unix epoch.
     pub(super) async fn record(&mut self, at: u64, events: &[Event]) -> Result<(), RecordError> {
         if self.stopped.is_some() {
             return Err(RecordError::Refused(Refusal::Nothing));
@@ -45,7 +46,7 @@ impl SessionTask {
         });
         let seqs = match appended {
             Ok(seqs) => seqs,
-            // Nothing was written, and the log is as sound as before.
+            // Nothing was written, and the log can still be trusted.
             Err(AppendError::TooLarge { limit, .. }) => return Err(RecordError::TooLarge { limit }),
             Err(error @ AppendError::Scarce(_)) => return Err(RecordError::Later(error.to_string())),
             Err(error) => {
@@ -59,13 +60,13 @@ impl SessionTask {
             if event.is_barrier() {
                 self.barrier = seq;
             }
-            let fact = Record { seq, at, last: seq + 1 == end, event: event.clone() };
-            self.session.apply(&fact);
+            let record = Record { seq, at, last: seq + 1 == end, event: event.clone() };
+            self.session.apply(&record);
             tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.current_state(), "fact");
             if let Some(why) = verdicts::why(event) {
                 tracing::debug!(session = %self.place.id, seq, why, "verdict");
             }
-            self.publisher.publish(&self.session, &fact, self.barrier);
+            self.publisher.publish(&self.session, &record, self.barrier);
             self.replies.of_event(event);
             if matches!(event, Event::AskOpened { .. }) {
                 self.inbox.wake();
@@ -80,9 +81,9 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Appends a batch; where a sync has failed and nobody has looked yet, what was written is saved first.
+    /// Appends a batch. If an earlier sync has failed, the log is recovered first.
     ///
-    /// The write itself is done here: it goes to the memory of the system, and its order is that of the facts.
+    /// The write runs on this task: it goes to the memory of the system, and its order is the order of events.
     async fn append(&mut self, at: u64, events: &[Event]) -> Result<Range<u64>, AppendError> {
         let appended = self.log().append(at, events, false);
         match appended {
@@ -94,18 +95,18 @@ impl SessionTask {
         }
     }
 
-    /// Saves elsewhere what could not be synced. The session waits for it, and no other does.
+    /// Saves elsewhere the records that could not be synced. Only this session waits for it.
     async fn recover(&mut self) -> Result<(), AppendError> {
         let log = self.log.clone();
         aside(move || log.lock().unwrap_or_else(PoisonError::into_inner).recover()).await
     }
 
-    /// The log; whoever broke under this lock ended the session with it.
+    /// Locks the log. A panic under this lock has ended the session, so poisoning is ignored.
     pub(super) fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The log takes nothing more: everything running ends, and whoever asks is told why, once.
+    /// Makes the session read-only: aborts all steps, publishes the reason once and refuses all that waits.
     pub(super) fn read_only(&mut self, why: String) {
         if self.stopped.is_some() {
             return;
@@ -133,7 +134,8 @@ impl SessionTask {
         });
     }
 
-    /// Lets go what waited for the disk; what could not be synced is saved elsewhere, or nothing more is written.
+    /// Releases the updates and replies that waited for the disk. After a failed sync the log is recovered;
+    /// if that fails too, the session becomes read-only.
     pub(super) async fn synced(&mut self, result: Result<u64, String>) {
         self.syncing = false;
         match result {

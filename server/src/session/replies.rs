@@ -1,6 +1,6 @@
-//! Requests to a session and the replies that wait: for the disk, or for a run.
+//! Requests to a session, and replies that wait for the disk or for a run.
 //!
-//! A reply is sent only once the facts it tells of are durable (L1).
+//! Never sends a reply before the events it speaks of are durable (L1).
 
 use std::collections::VecDeque;
 
@@ -38,7 +38,7 @@ pub struct Replies {
     numbered: u64,
     durable: u64,
     ended: bool,
-    /// Nothing becomes durable any more: what would wait for the disk is refused with this.
+    /// Set once nothing becomes durable any more: requests that would wait for the disk are refused with it.
     failed: Option<ClientError>,
 }
 
@@ -46,7 +46,7 @@ struct Wait {
     number: u64,
     run: RunId,
     reply: Reply<WaitResult>,
-    /// Its timer ends with it.
+    /// Dropping it ends the timer of this wait.
     _timer: oneshot::Sender<()>,
 }
 
@@ -80,7 +80,7 @@ impl Replies {
         self.refuse_all(&ClientError::new(ErrorName::SessionReadOnly, why));
     }
 
-    /// Refuses all that waits, and all that comes later.
+    /// Refuses all replies that wait, and all that come later.
     pub fn refuse_all(&mut self, refused: &ClientError) {
         for (_, action) in self.after.drain(..) {
             action(Err(refused.clone()));
@@ -98,8 +98,8 @@ impl SessionTask {
         let result = self.prompted(prompt).await;
         let barrier = self.barrier;
         match result {
-            Ok(told) => self.replies.after_durable(barrier, move |durable| {
-                let _ = reply.send(durable.map(|()| told));
+            Ok(result) => self.replies.after_durable(barrier, move |durable| {
+                let _ = reply.send(durable.map(|()| result));
             }),
             Err(refused) => {
                 let _ = reply.send(Err(refused));
@@ -110,7 +110,7 @@ impl SessionTask {
     async fn prompted(&mut self, mut posted: PostedPrompt) -> Result<PromptResult, ClientError> {
         let images = std::mem::take(&mut posted.images);
         let prompt = self.read_prompt(posted, images.names())?;
-        self.keep_images(&prompt, images).await?;
+        self.save_images(&prompt, images).await?;
         let key = prompt.key.as_ref().map(|key| key.key.clone());
         let accepted = self.record_input(Input::Prompt(prompt)).await;
         point("prompt-accepted");
@@ -135,35 +135,35 @@ impl SessionTask {
         }
     }
 
-    /// Keeps what a prompt shows, before the fact that names it. The session waits for it: what comes
-    /// next must find the prompt taken or refused.
-    async fn keep_images(&mut self, prompt: &Prompt, images: PendingImages) -> Result<(), ClientError> {
-        // Nothing is kept of a prompt that will be refused, or was taken before.
-        let taken = || accept(&self.session, &super::stamp(), Input::Prompt(prompt.clone())).is_ok();
-        if images.is_empty() || self.stopped.is_some() || !taken() {
+    /// Saves the images of a prompt as blobs, before the event that names them. The session waits for
+    /// it, so that the next message finds the prompt accepted or refused.
+    async fn save_images(&mut self, prompt: &Prompt, images: PendingImages) -> Result<(), ClientError> {
+        // Nothing is saved for a prompt that will be refused, or that was accepted before.
+        let is_accepted = || accept(&self.session, &super::stamp(), Input::Prompt(prompt.clone())).is_ok();
+        if images.is_empty() || self.stopped.is_some() || !is_accepted() {
             return Ok(());
         }
-        let kept = images::keep(self.place.blobs.clone(), images).await;
+        let saved = images::save(self.place.blobs.clone(), images).await;
         point("images-kept");
-        kept.map_err(|why| {
+        saved.map_err(|why| {
             let (name, why) = match scarce::descriptors(&why) {
                 Some(why) => (ErrorName::Overloaded, why.to_owned()),
                 None => (ErrorName::SessionReadOnly, why.to_string()),
             };
             ClientError::new(
                 name,
-                format!("the images of the prompt could not be kept, nothing was started: {why}"),
+                format!("the images of the prompt could not be saved, so nothing was started: {why}"),
             )
         })
     }
 
-    /// When a prompt was accepted; a key that comes again has to be told the same.
+    /// When a prompt was accepted, in milliseconds since the Unix epoch. A repeated key gets the first time.
     fn accepted_at(&self, key: Option<&str>) -> u64 {
         let seen = self.session.keys.iter().rev().find(|seen| Some(seen.used.key.as_str()) == key);
         seen.map_or_else(now_ms, |seen| seen.at)
     }
 
-    /// Resolves the choices of a prompt by the settings.
+    /// Checks a prompt and resolves its model, mode and policy by the settings.
     fn read_prompt(&self, posted: PostedPrompt, images: Vec<Image>) -> Result<Prompt, ClientError> {
         let PostedPrompt { params, text, title, body: digest, .. } = posted;
         if !matches!(params.delivery, Delivery::Auto | Delivery::Steer) {
@@ -212,17 +212,18 @@ impl SessionTask {
         &mut self,
         ask: AskId,
         choice: Choice,
-        (surface, unattended): (&'static str, bool),
+        surface: &'static str,
+        unattended: bool,
         reply: Option<Reply<AskRespondResult>>,
     ) {
         let result = self.answered(ask, choice, surface, unattended).await;
         point("ask-answered");
         let Some(reply) = reply else { return };
         match result {
-            Ok(told) => {
+            Ok(result) => {
                 let barrier = self.barrier;
                 self.replies.after_durable(barrier, move |durable| {
-                    let _ = reply.send(durable.map(|()| told));
+                    let _ = reply.send(durable.map(|()| result));
                 });
             }
             Err(refused) => {
@@ -238,7 +239,7 @@ impl SessionTask {
         surface: &'static str,
         unattended: bool,
     ) -> Result<AskRespondResult, ClientError> {
-        if words_of(&choice) > MAX_WORDS {
+        if bytes_of(&choice) > MAX_WORDS {
             let why = format!("an answer has at most {MAX_WORDS} bytes");
             return Err(ClientError::new(ErrorName::AnswerInvalid, why));
         }
@@ -262,19 +263,18 @@ impl SessionTask {
         } else if self.stopped.is_some() {
             let _ = reply.send(Err(self.refused(Refusal::Nothing)));
         } else if self.session.open_run().is_some_and(|open| open.id == run) {
-            // Those whose client waits no longer make room, so that there are never more than its
-            // calls in flight.
+            // Waits whose client has withdrawn are removed, so there are never more than its calls in flight.
             self.replies.waits.retain(|wait| !wait.reply.is_closed());
             self.replies.numbered += 1;
             let number = self.replies.numbered;
-            let (timer, given_up) = oneshot::channel();
+            let (timer, withdrawn) = oneshot::channel();
             self.replies.waits.push(Wait { number, run: run.clone(), reply, _timer: timer });
             let mailbox = self.place.mailbox.clone();
             tokio::spawn(async move {
                 let over = tokio::time::sleep(std::time::Duration::from_millis(timeout_ms));
                 tokio::select! {
                     () = over => mailbox.post(Message::WaitOver { run, number }),
-                    _ = given_up => {}
+                    _ = withdrawn => {}
                 }
             });
         } else {
@@ -282,7 +282,7 @@ impl SessionTask {
         }
     }
 
-    /// A wait that is over says so; the run goes on (S29).
+    /// Answers a wait whose time is over; the run continues (S29).
     pub(super) fn wait_over(&mut self, run: &RunId, number: u64) {
         let started_at = self.session.open_run().map_or(0, |open| open.started_at);
         let Some(at) = self.replies.waits.iter().position(|wait| wait.number == number && wait.run == *run)
@@ -293,7 +293,7 @@ impl SessionTask {
         let _ = wait.reply.send(Ok(WaitResult { status: WaitStatus::Timeout, started_at, ended: None }));
     }
 
-    /// Answers those that wait for a run that has just ended.
+    /// Answers the waits for a run that has just ended.
     pub(super) fn answer_waits(&mut self) {
         if !std::mem::take(&mut self.replies.ended) {
             return;
@@ -331,11 +331,11 @@ impl SessionTask {
         self.publisher.transcribe(reply);
     }
 
-    /// Answers what is true now; the past follows as updates, read from the log.
+    /// Answers with the present state. Past updates follow, read from the log.
     pub(super) fn resume(&mut self, from: Option<ReplayFrom>, reply: Reply<ResumePoint>) {
         self.place.mailbox.note_handled();
         if self.stopped.is_some() {
-            // What waits for the disk would wait for ever.
+            // The answer would wait for the disk for ever.
             let _ = reply.send(Err(self.refused(Refusal::Nothing)));
             return;
         }
@@ -379,22 +379,23 @@ impl SessionTask {
             Refusal::ImagesUnsupported { model } => (
                 ErrorName::ImagesUnsupported,
                 format!(
-                    "{model} takes no images: choose another by the option `model`, or send the words alone; if it does \
-                     take them, set `images = true` for its provider"
+                    "{model} does not support images: choose another model by the option `model`, or send only \
+                     text; if it does support images, set `images = true` for its provider"
                 ),
             ),
             Refusal::Overloaded => {
                 (ErrorName::Overloaded, "too many prompts wait for the next turn".to_owned())
             }
             Refusal::AlreadyResolved(_) | Refusal::Stale | Refusal::Nothing | Refusal::Repeat { .. } => {
-                (ErrorName::AskClosed, "what this is about is over".to_owned())
+                (ErrorName::AskClosed, "the ask is already closed, or its run has ended".to_owned())
             }
         };
         ClientError::new(name, message)
     }
 }
 
-fn words_of(choice: &Choice) -> usize {
+/// The size of the text in a choice, in bytes.
+fn bytes_of(choice: &Choice) -> usize {
     match choice {
         Choice::Option { text, .. } => text.as_ref().map_or(0, String::len),
         Choice::Text(text) => text.len(),

@@ -1,6 +1,6 @@
-//! What the debug log says of the time that a session takes: which step of which run, turn and call took how long.
+//! Spans of the debug log: how long each step of each run, turn and call took.
 //!
-//! Costs nothing where no debug log is written, and never holds text of the user or the model.
+//! Costs nothing if no debug log is written, and never contains text of the user or the model.
 
 use std::time::Instant;
 
@@ -10,12 +10,12 @@ use adjutant_protocol::{RunId, ToolCallId};
 use tracing::field::{Empty, display};
 use tracing::{Span, debug_span};
 
-/// The span of all that a session does.
+/// The span of the whole task of a session.
 pub fn of_session(session: &impl std::fmt::Display) -> Span {
     debug_span!("session", session = %session)
 }
 
-/// The span of one step, with the ids of what it is about.
+/// The span of one step, with the ids of its run, turn and call.
 pub fn of(step: &Step, session: &Session) -> Span {
     let span = debug_span!(
         "step",
@@ -44,7 +44,7 @@ pub fn of(step: &Step, session: &Session) -> Span {
             about = ask.and_then(|ask| ask.calls.first());
             run = ask.map(|ask| &ask.run);
         }
-        // Its run may be over.
+        // The run of the change set may be over.
         Step::Settle { change_set } => {
             about = session.changes.get(change_set).map(|state| &state.call);
             (run, turn) = (None, None);
@@ -66,7 +66,7 @@ pub fn of(step: &Step, session: &Session) -> Span {
     span
 }
 
-/// The span of a write to the log: the run and the turn whose facts they are.
+/// The span of a write to the log, with the run and the turn of its events.
 pub fn of_write(session: &Session) -> Span {
     let span = debug_span!("write", run = Empty, turn = Empty);
     if let Some(run) = session.open_run().filter(|_| !span.is_disabled()) {
@@ -89,15 +89,15 @@ fn name_of(step: &Step) -> &'static str {
     }
 }
 
-/// Writes how long a step took when it is dropped, however it ended.
+/// Logs how long a step took when this timer is dropped.
 pub struct StepTimer {
     began: Instant,
-    /// How it ended.
+    /// How the step ended.
     pub end: &'static str,
 }
 
 impl StepTimer {
-    /// Begins a step, which was cancelled unless its end is named.
+    /// Starts the timer. Unless `end` is set, the step counts as cancelled.
     pub fn begin() -> Self {
         Self { began: Instant::now(), end: "cancelled" }
     }
@@ -109,7 +109,7 @@ impl Drop for StepTimer {
     }
 }
 
-/// Milliseconds since then, with fractions.
+/// Milliseconds since `began`, with fractions.
 pub fn elapsed_ms(began: Instant) -> f64 {
     began.elapsed().as_secs_f64() * 1_000.0
 }

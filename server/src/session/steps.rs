@@ -1,6 +1,6 @@
-//! The running steps of a session: started, streamed, aborted.
+//! The running steps of a session: starts them, holds their streams and aborts them.
 //!
-//! Knows how each step is done and never whether it ought to be. A panic in a
+//! Knows how each step runs, and never decides whether it should run. A panic in a
 //! step ends that step only.
 
 use std::collections::HashMap;
@@ -32,21 +32,21 @@ use crate::client::AskDelivery;
 use crate::faults::point;
 use crate::tools::Toolbox;
 
-/// How long aborted steps may take to end their children.
+/// Time limit for aborted steps to end their processes.
 const END_LIMIT: Duration = Duration::from_millis(1_500);
 
-/// The steps that run, each under its key.
+/// The running steps, each under its key.
 pub struct RunningSteps {
     place: Arc<SessionWorld>,
     steps: HashMap<Step, StartedStep>,
-    /// Which fact has to be durable before a step may start.
+    /// The number of the event that must be durable before a step may start.
     gates: HashMap<Step, u64>,
 }
 
 struct StartedStep {
     task: JoinHandle<()>,
     stream: Stream,
-    /// It ended; it is kept so that it is not started again.
+    /// Whether it has ended. It stays in the map so that it does not start again.
     ended: bool,
 }
 
@@ -65,7 +65,7 @@ impl RunningSteps {
         self.steps.contains_key(step)
     }
 
-    /// Aborts every step that is not wanted: its future is dropped, its children die.
+    /// Aborts every step that is not wanted: its future is dropped, and its processes die.
     pub fn keep_only(&mut self, wanted: &[Step]) {
         self.steps.retain(|step, _| wanted.contains(step));
         self.gates.retain(|step, _| wanted.contains(step));
@@ -89,7 +89,7 @@ impl RunningSteps {
         self.steps.clear();
     }
 
-    /// Aborts every step and waits, bounded, until their children are gone.
+    /// Aborts every step and waits until their processes are gone, at most `END_LIMIT`.
     pub async fn abort_all_and_wait(&mut self) {
         let mut tasks = Vec::new();
         for (_, mut started) in self.steps.drain() {
@@ -99,7 +99,7 @@ impl RunningSteps {
         let _ = tokio::time::timeout(END_LIMIT, futures_util::future::join_all(tasks)).await;
     }
 
-    /// Starts a step; what it needs of the session is taken now.
+    /// Starts a step with a copy of what it needs of the session.
     pub fn start(&mut self, step: Step, session: &Session, tools: &Arc<Toolbox>) {
         let stream = Stream::new(step.clone(), self.place.mailbox.clone());
         let Some(work) = Work::of(&step, session, tools, &self.place) else {
@@ -127,7 +127,7 @@ impl RunningSteps {
     }
 }
 
-/// What a step needs, taken out of the session.
+/// The work of one step, with a copy of what it needs of the session.
 enum Work {
     Model { model: String, request: Box<ModelRequest>, attempt: u32 },
     Prepare { call: Box<Call>, mode: adjutant_core::record::Mode, rules: Rules },
@@ -172,8 +172,8 @@ impl Work {
                 Work::Settle { change: Box::new(session.changes.get(change_set)?.clone()) }
             }
             Step::DeliverAsk { ask } => {
-                // As the client was told of it: it may have megabytes, and is not made twice.
-                let told = place.world.link.items().open_ask(ask);
+                // The published view is used if there is one, because a view may have megabytes.
+                let published = place.world.link.items().open_ask(ask);
                 let view = || wire::ask::open_view(session, ask).map(Arc::new);
                 // A code action carries the edit of one file.
                 let only = session.asks.get(ask).and_then(|open| match open.ask.calls.as_slice() {
@@ -181,7 +181,7 @@ impl Work {
                     _ => None,
                 });
                 let hunks = only.map(|state| state.change.hunks.clone());
-                Work::Deliver { ask: told.or_else(view)?, hunks }
+                Work::Deliver { ask: published.or_else(view)?, hunks }
             }
             Step::Wake(wake) => Work::Wake { wake: wake.clone(), longest: longest_wait(session, wake) },
         })
@@ -193,7 +193,7 @@ impl Work {
                 images::load(place.blobs.clone(), &mut request).await;
                 call_model(place, stream, &model, &request, attempt).await
             }
-            Work::Prepare { call, mode, rules } => prepare(place, &call, (mode, &rules)).await,
+            Work::Prepare { call, mode, rules } => prepare(place, &call, mode, &rules).await,
             Work::Tool { call, rules } => run(place, stream, &call, &rules).await,
             Work::Edit { call, change } => edits::apply(place, &call, &change.change).await,
             Work::Settle { change } => edits::settle(place, &change.change).await,
@@ -213,15 +213,15 @@ impl Work {
     }
 }
 
-/// What the model of the open run is sent.
+/// Returns the request for the model of the open run.
 fn model_request(session: &Session, place: &SessionWorld) -> Option<ModelRequest> {
     let run = session.open_run()?;
     let settings = place.world.settings();
     let (provider, model) = settings.provider_for(Some(run.current_model())).ok()?;
-    let takes = provider.facts(&model);
-    let mut request = prompt::request(session, &model, run.policy.mode, &takes);
-    // What another model took is not sent to one that does not.
-    request.manner = takes.supported(run.manner);
+    let features = provider.facts(&model);
+    let mut request = prompt::request(session, &model, run.policy.mode, &features);
+    // A fallback model may not support all generation settings of the run.
+    request.manner = features.supported(run.manner);
     request.whole = run.turn.as_ref().is_some_and(|turn| turn.tries.asks_whole());
     Some(request)
 }
@@ -261,7 +261,7 @@ async fn call_model(
     }
 }
 
-/// One delivery of an ask; when the surface closes, the ask stays open elsewhere.
+/// Delivers an ask once. If its surface closes without an answer, the ask stays open elsewhere.
 async fn deliver(place: &SessionWorld, view: Arc<AskView>) -> Option<Done> {
     point("ask-delivered");
     let (id, kind) = (view.ask_id.clone(), view.kind);
@@ -283,7 +283,7 @@ async fn deliver(place: &SessionWorld, view: Arc<AskView>) -> Option<Done> {
     })))
 }
 
-/// What is recorded in place of a report that no record of so many bytes can hold.
+/// Returns the fallback for a report that may exceed the record limit; it receives that limit in bytes.
 pub fn too_large(report: &Report) -> Option<fn(usize) -> Report> {
     match report {
         Report::Replied(_) => Some(too_large_reply),
@@ -300,7 +300,7 @@ pub fn too_large(report: &Report) -> Option<fn(usize) -> Report> {
 
 fn too_large_reply(limit: usize) -> Report {
     Report::CallFailed(CallFailure {
-        // The same request would only bring the same flood again.
+        // The same request would probably get a reply of the same size.
         class: FailureClass::Total,
         message: format!(
             "the model's reply is larger than the {} MiB that one reply may have; ask for the work in smaller steps",
@@ -310,7 +310,8 @@ fn too_large_reply(limit: usize) -> Report {
     })
 }
 
-/// What is recorded of a step that broke: the run goes on, the model is told.
+/// Returns the failure that is recorded for a step that broke. The run continues, and the model gets it
+/// as the result of the call.
 pub fn broken(step: &Step) -> Option<Report> {
     let result = || CallResult {
         end: CallEnd::Failed,

@@ -1,6 +1,6 @@
-//! Text that streams out of a step: collected by the step, taken by the session.
+//! The streamed text of a step: the step collects it, and the session removes it.
 //!
-//! Bounded and never waits; a session that is slow gets larger pieces.
+//! Bounded, and never waits: a slow session gets larger pieces.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,12 +11,12 @@ use adjutant_core::prompt::Delta;
 
 use super::mailbox::{Mailbox, Message};
 
-/// Streamed text is written to the log at most this often, and at the latest after this time (`ReplyPartial`).
+/// Streamed text is written to the log (`ReplyPartial`) at most this often, and at the latest after this time.
 const PARTIAL: Duration = Duration::from_secs(1);
-/// Output of a command that waits to be shown; of more, the latest.
+/// Bytes of command output that wait to be published. Of more, only the end is published.
 const MAX_WAITING: usize = 64 * 1024;
 
-/// What has come since it was last taken.
+/// The text since the last `take_delta`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamDelta {
     pub text: String,
@@ -33,16 +33,16 @@ pub struct Stream {
 
 #[derive(Default)]
 struct StreamState {
-    taken: StreamDelta,
+    delta: StreamDelta,
     whole: StreamDelta,
     started: bool,
     last_partial: Option<Instant>,
     partial_len: usize,
-    /// The session was told of a partial and has not taken it yet; it takes the newest.
+    /// Whether a `Partial` message is posted and not yet handled. The session then reads the newest text.
     partial_waits: bool,
-    /// When the model sent something last; none before its first word.
+    /// When the model last sent something; `None` before its first piece.
     heard: Option<Instant>,
-    /// The session was told that nothing comes.
+    /// Whether the silence of the model is reported to the session.
     silent: bool,
 }
 
@@ -51,8 +51,8 @@ impl Stream {
         Self { step, mailbox, state: Arc::default() }
     }
 
-    /// Takes a piece of a reply.
-    pub fn reply(&self, delta: Delta) {
+    /// Adds a piece of a reply.
+    pub fn reply(&self, piece: Delta) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !std::mem::replace(&mut state.started, true) {
             self.report(Report::ReplyStarted);
@@ -62,19 +62,19 @@ impl Stream {
         if std::mem::take(&mut state.silent) {
             self.report(Report::Heard);
         }
-        let was_empty = state.taken == StreamDelta::default();
-        match delta {
+        let was_empty = state.delta == StreamDelta::default();
+        match piece {
             Delta::Text(text) => {
-                state.taken.text.push_str(&text);
+                state.delta.text.push_str(&text);
                 state.whole.text.push_str(&text);
             }
             Delta::Reasoning(text) => {
-                state.taken.reasoning.push_str(&text);
+                state.delta.reasoning.push_str(&text);
                 state.whole.reasoning.push_str(&text);
             }
             Delta::ToolCall { .. } => {}
         }
-        if was_empty && state.taken != StreamDelta::default() {
+        if was_empty && state.delta != StreamDelta::default() {
             self.mailbox.post(Message::Streamed { step: self.step.clone() });
         }
         if state.last_partial.is_some_and(|last| last.elapsed() >= PARTIAL) {
@@ -82,8 +82,8 @@ impl Stream {
         }
     }
 
-    /// Records what has streamed also while nothing more comes, until it is dropped: text that stands on the
-    /// screen must be there after a kill.
+    /// Has the streamed text recorded every second, also while the model is silent, until the future is
+    /// dropped. Text that the user has seen must be there after a kill.
     pub async fn keep_partials(&self) -> std::convert::Infallible {
         loop {
             tokio::time::sleep(PARTIAL).await;
@@ -94,7 +94,7 @@ impl Stream {
         }
     }
 
-    /// Tells the session each time the model has sent nothing for so long, until it is dropped.
+    /// Reports to the session when the model has sent nothing for `limit`, until the future is dropped.
     pub async fn report_silence(&self, limit: Duration) -> std::convert::Infallible {
         let mut since = Instant::now();
         loop {
@@ -108,30 +108,30 @@ impl Stream {
                     let ago = u64::try_from(since.elapsed().as_millis()).unwrap_or(0);
                     self.report(Report::Silent { since: crate::clock::now_ms().saturating_sub(ago) });
                 }
-                // Looked at again then: it may have been heard and gone silent anew.
+                // Checks again after `limit`: the model may have continued and become silent again.
                 since = Instant::now();
             }
         }
     }
 
-    /// Takes a piece of a command's output.
+    /// Adds a piece of a command's output.
     pub fn output(&self, text: &str) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let was_empty = state.taken.text.is_empty();
-        state.taken.text.push_str(text);
-        if state.taken.text.len() > MAX_WAITING {
-            let mut cut = state.taken.text.len() - MAX_WAITING;
-            while !state.taken.text.is_char_boundary(cut) {
+        let was_empty = state.delta.text.is_empty();
+        state.delta.text.push_str(text);
+        if state.delta.text.len() > MAX_WAITING {
+            let mut cut = state.delta.text.len() - MAX_WAITING;
+            while !state.delta.text.is_char_boundary(cut) {
                 cut += 1;
             }
-            state.taken.text.drain(..cut);
+            state.delta.text.drain(..cut);
         }
         if was_empty && !text.is_empty() {
             self.mailbox.post(Message::Streamed { step: self.step.clone() });
         }
     }
 
-    /// Records what has streamed before the attempt is given up, so that it is kept.
+    /// Has the streamed text recorded before the attempt is given up.
     pub fn broke_off(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.started {
@@ -140,10 +140,10 @@ impl Stream {
     }
 
     pub fn take_delta(&self) -> StreamDelta {
-        std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).taken)
+        std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).delta)
     }
 
-    /// Takes what has streamed so far, for the log; none when nothing is new.
+    /// Returns a report of all text so far, for the log; `None` if no partial waits.
     pub fn take_partial(&self) -> Option<Report> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !std::mem::take(&mut state.partial_waits) {

@@ -1,7 +1,7 @@
-//! What a list shows of a session, kept beside its log.
+//! The summary of a session for lists, in a file next to its log.
 //!
-//! Derived, never synced and never in the way: a list that finds none that fits
-//! has it made anew from the log.
+//! It is derived and never synced. If it is missing or stale, a list makes it again
+//! from the log.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,34 +16,35 @@ use super::log::LogMark;
 use super::replay::FoldedSession;
 use crate::aside::aside;
 
-/// A summary is rewritten at most this often while a run is under way.
+/// A summary is rewritten at most this often while a run is open.
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
 
 /// The summary of one session, written as it changes.
 pub struct Summaries {
     place: Arc<SessionWorld>,
     written: Option<Instant>,
-    shown: Option<StateView>,
+    last_view: Option<StateView>,
     due: Option<Summary>,
     due_seq: u64,
 }
 
 impl Summaries {
     pub fn new(place: Arc<SessionWorld>) -> Self {
-        Self { place, written: None, shown: None, due: None, due_seq: 0 }
+        Self { place, written: None, last_view: None, due: None, due_seq: 0 }
     }
 
-    /// Notes a change; it is written when the facts are durable and the state is worth it.
+    /// Notes a change. If the state changed, no run is open, or the last write is old, the summary is
+    /// written once its events are durable.
     pub fn changed(&mut self, session: &Session, mark: LogMark) {
         let view = state::view(session);
-        let shown = self.shown.as_ref();
-        let rests = view.state != State::Running;
-        let turned = shown.is_none_or(|shown| shown.state != view.state || shown.asks != view.asks);
-        if turned || rests || self.written.is_none_or(|written| written.elapsed() >= SUMMARY_EVERY) {
+        let last = self.last_view.as_ref();
+        let is_idle = view.state != State::Running;
+        let differs = last.is_none_or(|last| last.state != view.state || last.asks != view.asks);
+        if differs || is_idle || self.written.is_none_or(|written| written.elapsed() >= SUMMARY_EVERY) {
             self.due = Some(summary(session, mark));
             self.due_seq = mark.last_seq;
         }
-        self.shown = Some(view);
+        self.last_view = Some(view);
     }
 
     pub fn durable(&mut self, seq: u64) {
@@ -66,21 +67,21 @@ impl Summaries {
 
 fn write(place: &SessionWorld, summary: &Summary) {
     if let Err(error) = place.world.catalog.write_summary(&place.id.0, summary) {
-        // The list reads the log itself where the summary is stale.
+        // A list reads the log itself if the summary is stale.
         tracing::warn!(%error, session = %place.id, "the summary was not written");
     }
 }
 
-/// Makes the summary of a session anew from its log, for a list that finds none that fits. Blocks.
+/// Makes the summary of a session from its log, for a list that finds none or a stale one. Blocks.
 pub fn rebuilt(catalog: &Catalog, id: &str) -> Result<Summary, CatalogError> {
-    let take = |folded: &mut FoldedSession, record| drop(folded.fold(&record));
-    catalog.rebuild(id, FoldedSession::new(&id.into()), take, |folded, mark| {
+    let fold = |folded: &mut FoldedSession, record| drop(folded.fold(&record));
+    catalog.rebuild(id, FoldedSession::new(&id.into()), fold, |folded, mark| {
         let damage = folded.strays().map(|notice| notice.to_string());
         Summary { updated_at: folded.at, damage, ..summary(&folded.session, mark) }
     })
 }
 
-/// What a list shows of a session.
+/// Returns the summary of a session.
 fn summary(session: &Session, mark: LogMark) -> Summary {
     let view = state::view(session);
     let asks: Vec<AskMark> =

@@ -1,7 +1,7 @@
-//! Files in a session's folder that are only there to be shown: the subjects of
-//! asks, and the transcript.
+//! Files in a session's folder for the user to read: the subjects of asks, and the
+//! transcript.
 //!
-//! Derived, never read back, never synced; a session needs none of them.
+//! They are derived, never read back and never synced.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,13 +19,13 @@ use crate::client::RenderedFile;
 use crate::client::backfill::{LastingMessage, UpdateRange};
 use crate::uri;
 
-/// The folder of what asks are about, in that of the session.
+/// The folder for the subjects of asks, in the folder of the session.
 const ASKS: &str = "asks";
 const TRANSCRIPT: &str = "transcript.md";
-/// The largest transcript; behind it stands where the whole is.
+/// The largest transcript, in bytes. Its last line then says how to print all of it.
 const MAX_TRANSCRIPT: u64 = 4 << 20;
 
-/// Writes the whole of what an ask is about beside the log of its session. Blocks.
+/// Writes the whole subject of an ask to a file in the folder of its session. Blocks.
 pub fn write_subject(
     catalog: &Catalog,
     ask: &AskView,
@@ -34,7 +34,7 @@ pub fn write_subject(
 ) -> Result<RenderedFile, String> {
     let place = catalog.place(&ask.session_id.0).map_err(|error| error.to_string())?;
     if !is_id(&ask.ask_id.0) {
-        return Err(format!("show \"{}\": that is no name of an ask", ask.ask_id));
+        return Err(format!("show \"{}\": not a valid ask id", ask.ask_id));
     }
     let dir = place.dir.join(ASKS);
     let path = dir.join(format!("{}.{ending}", ask.ask_id));
@@ -48,25 +48,25 @@ fn written_at(path: PathBuf) -> RenderedFile {
     RenderedFile { uri: uri::of_path(&path), path }
 }
 
-/// The transcript of a session on disk, growing by whole blocks.
+/// The transcript of a session on disk. It grows by whole blocks.
 pub struct TranscriptFile {
     transcript: Transcript,
     file: Arc<dyn StoredFile>,
-    /// What it may still grow; nothing once the last line stands.
+    /// Bytes that may still be added; 0 once the last line is written.
     left: u64,
     session: SessionId,
-    /// The last update it has.
+    /// Number of the last update in the file.
     seq: u64,
 }
 
 impl TranscriptFile {
-    /// Writes what was told as far as update `last`. Blocks.
+    /// Writes the updates 1 to `last`. Blocks.
     pub fn begin(catalog: &Catalog, session: &SessionId, last: u64) -> Result<(Self, RenderedFile), String> {
         let place = catalog.place(&session.0).map_err(|error| error.to_string())?;
         let path = place.dir.join(TRANSCRIPT);
         let (mut transcript, mut text, mut left) = (Transcript::default(), String::new(), MAX_TRANSCRIPT);
-        replay::replay_range(catalog, session, UpdateRange::of_updates(1, last), |told| {
-            if let LastingMessage::Update(params) = told {
+        replay::replay_range(catalog, session, UpdateRange::of_updates(1, last), |message| {
+            if let LastingMessage::Update(params) = message {
                 text.push_str(&block_of(&mut transcript, &params.update, &mut left, session));
             }
         })
@@ -76,7 +76,7 @@ impl TranscriptFile {
         Ok((Self { transcript, file, left, session: session.clone(), seq: last }, written_at(path)))
     }
 
-    /// Adds what a new update says.
+    /// Appends the block of a new update, unless the file has that update already.
     pub fn append(&mut self, seq: u64, update: &Update) -> io::Result<()> {
         if seq <= self.seq {
             return Ok(());
@@ -87,7 +87,8 @@ impl TranscriptFile {
     }
 }
 
-/// The block an update adds, within what is left of the room.
+/// Returns the block of an update, and subtracts its bytes from `left`. If it does not fit, returns the
+/// last line of the file instead.
 fn block_of(transcript: &mut Transcript, update: &Update, left: &mut u64, session: &SessionId) -> String {
     let block = transcript.block(update).unwrap_or_default();
     if block.is_empty() || *left == 0 {

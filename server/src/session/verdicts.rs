@@ -1,11 +1,11 @@
 //! Why a call was run, asked about or denied, for the debug log (S17).
 //!
-//! Never decides it: the verdict was core's, and is in the facts.
+//! Never decides it: core made the verdict, and the events have it.
 
 use adjutant_core::policy::permission;
 use adjutant_core::record::{CallEnd, Event};
 
-/// What one fact says of a verdict.
+/// Returns the verdict of an event with its reason, if the event has one.
 pub fn why(event: &Event) -> Option<String> {
     match event {
         Event::AskOpened { ask } => ask.description.as_ref().map(|why| format!("ask: {why}")),

@@ -1,6 +1,6 @@
-//! What the sessions of a process share, and what the steps of one need of it.
+//! What the sessions of a process share, and what the steps of one session use of it.
 //!
-//! Holds nothing about a run: that is in the session's log.
+//! Never holds anything about a run: that is in the session's log.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -29,20 +29,20 @@ pub struct World {
     pub link: ClientLink,
     pub edit_turns: EditTurns,
     pub models: Models,
-    /// The tools of the next run of each session. A run keeps those it began with.
+    /// The tools of the next run of each session. A run keeps the tools it began with.
     pub tools: Shelf,
     pub settings: Mutex<Arc<Settings>>,
     pub catalog: Catalog,
     /// Where Adjutant's own files are.
     pub own: OwnPlaces,
-    /// Turns at writing the files of the workspace, between all servers.
+    /// Locks for writing files of the workspace, shared by all servers.
     pub turns: Turns,
-    /// Where images wait until they are kept.
+    /// Limits the images that wait to be saved.
     pub images: ImageRoom,
-    /// Tells sessions that somebody left an answer in their inbox.
+    /// Wakes a session when a file arrives in its inbox.
     pub inboxes: Watch,
-    /// Which session an ask belongs to: of each session in memory, of which there are at most
-    /// `MAX_OPEN`, the open ones and as many closed ones as it remembers.
+    /// The session of each ask: all open asks of the sessions in memory (at most `MAX_OPEN`), and the
+    /// closed asks that these sessions remember.
     pub asks: Mutex<HashMap<AskId, SessionId>>,
 }
 
@@ -52,14 +52,14 @@ impl World {
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 
-    /// What the client can do; what it has announced is not believed to be all where a message of
-    /// it was lost.
+    /// What the client can do. `complete` is false if a message of the client was lost, although it
+    /// announced that it sends every open document.
     pub fn abilities(&self) -> Abilities {
         let can = self.link.abilities();
         Abilities { complete: can.complete && self.documents.are_complete(), ..can }
     }
 
-    /// Adjutant's own files as a workspace of these folders has to know them.
+    /// Adjutant's own files, for a workspace of these folders.
     pub fn own(&self, roots: &Roots) -> Own {
         let folders: Vec<&Path> = roots.paths().collect();
         Own::of(self.own.all(&self.settings(), &folders)).at_home(self.own.home.clone())
@@ -70,7 +70,7 @@ impl World {
     }
 }
 
-/// What the steps of one session need of it.
+/// What the steps of one session use.
 pub struct SessionWorld {
     pub world: Arc<World>,
     pub id: SessionId,

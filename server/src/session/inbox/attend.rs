@@ -127,7 +127,7 @@ async fn scan_all(place: Arc<SessionWorld>, reader: Reader, begin: bool) {
             break;
         }
     }
-    place.mailbox.post(Message::InboxLooked { events });
+    place.mailbox.post(Message::InboxScanned { events });
 }
 
 /// Watches first and looks then, so that nothing comes in between.

@@ -36,7 +36,7 @@ impl Reader {
 
     pub fn notify(&self) {
         if !self.told.swap(true, Ordering::AcqRel) {
-            self.mailbox.post(Message::InboxStirred);
+            self.mailbox.post(Message::InboxChanged);
         }
     }
 }
