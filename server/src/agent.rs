@@ -1,6 +1,6 @@
-//! What a client may ask of the server, whatever protocol it speaks: one table, method to function.
+//! The `agent/*` methods that a client may send, for every face: one table from method to function.
 //!
-//! Posts and answers; holds no agent state and knows no face. A face hands in what
+//! Posts to sessions and answers. Never holds state of a session, and never depends on a face: a face passes in what
 //! its client can do, and routes the methods of the table here.
 
 pub mod configured;
@@ -32,20 +32,20 @@ use crate::transport::{Answer, ErrorBody, Out, Serving, answer};
 use configured::ClientConfiguration;
 use start::Starts;
 
-/// What a method returns before it is written.
+/// The result of a method before it is serialised.
 pub type Result<T> = std::result::Result<T, ErrorBody>;
 
-/// What a server is started with.
+/// The options that a server is started with.
 #[derive(Clone)]
 pub struct Options {
-    /// Everything settings come from, but for workspace and editor.
+    /// All sources of settings except the workspace and the editor.
     pub sources: Sources,
     pub models: Models,
-    /// The tools of its runs; one that is added later counts from the next run on.
+    /// The tools of its runs; a tool that is added later is used from the next run on.
     pub tools: Shelf,
-    /// How long an approval in a popup has to have been on the screen before it counts.
+    /// How long a popup must have been on the screen before an approval in it counts.
     pub reaction: Duration,
-    /// The disk that sessions are kept on; a test hands in its twin.
+    /// The disk that sessions are kept on; tests pass in a simulated one.
     pub storage: Arc<dyn Storage>,
 }
 
@@ -57,11 +57,11 @@ impl Options {
     }
 }
 
-/// What one client works with.
+/// The server as one client uses it.
 pub struct Agent {
     pub sessions: Sessions,
     pub configured: ClientConfiguration,
-    /// What was started by this connection.
+    /// What this connection has started.
     pub starts: Starts,
     out: Out,
 }
@@ -76,7 +76,7 @@ pub enum Serve {
 /// Makes the table, a row for each method: its name and the function of [`Agent`] that serves it.
 macro_rules! table {
     (requests { $($request:path => $serve:ident,)* } notifications { $($notification:path => $note:ident,)* }) => {
-        /// Every `agent/*` method that a client may send, and what serves it.
+        /// Every `agent/*` method that a client may send, and the function that serves it.
         pub const METHODS_OF_CLIENTS: &[(&str, Serve)] = &[
             $(($request, Serve::Request(|agent, params| match read(params) {
                 Ok(params) => Box::pin(async move { answer(agent.$serve(params).await) }),
@@ -110,12 +110,12 @@ table! {
     }
 }
 
-/// Returns what serves a method; `None` for one that is not in the table.
+/// Returns the function that serves a method; `None` if the method is not in the table.
 pub fn method(name: &str) -> Option<Serve> {
     METHODS_OF_CLIENTS.iter().find(|(known, _)| *known == name).map(|(_, serve)| *serve)
 }
 
-/// The table of the protocol and the one above name the same methods, or nothing compiles.
+/// Fails to compile unless the table of the protocol and the table above have the same methods.
 const _: () = {
     let mut of_clients = 0;
     let mut at = 0;
@@ -138,7 +138,7 @@ const _: () = {
     );
 };
 
-/// Whether the table has the method, as what it is.
+/// Whether the table has the method, as a request or as a notification.
 const fn is_served(name: &str, request: bool) -> bool {
     let mut at = 0;
     while at < METHODS_OF_CLIENTS.len() {
@@ -166,7 +166,7 @@ const fn is_same(one: &str, other: &str) -> bool {
     true
 }
 
-/// Reads the params of a method. Absent ones stand for `null`, which some methods take.
+/// Parses the params of a method. Absent params count as `null`, which some methods accept.
 pub fn read<P: DeserializeOwned>(params: Option<Value>) -> Result<P> {
     match params {
         Some(params) => {

@@ -1,6 +1,6 @@
-//! By which way an edit reaches a file, and what is said of one on its way.
+//! Chooses the route of an edit to its file, and defines the messages of an edit to the editor.
 //!
-//! Never reaches a client itself; the doors do.
+//! Never sends anything to a client; `client` does.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use tokio::sync::OwnedMutexGuard;
 pub struct Abilities {
     /// Answers `workspace/applyEdit`.
     pub apply_edit: bool,
-    /// Says that it takes `documentChanges`; many that do not say so take them all the same.
+    /// Announces support for `documentChanges`; many clients support them without the announcement.
     pub document_changes: bool,
-    /// It has answered that it knows no `workspace/applyEdit`.
+    /// Has answered that it does not know `workspace/applyEdit`.
     pub edit_unknown: bool,
-    /// Takes code actions as objects, and so makes the edit that one carries.
+    /// Accepts code actions as objects, and so makes the edit in them.
     pub action_edits: bool,
     /// Answers `agent/document/save`.
     pub save: bool,
@@ -28,51 +28,51 @@ pub struct Abilities {
 }
 
 impl Abilities {
-    /// Whether an open file is edited by the code action that allows the edit, and by nothing else: never where
-    /// an edit that is sent could be made a second time.
+    /// Whether only the code action that allows an edit makes it in an open file. False if a sent edit also works,
+    /// because the edit could then be made twice.
     pub fn edits_by_action(&self) -> bool {
         self.edit_unknown && self.action_edits
     }
 
-    /// Chooses the way of an edit by whether the client has announced the file and whether it is there.
+    /// Chooses the route of an edit. `open`: the client has announced the file. `exists`: the file is on disk.
+    /// `mark`: it begins with a byte order mark.
     ///
-    /// An open file is edited by the editor alone, also by one that announces no edits: many take them. A
-    /// new file is made on disk, where it can be made without replacing anything; editors make it as they
-    /// like, and some of them not at all.
+    /// Only the editor edits an open file, even if it announces no support for edits, because many support them.
+    /// A new file is made on disk, which never replaces another file; not every editor can create one.
     ///
-    /// So is one that begins with a byte order mark and is not open: some clients that edit it count the mark
-    /// to the first line and lose it with that line. Those that save for the server keep it.
+    /// A file with a byte order mark that is not open is also written on disk: some clients count the mark to the
+    /// first line and lose it with that line. Clients that save for the server keep it.
     pub fn way(&self, open: bool, exists: bool, mark: bool) -> EditRoute {
         let would_lose_mark = mark && !self.save;
-        // A buffer nobody can be asked to save would only hide the change.
+        // Without a way to save it, a buffer would only hide the change.
         let would_stay_unsaved = self.complete && !self.save;
-        let takes = self.apply_edit && !self.edit_unknown;
+        let accepts_edits = self.apply_edit && !self.edit_unknown;
         match (open, exists) {
             (true, _) if self.edits_by_action() => EditRoute::Action,
             (true, _) if self.edit_unknown => EditRoute::Nowhere,
             (true, _) => EditRoute::Editor,
             (false, false) => EditRoute::Disk,
-            (false, true) if takes && !would_stay_unsaved && !would_lose_mark => EditRoute::Editor,
+            (false, true) if accepts_edits && !would_stay_unsaved && !would_lose_mark => EditRoute::Editor,
             (false, true) if !self.complete => EditRoute::DiskIfSaved,
             (false, true) => EditRoute::Disk,
         }
     }
 }
 
-/// An edit of one document, in its version.
+/// An edit of one version of a document.
 #[derive(Clone, Debug)]
 pub struct DocumentEdit {
     pub label: String,
     pub uri: String,
-    /// `None`: the document is not open.
+    /// `None` if the document is not open.
     pub version: Option<i32>,
-    /// Sent as `changes`, without a version: the client has refused `documentChanges`.
+    /// Whether it is sent as `changes`, without a version, because the client refused or ignored `documentChanges`.
     pub unversioned: bool,
-    /// Shared with those who look for them in the text: they may have megabytes.
+    /// Shared with the verifier of the edit, because they may have megabytes.
     pub edits: Arc<[TextEdit]>,
 }
 
-/// What the editor said; never believed without the text (D8).
+/// The reply of the editor; never believed without the text (D8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApplyReply {
     pub applied: bool,
@@ -92,12 +92,12 @@ pub enum NoAnswer {
     Gone,
 }
 
-/// Turns at editing one file: one edit is on its way to it at a time, whichever session made it.
+/// One lock for each file that is edited, so that only one edit of a file runs at a time, from any session.
 #[derive(Clone, Default)]
 pub struct EditTurns(Arc<Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>>);
 
 impl EditTurns {
-    /// Waits for the turn to edit one file. Each wait is as long as the edits before it may take.
+    /// Waits for the lock of one file. The wait is as long as the edits before it.
     pub async fn turn(&self, path: &Path) -> OwnedMutexGuard<()> {
         let turn = {
             let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,6 @@
-//! Entry points for those who drive us with bytes no honest peer would send: `tests/fuzz`.
+//! Entry points for `tests/fuzz`, which sends bytes that no correct peer would send.
 //!
-//! Adapters to private modules and nothing else; decides nothing. No build has it but that of the fuzz
-//! targets and of the tests.
+//! Only adapters to private modules; never decides anything. Only the fuzz targets and the tests are built with it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use crate::session::log::{EVENTS, Log, LogPlace, OpenError, OpenedLog, ReadBack}
 use crate::session::storage::faulty::FaultyDisk;
 use crate::session::watermark::Syncer;
 
-/// The session whose log [`LogFile`] holds.
+/// The id of the session in [`LogFile`].
 pub const SESSION: &str = "s-1";
 
 const DIRECTORY: &str = "/state/sessions/s-1";
@@ -21,14 +20,14 @@ pub struct LogFile {
 }
 
 impl LogFile {
-    /// Returns a disk that holds these bytes as the log of [`SESSION`].
+    /// Returns a disk that has these bytes as the log of [`SESSION`].
     pub fn holding(bytes: &[u8]) -> Self {
         let disk = FaultyDisk::new();
         disk.plant(&Path::new(DIRECTORY).join(EVENTS), bytes);
         Self { disk }
     }
 
-    /// Returns what the file holds now.
+    /// Returns the present bytes of the file.
     pub fn bytes(&self) -> Vec<u8> {
         self.disk.content(&Path::new(DIRECTORY).join(EVENTS)).unwrap_or_default()
     }
@@ -38,7 +37,7 @@ impl LogFile {
         Log::read(&self.disk, Path::new(DIRECTORY), SESSION)
     }
 
-    /// Opens the log for writing, which mends it; the pool is for what it would make durable.
+    /// Opens the log for writing, which repairs it. `syncer` makes that durable.
     pub fn open(&self, syncer: Syncer) -> Result<OpenedLog, OpenError> {
         let storage = Arc::new(self.disk.clone());
         let place = LogPlace { storage, syncer, dir: DIRECTORY.into(), session: SESSION.to_owned() };
@@ -46,11 +45,11 @@ impl LogFile {
     }
 }
 
-/// Their kept corpus.
+/// The kept corpus of the fuzz targets.
 #[cfg(test)]
 #[path = "../../tests/fuzz/kept.rs"]
 mod kept;
-/// The fuzz targets themselves, so that the quick suite replays what was found.
+/// The fuzz targets, so that the quick tests replay the corpus.
 #[cfg(test)]
 #[path = "../../tests/fuzz/targets/list.rs"]
 pub(crate) mod targets;

@@ -1,4 +1,4 @@
-//! The server: everything that touches the world.
+//! The server: sessions, faces and the command line.
 
 pub use adjutant_host::{aside, clock, faults, scarce, settings, uri};
 pub use adjutant_model as model;
@@ -19,6 +19,6 @@ pub mod lsp;
 pub mod session;
 pub mod sessions;
 
-// The fuzz targets name us as everybody else does, also where they are part of our own tests.
+// The fuzz targets use this crate by its name, also when they are part of its own tests.
 #[cfg(test)]
 extern crate self as adjutant;

@@ -1,7 +1,7 @@
-//! All sessions of this process: made, opened, listed, deleted, stopped.
+//! All sessions of this process: creates, opens, lists, deletes and stops them.
 //!
-//! Never looks into a session; each has a task of its own, from the first request for it until it is
-//! out of memory.
+//! Never reads the state of a session: each has its own task, from the first request for it until it leaves
+//! memory.
 
 pub mod list;
 mod opening;
@@ -26,11 +26,11 @@ use crate::tools::paths::Roots;
 use opening::{LoadedSession, catalog_error};
 use registry::{Life, Registry, RegistryEntry};
 
-/// Logs opened at once; each takes a thread while its disk is read.
+/// Logs that are opened at once; each needs a thread while its disk is read.
 const MAX_OPENING: usize = 64;
-/// Files that are written to be shown at once.
+/// Rendered files that are written at once.
 const MAX_TRANSCRIPTS: usize = 8;
-/// How long all sessions together may take to stop (users.md need 7: gone within 2 s).
+/// Time limit for all sessions together to stop (users.md need 7: gone within 2 s).
 const STOP_LIMIT: Duration = Duration::from_millis(1_900);
 
 /// The sessions; clones share them.
@@ -39,7 +39,7 @@ pub struct Sessions {
     world: Arc<World>,
     registry: Registry,
     opening: Arc<Semaphore>,
-    /// What the pages of a list are cut from.
+    /// The last scan of all sessions, for the later pages of a list.
     scans: Arc<list::Scans>,
 }
 
@@ -53,13 +53,14 @@ impl Sessions {
         &self.world
     }
 
-    /// Makes a session in memory; it has no folder until its first prompt. `roots` are its folders as they
-    /// were opened, and what is wrong with them.
+    /// Creates a session in memory; it has no folder on disk until its first prompt. `roots` are its workspace
+    /// folders, already opened, with a message for each that cannot be used.
     pub fn create(&self, roots: (Roots, Vec<String>)) -> Result<SessionId, ClientError> {
         let id = new_id();
         let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
         let RegistryEntry::New(life, mailbox, mail) = self.registry.enter(&id)? else {
-            return Err(ClientError::new(ErrorName::Overloaded, "the new session has the id of another one"));
+            let why = "the new session has the id of another one; try again";
+            return Err(ClientError::new(ErrorName::Overloaded, why));
         };
         let loaded = LoadedSession::new(|paths| Session::new(id.clone(), paths), roots, place);
         life.opened();
@@ -67,8 +68,9 @@ impl Sessions {
         Ok(id)
     }
 
-    /// Returns the mailbox of a session. One that is not in memory is opened from disk, and takes
-    /// what is posted meanwhile. Where it cannot be opened, each request is refused with the reason.
+    /// Returns the mailbox of a session. If the session is not in memory, it is opened from disk, and its mailbox
+    /// keeps the messages that are posted meanwhile. If it cannot be opened, each request is refused with the
+    /// reason.
     pub fn get(&self, id: &SessionId) -> Result<Mailbox, ClientError> {
         let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
         match self.registry.enter(id)? {
@@ -94,16 +96,16 @@ impl Sessions {
             }
             Err(refused) => {
                 life.leaves();
-                // Ends with the last of those who found the mailbox before, so that each is answered.
+                // The mail ends once all other clones are dropped too, so that each request is answered.
                 drop(mailbox);
                 self.refuse_rest(life, mail, refused).await;
             }
         }
     }
 
-    /// Leads a session that is in memory, until it is out.
+    /// Runs the task of a session until it leaves memory.
     async fn live(self, life: Life, loaded: LoadedSession, mailbox: Mailbox, mail: Mail) {
-        let LoadedSession { session, roots, log, told, notices, epoch } = loaded;
+        let LoadedSession { session, roots, log, last_update, notices, epoch } = loaded;
         let dir = log.place().dir.clone();
         let place = Arc::new(SessionWorld {
             world: self.world.clone(),
@@ -113,7 +115,7 @@ impl Sessions {
             dir,
             mailbox,
         });
-        let task = SessionTask::new(place, session, log, mail, told, notices);
+        let task = SessionTask::new(place, session, log, mail, last_update, notices);
         let (end, mut mail) = task.run(epoch, || life.leaves()).await;
         life.leaves();
         mail.close();
@@ -128,7 +130,8 @@ impl Sessions {
         self.refuse_rest(life, mail, refused).await;
     }
 
-    /// Refuses what a session did not look at. A delete needs no session in memory.
+    /// Refuses the messages that a session did not handle. A delete is still done, because it needs no session in
+    /// memory.
     async fn refuse_rest(&self, life: Life, mut mail: Mail, refused: ClientError) {
         while let Some(message) = mail.recv().await {
             match message {
@@ -146,8 +149,8 @@ impl Sessions {
         deleted.unwrap_or_else(|error| Err(ClientError::new(ErrorName::SessionLocked, error.to_string())))
     }
 
-    /// Writes what is to be shown, until nobody asks any more. One that a disk never gives up takes a
-    /// place for good.
+    /// Writes rendered files until all senders of requests are gone. A write that never ends keeps one of the
+    /// `MAX_TRANSCRIPTS` slots for good.
     pub async fn write_transcripts(&self, mut requests: mpsc::Receiver<PaperRequest>) {
         let requests = futures_util::stream::poll_fn(|context| requests.poll_recv(context));
         let write = |PaperRequest { paper, reply }| async {
@@ -174,31 +177,30 @@ impl Sessions {
         written.await.map_err(|_| ClientError::gone().message)?.map_err(|refused| refused.message)
     }
 
-    /// Returns the mailbox of the session an open ask belongs to.
+    /// Returns the mailbox of the session that an ask belongs to, if that session is in memory.
     pub fn of_ask(&self, ask: &AskId) -> Option<Mailbox> {
         let asks = self.world.asks.lock().unwrap_or_else(PoisonError::into_inner);
         let session = asks.get(ask)?;
         self.in_memory(session)
     }
 
-    /// Opens the session that has this ask open on disk, for a client that knows it from before a
-    /// restart.
+    /// Opens the session that has this ask open on disk, for a client that knows the ask from before a restart.
     pub async fn opened_for(&self, ask: &AskId) -> Result<Mailbox, ClientError> {
         let (world, wanted) = (self.world.clone(), ask.clone());
         let found = tokio::task::spawn_blocking(move || reading::session_of(&world.catalog, &wanted)).await;
         match found.ok().flatten() {
             Some(id) => self.get(&id),
-            None => Err(self.closed_elsewhere(ask).await),
+            None => Err(self.not_open(ask).await),
         }
     }
 
-    /// Says who answered an ask that is open in no session, if anybody did.
-    async fn closed_elsewhere(&self, ask: &AskId) -> ClientError {
+    /// Returns the error for an answer to an ask that is open in no session: how it was closed, if that is known.
+    async fn not_open(&self, ask: &AskId) -> ClientError {
         let (world, wanted) = (self.world.clone(), ask.clone());
         let closed = move || reading::closed_asks(&world.catalog, |id| *id == wanted).unwrap_or_default();
         let closed = tokio::task::spawn_blocking(closed).await.unwrap_or_default();
         match closed.into_iter().next() {
-            Some((_, _, how)) => ClientError::new(ErrorName::AskClosed, reading::who_won(&how)),
+            Some((_, _, how)) => ClientError::new(ErrorName::AskClosed, reading::closed_message(&how)),
             None => ClientError::new(ErrorName::AskNotFound, "no ask has this id"),
         }
     }
@@ -208,7 +210,7 @@ impl Sessions {
         self.registry.open()
     }
 
-    /// Returns the mailbox of a session that is in memory or on its way there.
+    /// Returns the mailbox of a session that is in memory or is being opened.
     pub fn in_memory(&self, id: &SessionId) -> Option<Mailbox> {
         self.registry.find(id)
     }
@@ -222,25 +224,25 @@ impl Sessions {
             .map_err(catalog_error)
     }
 
-    /// Lists the sessions on disk, newest first; those with a stale summary are read anew.
-    pub async fn list(&self, wanted: list::ListFilter) -> Result<SessionListResult, ClientError> {
+    /// Returns one page of the sessions on disk, newest first. A stale summary is made again from its log.
+    pub async fn list(&self, filter: list::ListFilter) -> Result<SessionListResult, ClientError> {
         let world = self.world.clone();
         let scans = self.scans.clone();
-        let listed = tokio::task::spawn_blocking(move || scans.page(&world.catalog, &wanted)).await;
+        let listed = tokio::task::spawn_blocking(move || scans.page(&world.catalog, &filter)).await;
         listed
             .map_err(|error| ClientError::new(ErrorName::SessionNotFound, error.to_string()))?
             .map_err(catalog_error)
     }
 
-    /// Frees a session from memory: its open run is cancelled, and what follows from that is told
-    /// and durable. Takes effect before it waits; whoever opens the session meanwhile waits for it.
+    /// Removes a session from memory. Its open run is cancelled, and the end of the run is made durable and
+    /// published. The close is posted before the first wait; a later request opens the session again after it.
     pub async fn close(&self, id: &SessionId) -> Result<(), ClientError> {
         if let Some(over) = self.registry.leave(id, |mailbox| mailbox.post(Message::Close)) {
             let why = "the session is still closing: its disk does not answer";
             match over.reached().await {
                 None => return Err(ClientError::new(ErrorName::SessionLocked, why)),
                 Some(true) => return Ok(()),
-                // It could not be opened, so only the disk says whether it is there.
+                // The session could not be opened, so only the disk knows whether it exists.
                 Some(false) => {}
             }
         }
@@ -251,8 +253,8 @@ impl Sessions {
         }
     }
 
-    /// Deletes a session that has no open run here and no writer elsewhere. Takes effect behind what
-    /// was sent to the session before, and before it waits.
+    /// Deletes a session. Refused if it has an open run here or another process has it open. The delete is posted
+    /// before the first wait, after all earlier messages to the session.
     pub async fn delete(&self, id: &SessionId) -> Result<(), ClientError> {
         self.world.catalog.place(&id.0).map_err(catalog_error)?;
         let deleted = match self.registry.pass(id)? {
@@ -260,7 +262,7 @@ impl Sessions {
             RegistryEntry::New(mut life, ..) => {
                 let (reply, deleted) = oneshot::channel();
                 let this = self.clone();
-                // Not by the request, which its client may withdraw.
+                // In its own task, because the client may withdraw the request.
                 tokio::spawn(async move {
                     life.begun().await;
                     let _ = reply.send(this.delete_files(life.id()).await);
@@ -271,7 +273,7 @@ impl Sessions {
         deleted.await.map_err(|_| ClientError::gone())?
     }
 
-    /// Removes in the background what deletions and edits that were cut short left behind.
+    /// Removes, in the background, files that interrupted deletions and edits have left.
     pub fn sweep(&self) {
         let world = self.world.clone();
         tokio::task::spawn_blocking(move || {
@@ -282,7 +284,8 @@ impl Sessions {
         });
     }
 
-    /// Stops every session: children die, what ran is closed, and it is durable. Bounded.
+    /// Stops every session: ends its processes, records the end of its run and makes it durable. Waits at most
+    /// `STOP_LIMIT`.
     pub async fn stop_all(&self) {
         let over = self.registry.leave_all(|mailbox| mailbox.post(Message::Stop));
         let stopped = futures_util::future::join_all(over.into_iter().map(registry::LifeEnd::reached));

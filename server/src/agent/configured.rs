@@ -1,7 +1,7 @@
-//! What the client may change while the server runs: its settings and its workspace folders.
+//! The settings and workspace folders of the client, which it may change while the server runs.
 //!
-//! Takes effect in the order of arrival: a prompt sees what was said before it. Never asks the
-//! client; its face does.
+//! Changes take effect in the order of arrival: a prompt uses all changes that came before it. Never sends a
+//! request to the client; its face does.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,16 +13,16 @@ use crate::session::World;
 use crate::settings::{Sources, load};
 use crate::uri;
 
-/// Workspace folders one client may have; the rest are left out, and that is told.
+/// Workspace folders that one client may have; a message says that the others are not used.
 const MAX_FOLDERS: usize = 1_000;
 /// Characters of a folder in a message.
 const MAX_SHOWN: usize = 200;
 
-/// Settings and folders as the client says they are.
+/// The settings and folders that the client has sent.
 pub struct ClientConfiguration {
     /// Its roots are the workspace folders.
     sources: Mutex<Sources>,
-    /// Whether the section of the editor was ever there: until then what it said at the start counts.
+    /// Whether the client has sent its section of settings. Until then the settings of the start count.
     said: Mutex<bool>,
 }
 
@@ -31,17 +31,17 @@ impl ClientConfiguration {
         Self { sources: Mutex::new(sources), said: Mutex::default() }
     }
 
-    /// The folders that later sessions get.
+    /// The workspace folders for new sessions.
     pub fn folders(&self) -> Vec<PathBuf> {
         lock(&self.sources).roots.clone()
     }
 
-    /// Whether the client has said its settings since it started.
+    /// Whether the client has sent its section of settings since the start.
     pub fn was_said(&self) -> bool {
         *lock(&self.said)
     }
 
-    /// Takes another section of the editor; runs keep their settings. Returns what is wrong with it.
+    /// Replaces the editor's section of settings; open runs keep their settings. Returns the problems with it.
     pub fn set_section(&self, world: &World, section: Value) -> Vec<String> {
         if !section.is_object() {
             return vec![not_an_object(&section)];
@@ -52,7 +52,8 @@ impl ClientConfiguration {
         reload(world, &sources)
     }
 
-    /// Takes folders in and out; sessions keep those they began with. Returns what is wrong with them.
+    /// Adds and removes workspace folders; sessions keep the folders they began with. Returns the problems with
+    /// them.
     pub fn change_folders(&self, world: &World, added: Vec<PathBuf>, removed: &[PathBuf]) -> Vec<String> {
         let mut problems = Vec::new();
         let mut sources = lock(&self.sources);
@@ -63,14 +64,14 @@ impl ClientConfiguration {
             }
         }
         problems.extend(bound(&mut sources.roots));
-        // Sessions go on in folders that were closed, so their names stay known.
+        // Names are only added, because sessions continue in folders that were closed.
         world.documents.add_folders(&sources.roots);
         problems.extend(reload(world, &sources));
         problems
     }
 }
 
-/// Leaves out the folders that are too many, and says so.
+/// Removes the folders beyond `MAX_FOLDERS`, and returns a message if there were any.
 pub fn bound(folders: &mut Vec<PathBuf>) -> Option<String> {
     if folders.len() <= MAX_FOLDERS {
         return None;
@@ -79,11 +80,11 @@ pub fn bound(folders: &mut Vec<PathBuf>) -> Option<String> {
     Some(format!("only the first {MAX_FOLDERS} workspace folders are used"))
 }
 
-/// Returns the folders in the order that a session about this document gets them: the one that holds
-/// it is the first, in which its commands run. Looks at the disk.
+/// Returns the folders for a session about a document: the folder that contains it is the first, because commands
+/// run there. Reads the disk.
 pub fn folders_for(mut folders: Vec<PathBuf>, uri: &str) -> Vec<PathBuf> {
     let Ok(path) = uri::to_path(uri) else { return folders };
-    // Of folders within folders the inner one is meant.
+    // The depth decides: of nested folders, the inner one is the first.
     let holds = |folder: &Path| {
         let named = path.starts_with(folder);
         let resolved = || folder.canonicalize().is_ok_and(|resolved| path.starts_with(resolved));
@@ -97,7 +98,7 @@ pub fn folders_for(mut folders: Vec<PathBuf>, uri: &str) -> Vec<PathBuf> {
     folders
 }
 
-/// Whether settings are how a client writes "there are none": null, or an empty text or list.
+/// Whether settings mean "there are none": null, or an empty text or list.
 pub fn says_nothing(settings: &Value) -> bool {
     match settings {
         Value::Null => true,
@@ -107,7 +108,7 @@ pub fn says_nothing(settings: &Value) -> bool {
     }
 }
 
-/// Says that settings have the wrong shape, so that those from before stay in use.
+/// Returns the message for settings that are not an object. The settings from before stay in use.
 fn not_an_object(settings: &Value) -> String {
     let shape = match settings {
         Value::Array(_) => "a list",
@@ -130,14 +131,15 @@ fn reload(world: &World, sources: &Sources) -> Vec<String> {
     loaded.problems.iter().map(ToString::to_string).collect()
 }
 
-/// Says in which of these workspace folders nothing can be read. Waits for the disk.
+/// Returns a message for each of these workspace folders that cannot be read. Waits for the disk.
 pub async fn absent(folders: Vec<PathBuf>) -> Vec<String> {
-    let look = move || folders.iter().take(MAX_FOLDERS).filter_map(|folder| not_there(folder)).collect();
-    tokio::task::spawn_blocking(look).await.unwrap_or_default()
+    let check = move || folders.iter().take(MAX_FOLDERS).filter_map(|folder| unreadable(folder)).collect();
+    tokio::task::spawn_blocking(check).await.unwrap_or_default()
 }
 
-/// Says why nothing can be read in a workspace folder. It stays one: it may be made later.
-fn not_there(folder: &Path) -> Option<String> {
+/// Returns a message if a workspace folder cannot be read. The folder stays in the list, because it may be made
+/// later.
+fn unreadable(folder: &Path) -> Option<String> {
     let why = match std::fs::metadata(folder) {
         Ok(found) if found.is_dir() => return None,
         Ok(_) => "is not a folder",

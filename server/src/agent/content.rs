@@ -1,6 +1,6 @@
-//! What a prompt holds, judged at the door: its words, and its images decoded.
+//! Parses the content of a prompt before it is posted: its text, and its images, decoded.
 //!
-//! Nothing is recorded of what is refused here. Never asks which model it goes to.
+//! Nothing is recorded of a prompt that is refused here. Never depends on the model that will get it.
 
 use adjutant_core::prompt::image::{
     Image, MAX_BYTES, MAX_ENCODED, MAX_IMAGES, MAX_TOGETHER, MediaType, size,
@@ -20,7 +20,7 @@ pub(super) struct Content {
     pub images: Vec<NewImage>,
 }
 
-/// Reads the blocks of a prompt; a refusal is one sentence that says what to do.
+/// Parses the blocks of a prompt. An error is one sentence that says what to do.
 pub(super) fn read(blocks: Vec<ContentBlock>) -> Result<Content, String> {
     let (mut texts, mut encoded) = (Vec::new(), Vec::new());
     for block in blocks {
@@ -40,7 +40,7 @@ pub(super) fn read(blocks: Vec<ContentBlock>) -> Result<Content, String> {
         ));
     }
     let together = encoded.iter().map(|(_, data)| data.len() as u64).sum::<u64>();
-    // One that is too large is told of itself.
+    // If one image alone is too large, the error below names that image.
     if together > MAX_TOGETHER && encoded.iter().all(|(_, data)| data.len() as u64 <= MAX_ENCODED) {
         return Err(format!(
             "the images of a prompt have at most {} together and these have {}; make them smaller, or send some with \
@@ -56,15 +56,15 @@ pub(super) fn read(blocks: Vec<ContentBlock>) -> Result<Content, String> {
     Ok(Content { images: images.collect::<Result<_, _>>()?, text: texts.join("\n") })
 }
 
-/// Refuses more words than a prompt may have.
+/// Refuses more text than a prompt may have.
 pub(super) fn check_length(bytes: usize) -> Result<(), String> {
-    match bytes > MAX_WORDS {
-        true => Err(format!("a prompt has at most {MAX_WORDS} bytes")),
-        false => Ok(()),
+    if bytes > MAX_WORDS {
+        return Err(format!("a prompt has at most {MAX_WORDS} bytes"));
     }
+    Ok(())
 }
 
-/// Decodes one image; a refusal fits behind its name.
+/// Decodes one image. An error continues a sentence that begins with the number of the image.
 fn image(mime_type: &str, data: &str) -> Result<NewImage, String> {
     let Some(known) = MediaType::of_name(mime_type) else {
         let given: String = mime_type.chars().take(40).collect();

@@ -1,7 +1,7 @@
 //! The `agent/*` requests: one small function each.
 //!
-//! Posts to a session's mailbox before it awaits anything, so that requests
-//! take effect in the order they arrive.
+//! Each posts to the mailbox of a session before it waits for anything, so that requests
+//! take effect in the order of their arrival. Never decides anything about a session.
 
 use std::path::PathBuf;
 
@@ -27,12 +27,12 @@ use crate::tools::paths::Roots;
 use crate::transport::ErrorBody;
 use crate::uri;
 
-/// The longest wait one request may ask for: an hour.
+/// The longest wait of one `agent/session/wait`: an hour.
 const MAX_WAIT_MS: u64 = 3_600_000;
 
 impl Agent {
     pub(super) async fn session_new(&self, params: Option<NewSessionParams>) -> Result<NewSessionResult> {
-        // As they are now: settings that are sent next do not count.
+        // Read before the first wait: settings that arrive later do not count.
         let config_options = session::options_of_new(&self.sessions.world().settings());
         let open = self.configured.folders();
         let roots = aside(move || {
@@ -42,7 +42,7 @@ impl Agent {
             };
             Ok::<_, ErrorBody>(Roots::open(&folders))
         });
-        // Made behind the last wait: a request that is withdrawn before makes no session that nobody can name.
+        // Created after the last wait: a request that is withdrawn before leaves no session without a known id.
         let session_id = self.sessions.create(roots.await?)?;
         Ok(NewSessionResult { session_id, config_options })
     }
@@ -67,8 +67,8 @@ impl Agent {
             reply,
         });
         let ResumePoint { result, place } = answered(request).await?;
-        let go_on = place.reached().await;
-        self.out.after_next_answer(go_on);
+        let release = place.reached().await;
+        self.out.after_next_answer(release);
         Ok(result)
     }
 
@@ -96,13 +96,13 @@ impl Agent {
     }
 
     pub(super) async fn session_prompt(&self, params: PromptParams) -> Result<PromptResult> {
-        // Only a key makes it worth looking at.
-        // Done here, though its images may have megabytes: a cancel that follows must not overtake the prompt.
+        // Only a prompt with a key needs the digest. It is computed here, although images may have megabytes,
+        // because a cancel that follows must not overtake the prompt.
         let body = params.key.as_ref().map(|_| digest_of(&params)).transpose()?.unwrap_or_default();
         self.post_prompt(params, None, body).await
     }
 
-    /// Posts a prompt; `body` is the digest of the request it came by.
+    /// Posts a prompt; `body` is the digest of its request.
     pub async fn post_prompt(
         &self,
         mut params: PromptParams,
@@ -112,19 +112,22 @@ impl Agent {
         let blocks = std::mem::take(&mut params.prompt);
         let Content { text, images } = content::read(blocks).map_err(ErrorBody::invalid_params)?;
         let images = self.sessions.world().images.reserve(images).ok_or_else(|| {
-            ClientError::new(ErrorName::Overloaded, "too many images wait to be kept; send it again later")
+            ClientError::new(
+                ErrorName::Overloaded,
+                "too many images wait to be saved; send the prompt again later",
+            )
         })?;
         let session = params.session_id.clone();
         let mailbox = self.mailbox(&session)?;
-        let before = self.starts.went_on(&session);
+        let before = self.starts.set_last(&session);
         let prompt = Box::new(PostedPrompt { params, text, images, title, body });
-        // Popups that were closed without an answer come back; not those that the prompt answers.
+        // Popups that were closed without an answer come back, except those that the prompt answers.
         let _acts = self.sessions.world().link.user_acts();
-        let told = answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await;
-        if told.is_err() && self.sessions.in_memory(&session).is_none() {
-            self.starts.went_back(&session, before);
+        let result = answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await;
+        if result.is_err() && self.sessions.in_memory(&session).is_none() {
+            self.starts.restore_last(&session, before);
         }
-        told
+        result
     }
 
     pub(super) async fn session_wait(&self, params: WaitParams) -> Result<WaitResult> {
@@ -135,7 +138,7 @@ impl Agent {
 
     pub(super) async fn session_cancel(&self, params: CancelParams) {
         if let Some(mailbox) = self.sessions.in_memory(&params.session_id) {
-            // Ends either way; a session that is gone, or cannot be opened, has nothing to cancel.
+            // The wait also ends if the session is gone or cannot be opened: it has nothing to cancel then.
             let _ = mailbox.cancel(params.run_id).await;
         }
     }
@@ -145,7 +148,7 @@ impl Agent {
             Some(id) => vec![self.sessions.get(&id)?],
             None => self.sessions.all(),
         };
-        // All of them before anything is waited for: one that closes next has its place behind it.
+        // All requests are posted before the first wait, so that a later close comes after them.
         let posted: Vec<_> =
             mailboxes.iter().map(|mailbox| mailbox.request(|reply| Message::Asks { reply })).collect();
         let mut asks = Vec::new();
@@ -161,7 +164,7 @@ impl Agent {
         self.post(params.ask_id, choice, SURFACE_OF_CLIENTS, params.unattended).await
     }
 
-    /// Posts an answer that came by this surface.
+    /// Posts an answer that came by `surface`.
     pub async fn post_answer(
         &self,
         ask: AskId,
@@ -183,7 +186,7 @@ impl Agent {
             Some(mailbox) => mailbox,
             None => sessions.opened_for(&ask).await?,
         };
-        // Never refused for want of room: an answer is what others may be waiting for.
+        // Never refused as `Overloaded`, because a run waits for the answer.
         let reply =
             mailbox.admit(|reply| Message::Answer { ask, choice, surface, unattended, reply: Some(reply) });
         answered(Ok(reply)).await
@@ -194,14 +197,14 @@ impl Agent {
     }
 }
 
-/// Returns the digest of a request, for a key that comes again. A request without a digest is refused: with one
-/// of nothing it would count as any other.
+/// Returns the digest of a request, to compare requests with the same key. If it cannot be computed, the request is
+/// refused, because an empty digest would equal that of any other request.
 pub fn digest_of(params: &impl serde::Serialize) -> Result<String> {
     let body = serde_json::to_vec(params).map_err(|why| ErrorBody::invalid_params(why.to_string()))?;
     Ok(adjutant_core::digest_parts(&[&body]))
 }
 
-/// Waits for the reply to what was posted.
+/// Waits for the reply to a posted request.
 pub async fn answered<T>(
     posted: std::result::Result<oneshot::Receiver<std::result::Result<T, ClientError>>, ClientError>,
 ) -> Result<T> {

@@ -1,6 +1,6 @@
-//! What one client works with, made once its face knows what the client can do.
+//! Makes the [`Agent`] of one client, once its face knows what the client can do.
 //!
-//! Reads settings and opens no socket; the HTTP client comes with the first call.
+//! Reads the settings. Never opens a socket: the first model call makes the HTTP client.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -27,32 +27,32 @@ use crate::settings::own_files::OwnPlaces;
 use crate::tools::paths::Turns;
 use crate::transport::Out;
 
-/// What a client says as it begins.
+/// What a client sends at the start.
 pub struct Opening {
     pub folders: Vec<PathBuf>,
-    /// The settings it brings along.
+    /// The settings of its editor.
     pub settings: Option<Value>,
-    /// What it can do.
+    /// What the client can do.
     pub surfaces: Surfaces,
-    /// What its protocol has words for beside the methods of ours.
+    /// The adapter for what its protocol offers in addition to the `agent/*` methods.
     pub face: Box<dyn Face>,
 }
 
-/// What a client works with, and what the user should be told of its settings.
+/// The agent of one client, and the problems of its settings to show to the user.
 pub struct OpenedAgent {
     pub agent: Agent,
     pub problems: Vec<String>,
 }
 
 impl Agent {
-    /// Makes what a client works with. Fails where there is no place for the sessions.
+    /// Makes the agent of one client. Fails if there is no folder for the sessions.
     pub fn open(out: &Out, options: &Options, opening: Opening) -> anyhow::Result<OpenedAgent> {
         let Opening { folders, settings, surfaces, face } = opening;
         let mut sources = options.sources.clone();
         sources.roots.clone_from(&folders);
-        sources.editor = settings.filter(|said| !says_nothing(said));
+        sources.editor = settings.filter(|settings| !says_nothing(settings));
         let loaded = load(&sources);
-        let (state_dir, state_told) = sources.own_state_dir()?;
+        let (state_dir, state_problem) = sources.own_state_dir()?;
         let documents = Documents::default();
         documents.set_encoding(surfaces.encoding);
         documents.set_folders(&folders);
@@ -93,7 +93,7 @@ impl Agent {
             }
         });
         let problems =
-            state_told.into_iter().chain(loaded.problems.iter().map(ToString::to_string)).collect();
+            state_problem.into_iter().chain(loaded.problems.iter().map(ToString::to_string)).collect();
         let configured = ClientConfiguration::new(sources);
         let agent = Agent { sessions, configured, starts: Starts::default(), out: out.clone() };
         Ok(OpenedAgent { agent, problems })

@@ -1,7 +1,7 @@
-//! What an earlier server left open, put before the user again.
+//! Opens sessions that an earlier server left open, so that the user sees their asks again.
 //!
-//! A client that takes asks as requests lists and resumes by itself. Never touches a
-//! session that another process holds, and never answers anything.
+//! A client that supports asks as requests lists and resumes sessions itself. Never touches
+//! a session that another process has open, and never answers an ask.
 
 use std::path::PathBuf;
 
@@ -14,11 +14,11 @@ use crate::session::mailbox::Message;
 use crate::sessions::Sessions;
 use crate::uri;
 
-/// Sessions opened at once; more are found by `adjutant.resume`.
+/// Sessions that are opened; the user finds others with `adjutant.resume`.
 const MAX_OPENED: usize = 3;
-/// Sessions tried, where some are held by other processes.
+/// Sessions that are tried; other processes may have some of them open.
 const MAX_TRIED: usize = 10;
-/// How long ago a session may have been left: seven days.
+/// The age of the last change up to which a session is opened: seven days.
 const MAX_AGE_MS: u64 = 7 * 24 * 3_600 * 1_000;
 
 /// Opens the newest sessions of these folders that wait for the user, so that their asks are
@@ -31,7 +31,7 @@ pub async fn left_open(sessions: Sessions, folders: Vec<PathBuf>) {
         if opened >= MAX_OPENED {
             return;
         }
-        // Held by another process, or damaged: whoever asks for it by name is told why.
+        // If it is in use or damaged, it is skipped; a request that names it gets the reason.
         let Ok(mailbox) = sessions.get(&entry.session_id) else { continue };
         let resumed = mailbox.request(|reply| Message::Resume { from: None, unattended: false, reply });
         let Ok(resumed) = resumed else { continue };
@@ -39,8 +39,8 @@ pub async fn left_open(sessions: Sessions, folders: Vec<PathBuf>) {
     }
 }
 
-/// The sessions of these folders that may wait for the user, newest first. Those that say they run
-/// are among them: ours may be in the middle of being opened, and only opening tells whose it is.
+/// Returns the sessions of these folders that may wait for the user, newest first. Includes sessions in the state
+/// `running`: this process may just be opening one, and only opening it shows which process has it.
 pub async fn waiting(sessions: &Sessions, folders: &[PathBuf]) -> Vec<SessionEntry> {
     let folders = folders.to_vec();
     let root = |folder: PathBuf| uri::of_path(&folder.canonicalize().unwrap_or(folder));

@@ -1,7 +1,7 @@
-//! `agent/start`: a place in a document becomes a prompt, in a new session or a given one.
+//! `agent/start`: makes a prompt of a place in a document, in a new session or a given one.
 //!
-//! Makes no words for the model (core's `start` does) and never edits. The text
-//! of an open document is the one it has when the request arrives.
+//! Never words the prompt (core's `start` does) and never edits. Uses the text that an
+//! open document has when the request arrives.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -24,29 +24,29 @@ use crate::tools::paths::{ResolvedPath, Roots, open_read, resolve};
 use crate::tools::protected::held_by;
 use crate::transport::ErrorBody;
 
-/// Keys of starts in new sessions that are remembered.
+/// How many keys of starts in new sessions are remembered.
 const MAX_KEYS: usize = 1_000;
-/// The largest file on disk that lines are quoted from.
+/// The largest file on disk that lines are quoted from, in bytes.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
 /// Why nothing can be started at a document.
 pub const NO_FOLDER: &str = "no workspace folder is open; open the folder of this file first";
-pub const NO_FILE: &str = "this is no file yet; save it in the workspace first";
+pub const NO_FILE: &str = "this document is not saved yet; save it in the workspace first";
 pub const OUTSIDE: &str = "this file is outside the workspace folders; open its folder first";
 
-/// What was started by one connection.
+/// What one connection has started.
 #[derive(Default)]
 pub struct Starts {
     shared: Mutex<StartedRun>,
-    /// Read by each start until it is answered, so that what comes behind it can wait for it.
+    /// Each start holds a read lock until it is answered, so that later requests can wait for it.
     under_way: RwLock<()>,
 }
 
 #[derive(Default)]
 struct StartedRun {
-    /// Which session a key made; within it, the session itself knows the key.
+    /// The session that each key created. Within a session, the session itself remembers its keys.
     keys: VecDeque<(String, SessionId)>,
-    /// Where the user went on last.
+    /// The session that the user prompted or resumed last.
     last: Option<SessionId>,
 }
 
@@ -55,29 +55,29 @@ impl Starts {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a start; it is under way until the guard is dropped.
+    /// Begins a start, which lasts until the guard is dropped.
     pub async fn begun(&self) -> RwLockReadGuard<'_, ()> {
         self.under_way.read().await
     }
 
-    /// Waits until the starts before this are answered, which waits for a disk and for no model.
-    /// Later ones stay behind it.
+    /// Waits until all earlier starts are answered. They wait for the disk at most, and never for a model. Later
+    /// starts wait for this.
     pub async fn answered(&self) {
         drop(self.under_way.write().await);
     }
 
-    /// The session the user went on in last.
+    /// The session that the user prompted or resumed last.
     pub fn last(&self) -> Option<SessionId> {
         self.lock().last.clone()
     }
 
-    /// Notes where the user went on, and returns where that was before.
-    pub fn went_on(&self, session: &SessionId) -> Option<SessionId> {
+    /// Sets the last session and returns the one before.
+    pub fn set_last(&self, session: &SessionId) -> Option<SessionId> {
         self.lock().last.replace(session.clone())
     }
 
-    /// Takes back a note about a session that cannot be opened.
-    pub fn went_back(&self, session: &SessionId, before: Option<SessionId>) {
+    /// Restores the last session, if it is still `session`, which could not be opened.
+    pub fn restore_last(&self, session: &SessionId, before: Option<SessionId>) {
         let mut started = self.lock();
         if started.last.as_ref() == Some(session) {
             started.last = before;
@@ -96,7 +96,7 @@ impl Starts {
         started.keys.push_back((key.to_owned(), session.clone()));
     }
 
-    /// Forgets a session that came to nothing.
+    /// Forgets a session whose first prompt was refused.
     fn forget(&self, session: &SessionId) {
         let mut started = self.lock();
         started.keys.retain(|(_, known)| known != session);
@@ -104,12 +104,12 @@ impl Starts {
     }
 }
 
-/// A place in the workspace as it was found.
+/// A file of the workspace at which something is started.
 struct FoundPlace {
-    /// The workspace folders, first the one that holds it.
+    /// The workspace folders; the one that contains the file is the first.
     folders: Vec<PathBuf>,
     display: String,
-    /// None where lines are not quoted.
+    /// `None` if no lines of it may be quoted.
     text: Option<Snapshot>,
 }
 
@@ -134,11 +134,11 @@ impl Agent {
         self.begin(params, task, &folders).await
     }
 
-    /// Posts the prompt of a start; up to there nothing waits, so that starts keep their order.
+    /// Posts the prompt of a start, without a wait before it, so that starts keep their order.
     async fn begin(&self, params: StartParams, task: Task, folders: &[PathBuf]) -> Result<StartResult> {
         let body = digest_of(&params)?;
-        let again = || params.key.as_deref().and_then(|key| self.starts.session_of(key));
-        let known = params.session_id.clone().or_else(again);
+        let by_key = || params.key.as_deref().and_then(|key| self.starts.session_of(key));
+        let known = params.session_id.clone().or_else(by_key);
         let session_id = match &known {
             Some(session) => session.clone(),
             None => {
@@ -159,16 +159,16 @@ impl Agent {
             key: params.key,
         };
         match self.post_prompt(prompt, task.title, body).await {
-            Ok(told) => Ok(StartResult {
+            Ok(result) => Ok(StartResult {
                 session_id,
-                run_id: told.run_id,
-                accepted_at: told.accepted_at,
-                disposition: told.disposition,
+                run_id: result.run_id,
+                accepted_at: result.accepted_at,
+                disposition: result.disposition,
             }),
             Err(refused) => {
                 if known.is_none() {
-                    // A session that nothing was asked of leaves no trace: it has no folder. One whose prompt is in its
-                    // log, and broke then, keeps that.
+                    // The new session has no folder, so nothing is left of it. If its prompt is already in its
+                    // log, and the session broke after that, the log stays.
                     self.starts.forget(&session_id);
                     let _ = self.sessions.close(&session_id).await;
                 }
@@ -178,15 +178,15 @@ impl Agent {
     }
 }
 
-/// Finds the file of a URI in the workspace, and its text: the editor's before the disk's.
+/// Finds the file of a URI in the workspace, and its text: the editor's if it is open, else the disk's.
 async fn find(agent: &Agent, uri: &str) -> std::result::Result<FoundPlace, String> {
     let world = agent.sessions.world().clone();
     let documents = world.documents.clone();
-    // Taken before anything waits, so that what is typed next does not count.
+    // Read before the first wait, so that text typed later does not count.
     let open = documents.under(uri);
     let (folders, uri) = (agent.configured.folders(), uri.to_owned());
-    let looked = tokio::task::spawn_blocking(move || resolve_place(folders, &world, &uri, open)).await;
-    looked.unwrap_or_else(|error| Err(format!("the file could not be looked at: {error}")))
+    let found = tokio::task::spawn_blocking(move || resolve_place(folders, &world, &uri, open)).await;
+    found.unwrap_or_else(|error| Err(format!("the file could not be read: {error}")))
 }
 
 fn resolve_place(
@@ -199,8 +199,8 @@ fn resolve_place(
     let open = if let Text::Closed = open { world.documents.text(&at.absolute) } else { open };
     let (roots, _) = Roots::open(&folders);
     let secret = held_by(&at, &world.own(&roots)).is_some();
-    let shown: Vec<String> = roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
-    let denied = world.settings().deny.denial_of_file("read_file", &at.display, &shown).is_some();
+    let root_names: Vec<String> = roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
+    let denied = world.settings().deny.denial_of_file("read_file", &at.display, &root_names).is_some();
     let text = match open {
         Text::Unsynced(reason) => {
             return Err(format!(
@@ -208,7 +208,7 @@ fn resolve_place(
                 at.display
             ));
         }
-        // It may be sent only after the ask that a read of it opens.
+        // Its text may be sent only after the user has allowed a read of it.
         _ if secret || denied => None,
         Text::Open(snapshot) => Some(snapshot),
         Text::Closed => on_disk(&at, uri)?,
@@ -222,15 +222,17 @@ fn inside(folders: &[PathBuf], uri: &str) -> std::result::Result<ResolvedPath, S
     }
     let (roots, _) = Roots::open(folders);
     let at = resolve(&roots, uri).map_err(|refusal| refusal.to_string())?;
-    match at.inside {
-        true => Ok(at),
-        false if roots.is_empty() => Err(NO_FOLDER.to_owned()),
-        false => Err(format!("\"{}\" is outside the workspace folders; open its folder first", at.display)),
+    if at.inside {
+        return Ok(at);
     }
+    if roots.is_empty() {
+        return Err(NO_FOLDER.to_owned());
+    }
+    Err(format!("\"{}\" is outside the workspace folders; open its folder first", at.display))
 }
 
-/// The text of a file that is not open; none where it is too large or no text: the model reads it
-/// by its tools.
+/// Returns the text of a file that is not open; `None` if it is too large or not UTF-8. The model can still read
+/// it with its tools.
 fn on_disk(at: &ResolvedPath, uri: &str) -> std::result::Result<Option<Snapshot>, String> {
     let failed = |why: String| format!("\"{}\" cannot be read: {why}", at.display);
     let mut file = open_read(at).map_err(|refusal| failed(refusal.to_string()))?.take(MAX_FILE + 1);

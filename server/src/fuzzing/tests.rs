@@ -1,4 +1,4 @@
-//! The kept corpus of the fuzz targets, replayed: what was found once is tried by every quick run.
+//! Replays the kept corpus of the fuzz targets in every quick test run.
 //!
 //! Never adds to the corpus; `tests/fuzz/run --keep` does.
 
@@ -23,7 +23,7 @@ fn f15_every_kept_input_still_holds() {
         let kept = kept_of(target);
         assert!(kept.len() >= 5, "the corpus of {target} has {} inputs", kept.len());
         for one in kept {
-            // The name of the input is what the panic of a property does not say.
+            // The panic of a property does not name the input.
             if std::panic::catch_unwind(|| check(&one.input)).is_err() {
                 broken.push(format!("{target} does not hold for {}", one.name));
             }
@@ -51,7 +51,7 @@ fn every_kept_input_has_one_line_and_a_name_of_its_own() {
         let kept = kept_of(target);
         let names: BTreeSet<&str> = kept.iter().map(|one| &*one.name).collect();
         let inputs: BTreeSet<&[u8]> = kept.iter().map(|one| &*one.input).collect();
-        assert_eq!((names.len(), inputs.len()), (kept.len(), kept.len()), "{target}: one stands there twice");
+        assert_eq!((names.len(), inputs.len()), (kept.len(), kept.len()), "{target}: one is there twice");
         for name in names {
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
             assert!(name.contains(plain) && name.chars().all(plain), "{target}: {name:?} is no file name");

@@ -123,7 +123,7 @@ fn transcript_command(agent: &Agent, arguments: SessionArguments) -> Result<Opti
 async fn resume_command(agent: &Agent, arguments: SessionArguments) -> Result<Option<Value>> {
     if let Some(session) = arguments.session_id {
         let resumed = resumed(agent, &session).await?;
-        agent.starts.went_on(&session);
+        agent.starts.set_last(&session);
         return Ok(Some(json!({ "sessionId": session, "runId": resumed.state.run_id })));
     }
     for entry in
@@ -132,7 +132,7 @@ async fn resume_command(agent: &Agent, arguments: SessionArguments) -> Result<Op
         // One that another process writes, or that is damaged, is passed over.
         let Ok(resumed) = resumed(agent, &entry.session_id).await else { continue };
         if resumed.asks.iter().any(respond::resumes) {
-            agent.starts.went_on(&entry.session_id);
+            agent.starts.set_last(&entry.session_id);
             return Ok(Some(json!({ "sessionId": entry.session_id, "runId": resumed.state.run_id })));
         }
     }

@@ -1,7 +1,7 @@
-//! Edits: prepared against the text as it is now, and settled by the text when
-//! their run was cut short (N05, D8); `apply` brings them into it.
+//! Edits: prepares a change of the present text, and finds out by the text what became
+//! of an edit whose run was cut short (N05, D8). `apply` makes the edit.
 //!
-//! Never writes an open document and never repeats what is already there.
+//! Never writes an open document, and never makes an edit that the text already has.
 
 mod apply;
 mod landed;
@@ -37,70 +37,77 @@ use crate::uri;
 
 /// How long the text may take to follow the editor's reply (protocol section 9.2).
 const SETTLE: Duration = Duration::from_millis(1_500);
-/// The largest file that is edited.
+/// The largest file that is edited, in bytes.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// Bytes of all hunks of one change: a file of 8 MiB written anew. More does not fit a review.
+/// Bytes of all hunks of one change: a file of 8 MiB whose whole text is replaced. More does not fit a review.
 const MAX_CHANGE: usize = 16 * 1024 * 1024;
-/// Lines of all hunks of one change: each costs memory beside its text.
+/// Lines of all hunks of one change: each line costs memory in addition to its text.
 const MAX_CHANGED_LINES: usize = 500_000;
-/// Hunks of one change times lines of its file: each hunk is looked for in all of them.
+/// Hunks of one change times lines of its file: each hunk is searched in all lines.
 const MAX_PLACES_BY_LINES: usize = 400_000_000;
 
-/// How a tool makes the new text of a file.
+/// The function of a tool that makes the new text of a file.
 type After = for<'a> fn(&'a Arguments, &Before<'_>) -> Result<Cow<'a, str>, Reason>;
 
 /// A file as it is now.
-struct Now {
-    /// The text that counts: the buffer's, or the disk's without a byte order mark, which editors do
-    /// not count to it.
+struct CurrentFile {
+    /// The text of the buffer if the file is open, else the text on disk. Without a byte order mark, which
+    /// editors do not count to the text.
     text: String,
-    /// A byte order mark stands before it on disk.
-    mark: bool,
+    /// Whether the file on disk begins with a byte order mark.
+    has_bom: bool,
+    /// The version of the open document.
     open: Option<i32>,
     exists: bool,
-    /// It is open, has no file yet, and its buffer holds only this: nothing of the user's. Editors show a
-    /// line without text there, which is no part of the text.
+    /// The text of an open buffer without a file and without text of the user. Editors show an empty line
+    /// there, which does not count as text.
     blank: Option<String>,
-    /// Hash of the bytes on disk, where those count.
+    /// Hash of the bytes on disk, if the text is from the disk.
     disk: Option<[u8; 32]>,
 }
 
-impl Now {
-    /// The bytes of a file that has this text instead.
+impl CurrentFile {
+    /// Returns the bytes of this file with `text` in place of its own.
     fn bytes_of(&self, text: &str) -> Vec<u8> {
-        match self.mark {
-            true => format!("{BOM}{}", split_bom(text).1).into_bytes(),
-            false => text.as_bytes().to_vec(),
+        if self.has_bom {
+            format!("{BOM}{}", split_bom(text).1).into_bytes()
+        } else {
+            text.as_bytes().to_vec()
         }
     }
 }
 
-/// Grounds, reads and locates; what comes out is what was seen, and the change to be judged. A cancel leaves at
-/// most the text before the edit among the blobs.
+/// Resolves the path, reads the text and locates the change. Returns the observations and the change for the
+/// verdict. If it is cancelled, at most a blob with the text before the edit is left.
 pub async fn prepare(
     place: &Arc<SessionWorld>,
-    (tool, given, after): (&str, Arguments, After),
+    tool: &str,
+    given: Arguments,
+    after: After,
     rules: Denials,
 ) -> Preparation {
     let (place, tool) = (place.clone(), tool.to_owned());
-    aside(move || prepared(&place, (&tool, &given, after), &rules)).await
+    aside(move || prepared(&place, &tool, &given, after, &rules)).await
 }
 
+/// As [`prepare`]. Blocks.
 fn prepared(
     place: &SessionWorld,
-    (tool, given, after): (&str, &Arguments, After),
+    tool: &str,
+    given: &Arguments,
+    after: After,
     rules: &Denials,
 ) -> Preparation {
     let (seen, at) = match observe(place, given.text("path")) {
-        Ok(looked) => looked,
+        Ok(observed) => observed,
         Err(why) => return Preparation::refused(why),
     };
     let folders: Vec<String> = place.roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
     let Some(at) = at.filter(|_| forbidden_by(rules, &folders, tool, Act::Edit(&seen)).is_none()) else {
-        // Neither read nor kept: it will be denied.
+        // It will be denied, so the text is neither read nor saved.
         return Preparation { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
     };
-    let Proposal { mut change, before, way } = match propose(place, (given, after), &at) {
+    let Proposal { mut change, before, way } = match propose(place, given, after, &at) {
         Ok(proposal) => proposal,
         Err(prospect) => return Preparation { seen: Some(seen), prospect, unsaved: Vec::new() },
     };
@@ -117,17 +124,17 @@ fn prepared(
 /// A change that can be made.
 struct Proposal {
     change: FileChange,
-    /// The bytes of the file as they are; none where it is new.
+    /// The present bytes of the file; `None` for a new file.
     before: Option<Vec<u8>>,
     way: EditRoute,
 }
 
-/// Why a change cannot be made, which tells nothing of the text.
+/// The prospect of a change that cannot be made. The reason reveals nothing of the text.
 fn refused(why: Reason) -> Prospect {
     Prospect::Refused { why, quotes: false }
 }
 
-/// Keeps the text before an edit and returns its hash. Blocks.
+/// Saves the text before an edit as a blob and returns its hash. Blocks.
 fn put_blob(place: &SessionWorld, bytes: &[u8]) -> Result<String, String> {
     match place.blobs.put(bytes) {
         Ok(blob) => {
@@ -139,7 +146,7 @@ fn put_blob(place: &SessionWorld, bytes: &[u8]) -> Result<String, String> {
             let why =
                 format!("nothing was changed, because the text before the edit cannot be kept: {error}");
             if !passes {
-                // The same disk as the log's: a run that went on would fail at each edit, and end as done.
+                // The log is on the same disk: if the run continued, each edit would fail and the run end as done.
                 place.mailbox.post(Message::BlobFailed { why: why.clone() });
             }
             Err(why)
@@ -147,9 +154,9 @@ fn put_blob(place: &SessionWorld, bytes: &[u8]) -> Result<String, String> {
     }
 }
 
-/// The file of an edit as its names show it, and where it is; nowhere where nobody has allowed to look.
+/// Observes the path of an edit and resolves it; `None` outside the workspace, where nothing may be read yet.
 fn observe(place: &SessionWorld, path: &str) -> Result<(ObservedPath, Option<ResolvedPath>), Reason> {
-    // By the name that was given.
+    // Only the given name is used.
     let outside = || Ok((ObservedPath::outside(shown(path)), None));
     let at = match resolve(&place.roots, path) {
         Ok(at) if at.inside => at,
@@ -161,26 +168,27 @@ fn observe(place: &SessionWorld, path: &str) -> Result<(ObservedPath, Option<Res
     Ok((ObservedPath { class, holds, ..ObservedPath::inside(&at.display) }, Some(at)))
 }
 
-/// Reads the text as it is, and changes it; an error says why that cannot be done.
+/// Reads the present text and makes the change of it. The error says why that is not possible.
 fn propose(
     place: &SessionWorld,
-    (given, after): (&Arguments, After),
+    given: &Arguments,
+    after: After,
     at: &ResolvedPath,
 ) -> Result<Proposal, Prospect> {
-    let now = now(place, at).map_err(refused)?;
-    let way = place.world.abilities().way(now.open.is_some(), now.exists, now.mark);
+    let now = current_file(place, at).map_err(refused)?;
+    let way = place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom);
     if way == EditRoute::Nowhere {
-        // Before anybody is asked to allow what cannot be made.
+        // The user must not be asked to allow an edit that cannot be made.
         return Err(refused(Reason::new(Cause::NotMade, no_way(&at.display))));
     }
-    let before = Before { path: &at.display, text: &now.text, exists: now.exists, has_mark: now.mark };
+    let before = Before { path: &at.display, text: &now.text, exists: now.exists, has_mark: now.has_bom };
     let after = after(given, &before)
-        .and_then(|after| match now.exists && after == now.text {
-            true => {
+        .and_then(|after| {
+            if now.exists && after == now.text {
                 let text = format!("\"{}\" has this content already; nothing to change", at.display);
-                Err(Reason::new(Cause::NothingToChange, text))
+                return Err(Reason::new(Cause::NothingToChange, text));
             }
-            false => Ok(after),
+            Ok(after)
         })
         .map_err(|why| Prospect::Refused { why, quotes: now.exists })?;
     point("change-compared");
@@ -202,7 +210,7 @@ fn propose(
     Ok(Proposal { change, before, way })
 }
 
-/// Refuses what nobody could look through, and what would cost more than a session has.
+/// Refuses a change that is too large for a review, or that would cost too much memory or time.
 fn fits_review(hunks: &[Hunk], before: &str, path: &str) -> Result<(), Reason> {
     let changed = || hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted));
     let too_large = |size: usize, what: &str, limit: usize| {
@@ -225,7 +233,7 @@ fn fits_review(hunks: &[Hunk], before: &str, path: &str) -> Result<(), Reason> {
     Ok(())
 }
 
-/// What is told where no way is left to make an edit.
+/// The reason for an edit that has no route.
 fn no_way(path: &str) -> String {
     format!(
         "\"{path}\" cannot be edited: it is open in the editor, which takes no edits from Adjutant; close the file \
@@ -233,16 +241,16 @@ fn no_way(path: &str) -> String {
     )
 }
 
-/// The text of a file as it is now: the buffer before the disk. Blocks.
-fn now(place: &SessionWorld, at: &ResolvedPath) -> Result<Now, Reason> {
+/// Reads a file as it is now: the buffer if it is open, else the disk. Blocks.
+fn current_file(place: &SessionWorld, at: &ResolvedPath) -> Result<CurrentFile, Reason> {
     match place.world.documents.text(&at.absolute) {
         Text::Open(snapshot) => {
             let (text, open) = (snapshot.string(), snapshot.version);
             if at.kind.is_none() && matches!(text.as_str(), "" | "\n" | "\r\n") {
-                let blank = Some(text);
-                return Ok(Now { open, text: String::new(), mark: false, exists: false, blank, disk: None });
+                let (text, blank) = (String::new(), Some(text));
+                return Ok(CurrentFile { open, text, has_bom: false, exists: false, blank, disk: None });
             }
-            Ok(Now { open, text, mark: false, exists: true, blank: None, disk: None })
+            Ok(CurrentFile { open, text, has_bom: false, exists: true, blank: None, disk: None })
         }
         Text::Unsynced(why) => {
             let text = format!(
@@ -256,7 +264,7 @@ fn now(place: &SessionWorld, at: &ResolvedPath) -> Result<Now, Reason> {
     }
 }
 
-fn on_disk(at: &ResolvedPath) -> Result<Now, Reason> {
+fn on_disk(at: &ResolvedPath) -> Result<CurrentFile, Reason> {
     let name = &at.display;
     if at.kind == Some(PathType::Directory) {
         return Err(Reason::new(Cause::Directory, format!("\"{name}\" is a directory")));
@@ -265,7 +273,7 @@ fn on_disk(at: &ResolvedPath) -> Result<Now, Reason> {
         Ok(file) => file,
         Err(OpenRefusal::Missing) => {
             let (text, blank) = (String::new(), None);
-            return Ok(Now { text, mark: false, open: None, exists: false, blank, disk: None });
+            return Ok(CurrentFile { text, has_bom: false, open: None, exists: false, blank, disk: None });
         }
         Err(why) => return Err(Reason::new(why.cause(), format!("\"{name}\" cannot be edited: {why}"))),
     };
@@ -280,15 +288,15 @@ fn on_disk(at: &ResolvedPath) -> Result<Now, Reason> {
     let disk = Some(hash_of(&bytes));
     match String::from_utf8(bytes) {
         Ok(text) => {
-            let (mark, text) = split_bom(&text);
-            Ok(Now { text: text.to_owned(), mark, open: None, exists: true, blank: None, disk })
+            let (has_bom, text) = split_bom(&text);
+            Ok(CurrentFile { text: text.to_owned(), has_bom, open: None, exists: true, blank: None, disk })
         }
         Err(_) => Err(Reason::new(Cause::NotText, format!("\"{name}\" is not UTF-8 text and is not edited"))),
     }
 }
 
-/// What a text says about a change.
-fn found(text: &str, change: &FileChange) -> EditCheck {
+/// Whether a text has all hunks of a change, none of them, or neither is clear.
+fn check_text(text: &str, change: &FileChange) -> EditCheck {
     let presences = present_all(text, &change.hunks);
     let all = |wanted| presences.iter().all(|presence| *presence == wanted);
     if all(Presence::Landed) {
@@ -300,27 +308,27 @@ fn found(text: &str, change: &FileChange) -> EditCheck {
     }
 }
 
-/// Finds out by the text what became of an edit whose run was cut short: an edit that was sent
-/// may still land, so it gets its time.
+/// Finds out by the text what became of an edit whose run was cut short. An edit that was sent may still
+/// land, so this waits for it, at most `SETTLE`.
 pub async fn settle(place: &Arc<SessionWorld>, change: &FileChange) -> Report {
     let target = uri::to_path(&change.target).unwrap_or_default();
-    // A write that was under way when its run was cut short goes on to its end.
+    // Waits for a write that began before the run was cut short, because it continues to its end.
     let _turn = place.world.edit_turns.turn(&target).await;
     let mut watch = place.world.documents.watch();
     let deadline = tokio::time::Instant::now() + SETTLE;
     let mut over = false;
     loop {
         let (here, of) = (place.clone(), change.clone());
-        let look = aside(move || check_edit(&here, &of)).await;
-        if look == EditCheck::Landed || over {
-            return Report::Settled(look);
+        let check = aside(move || check_edit(&here, &of)).await;
+        if check == EditCheck::Landed || over {
+            return Report::Settled(check);
         }
-        // No notification tells of a file on disk, so it is looked at again at the end.
+        // A file on disk sends no notification, so it is checked again at the end.
         over = !matches!(tokio::time::timeout_at(deadline, watch.changed()).await, Ok(Ok(())));
     }
 }
 
-/// What the text shows of a change now. Blocks.
+/// Checks the present text for a change. Blocks.
 fn check_edit(place: &SessionWorld, change: &FileChange) -> EditCheck {
     let Ok(at) = resolve(&place.roots, &change.path) else { return EditCheck::Unclear };
     if uri::of_path(&at.absolute) != change.target {
@@ -328,12 +336,12 @@ fn check_edit(place: &SessionWorld, change: &FileChange) -> EditCheck {
     }
     let closed = matches!(place.world.documents.text(&at.absolute), Text::Closed);
     if change.open && closed {
-        // It was open at the intent, so the disk is no evidence.
+        // The file was open when the edit began, so the disk is no evidence.
         return EditCheck::Unclear;
     }
-    match now(place, &at) {
+    match current_file(place, &at) {
         Ok(now) if !now.exists => EditCheck::NotLanded,
-        Ok(now) => found(&now.text, change),
+        Ok(now) => check_text(&now.text, change),
         Err(_) => EditCheck::Unclear,
     }
 }

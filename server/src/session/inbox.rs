@@ -1,8 +1,8 @@
-//! Answers that another process leaves for a session: files in a folder beside
-//! its log, each the params of one `agent/ask/respond`.
+//! Answers that another process leaves for a session: files in a folder next to
+//! its log. Each has the params of one `agent/ask/respond`.
 //!
-//! Never judges an answer and never believes a file by its name: what is not a
-//! plain file of this user alone, small and strictly of that form, is removed.
+//! Never judges an answer, and never trusts a file by its name. A file is removed
+//! unless it is regular, small, private to this user and strictly of that form.
 
 mod attend;
 #[cfg(test)]
@@ -30,20 +30,20 @@ use crate::faults::point;
 pub use attend::Inbox;
 pub use watch::Watch;
 
-/// The name of the folder in that of the session.
+/// The name of the inbox in the folder of the session.
 pub const INBOX: &str = "inbox";
-/// The door of what is found here.
+/// The surface of answers from the inbox.
 pub const SURFACE: &str = adjutant_core::policy::ask::INBOX;
-/// The largest answer; a larger file is no answer.
+/// The largest answer, in bytes; a larger file is removed.
 pub const MAX_MESSAGE: u64 = 256 << 10;
-/// Files that are read at one look; a further look takes the next ones.
+/// Files that one scan reads; the next scan reads the next ones.
 const MAX_AT_ONCE: usize = 64;
-/// Names that are passed at one look to find them.
+/// Names that one scan looks at.
 const MAX_NAMES: usize = 100_000;
-/// An unfinished file this old was left by a process that died.
+/// The age of an unfinished file whose writer must have died.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
-/// One answer that was found.
+/// One answer in the inbox.
 #[derive(Debug)]
 pub struct InboxMessage {
     name: CString,
@@ -52,51 +52,51 @@ pub struct InboxMessage {
     pub choice: Choice,
 }
 
-/// What one look found.
+/// The result of one scan.
 #[derive(Debug, Default)]
 pub struct InboxScan {
-    pub letters: Vec<InboxMessage>,
-    /// Files that were no answers; they are gone.
+    pub messages: Vec<InboxMessage>,
+    /// The number of files that were not answers and were removed.
     pub junk: usize,
-    /// There were more files than one look takes.
+    /// Whether there are more files than one scan reads.
     pub more: bool,
 }
 
-/// Looks into an inbox: returns the answers, removes what is none. Blocks.
+/// Reads the answers in an inbox, and removes all other files. Blocks.
 pub fn scan(inbox: &Path) -> io::Result<InboxScan> {
-    let mut looked = InboxScan::default();
-    let Some(folder) = open_folder(inbox)? else { return Ok(looked) };
-    let names = names(&folder, &mut looked.more)?;
+    let mut scan = InboxScan::default();
+    let Some(folder) = open_folder(inbox)? else { return Ok(scan) };
+    let names = names(&folder, &mut scan.more)?;
     for name in names {
         match read(&folder, &name) {
-            Ok(letter) => looked.letters.push(letter),
-            // Taken back by the one who left it.
+            Ok(message) => scan.messages.push(message),
+            // The process that left the answer has withdrawn it.
             Err(NotAnAnswer { gone: true, .. }) => {}
-            Err(unfit) => {
+            Err(error) => {
                 let removed = unlink(&folder, &name);
                 let name = name.to_string_lossy();
-                tracing::warn!(%name, why = %unfit.why, ?removed, "removed from the inbox: not an answer");
-                looked.junk += usize::from(removed.is_ok());
+                tracing::warn!(%name, why = %error.why, ?removed, "removed from the inbox: not an answer");
+                scan.junk += usize::from(removed.is_ok());
             }
         }
     }
-    if !looked.letters.is_empty() {
+    if !scan.messages.is_empty() {
         point("letters-read");
     }
-    Ok(looked)
+    Ok(scan)
 }
 
-/// Removes an answer that was judged, unless another file has taken its name since. Blocks.
-pub fn remove(inbox: &Path, letter: &InboxMessage) -> io::Result<()> {
+/// Removes an answer that was judged, unless another file has its name now. Blocks.
+pub fn remove(inbox: &Path, message: &InboxMessage) -> io::Result<()> {
     let Some(folder) = open_folder(inbox)? else { return Ok(()) };
-    match rustix::fs::statat(&folder, &letter.name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(found) if found.st_ino == letter.inode => Ok(unlink(&folder, &letter.name)?),
+    match rustix::fs::statat(&folder, &message.name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) if found.st_ino == message.inode => Ok(unlink(&folder, &message.name)?),
         Ok(_) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Opens the folder, if there is one that nobody else can write into.
+/// Opens the folder; `None` if there is none, an error if other users can access it.
 fn open_folder(inbox: &Path) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = match rustix::fs::open(inbox, flags, Mode::empty()) {
@@ -112,7 +112,7 @@ fn open_folder(inbox: &Path) -> io::Result<Option<OwnedFd>> {
     Ok(Some(folder))
 }
 
-/// The names that are to be read, the oldest unfinished files swept by the way.
+/// Returns the names of the files to read, and removes unfinished files that are old.
 fn names(folder: &OwnedFd, more: &mut bool) -> io::Result<Vec<CString>> {
     let mut names = Vec::new();
     let mut left_behind = Vec::new();
@@ -126,7 +126,7 @@ fn names(folder: &OwnedFd, more: &mut bool) -> io::Result<Vec<CString>> {
                     left_behind.push(name.to_owned());
                 }
             }
-            // Nobody but the user makes folders here; what may be in them is theirs.
+            // Adjutant makes no folders here, so a folder belongs to the user and stays.
             _ if entry.file_type() == FileType::Directory => {}
             _ if names.len() >= MAX_AT_ONCE => {
                 *more = true;
@@ -136,7 +136,7 @@ fn names(folder: &OwnedFd, more: &mut bool) -> io::Result<Vec<CString>> {
         }
     }
     for name in left_behind {
-        // Another look sweeps what this one could not.
+        // If it fails, the next scan tries again.
         let _ = unlink(folder, &name);
     }
     Ok(names)
@@ -155,7 +155,7 @@ fn unlink(folder: &OwnedFd, name: &CStr) -> rustix::io::Result<()> {
     }
 }
 
-/// Why a file is no answer.
+/// Why a file is not an answer; `gone` if it no longer exists.
 struct NotAnAnswer {
     why: String,
     gone: bool,
@@ -175,7 +175,7 @@ impl From<Errno> for NotAnAnswer {
 }
 
 fn read(folder: &OwnedFd, name: &CStr) -> Result<InboxMessage, NotAnAnswer> {
-    // First only a handle: opening a pipe or a device could wait or do something.
+    // Checked before it is opened, because opening a pipe or a device could wait or have an effect.
     let seen = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
     check(&seen)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -183,23 +183,23 @@ fn read(folder: &OwnedFd, name: &CStr) -> Result<InboxMessage, NotAnAnswer> {
     let found = rustix::fs::fstat(&file)?;
     check(&found)?;
     let mut bytes = Vec::new();
-    let taken = File::from(file).take(MAX_MESSAGE + 1).read_to_end(&mut bytes);
-    if taken.is_err() || bytes.len() as u64 > MAX_MESSAGE {
+    let read = File::from(file).take(MAX_MESSAGE + 1).read_to_end(&mut bytes);
+    if read.is_err() || bytes.len() as u64 > MAX_MESSAGE {
         return Err(NotAnAnswer::from("it cannot be read as a whole"));
     }
     let params: AskRespondParams = serde_json::from_slice(&bytes)
         .map_err(|error| NotAnAnswer { why: format!("it is no answer: {error}"), gone: false })?;
     if params.unattended {
         return Err(NotAnAnswer::from(
-            "it gives consent, which only the process that works on the session can",
+            "it gives consent, which only the process that has the session open can give",
         ));
     }
     let choice = Choice::of(params.option_id, params.answer, params.reason)
-        .ok_or_else(|| NotAnAnswer::from("it gives not exactly one of an option and a text"))?;
+        .ok_or_else(|| NotAnAnswer::from("it must give either an option or a text"))?;
     Ok(InboxMessage { name: name.to_owned(), inode: found.st_ino, ask: params.ask_id, choice })
 }
 
-/// Says no to all but a plain file that its owner alone can write or read.
+/// Refuses every file except a regular one that only its owner can read or write.
 fn check(found: &rustix::fs::Stat) -> Result<(), NotAnAnswer> {
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
         return Err(NotAnAnswer::from("it is not a regular file"));
@@ -219,14 +219,14 @@ fn check(found: &rustix::fs::Stat) -> Result<(), NotAnAnswer> {
     Ok(())
 }
 
-/// An answer that was left in an inbox.
+/// An answer that this process has left in an inbox.
 pub struct LeftAnswer {
     place: LogPlace,
     path: PathBuf,
 }
 
-/// Leaves an answer in the inbox of a session that another process writes: it appears there whole
-/// or not at all. Blocks on syncs.
+/// Leaves an answer in the inbox of a session that another process has open. The file appears whole or not at
+/// all. Blocks on syncs.
 pub fn leave(place: &LogPlace, answer: &AskRespondParams) -> io::Result<LeftAnswer> {
     let bytes = serde_json::to_vec(answer)?;
     if bytes.len() as u64 > MAX_MESSAGE {
@@ -250,7 +250,7 @@ pub fn leave(place: &LogPlace, answer: &AskRespondParams) -> io::Result<LeftAnsw
         return Err(error);
     }
     point("letter-left");
-    // The answer counts when its reader says so; a name that power loss takes is an answer not given.
+    // An error is ignored: the answer counts only once its reader has recorded it.
     let _ = place.storage.sync_dir(&inbox);
     Ok(LeftAnswer { place: place.clone(), path })
 }
@@ -267,12 +267,12 @@ fn unguessable() -> io::Result<String> {
 }
 
 impl LeftAnswer {
-    /// Says whether nobody has taken it yet.
+    /// Whether the answer is still in the inbox.
     pub fn is_there(&self) -> bool {
         self.place.storage.stat(&self.path).is_ok()
     }
 
-    /// Takes it back; `false` when somebody has taken it.
+    /// Withdraws the answer; returns `false` if it is no longer in the inbox.
     pub fn withdraw(&self) -> io::Result<bool> {
         match self.place.storage.remove(&self.path) {
             Ok(()) => Ok(true),

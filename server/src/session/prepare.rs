@@ -1,7 +1,7 @@
-//! `Prepare` and `RunTool` for everything that edits nothing.
+//! `Prepare` and `RunTool` for every call that edits nothing.
 //!
-//! Looks at the world and says what it saw; the verdict is core's. Before a
-//! tool runs, what was approved is looked at again (A3).
+//! Observes the world and returns what it found; never decides, because the verdict
+//! is core's. Before a tool runs, everything that was approved is read again (A3).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,15 +30,14 @@ use crate::tools::protected::held_by;
 use crate::tools::run_command::{run_command, time_limit};
 use crate::tools::{Act, ReadTarget as At, Reading, ToolOutput, Toolbox, read};
 
-/// What a run lets its calls do.
+/// The tools and deny rules of a run.
 pub struct Rules {
     pub tools: Arc<Toolbox>,
-    /// Its deny rules.
     pub deny: Vec<String>,
 }
 
-/// Looks at the world for one call.
-pub async fn prepare(place: &Arc<SessionWorld>, call: &Call, (mode, rules): (Mode, &Rules)) -> Report {
+/// Makes the observations for the verdict about one call.
+pub async fn prepare(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: &Rules) -> Report {
     let given = match rules.tools.set().parse(mode, &call.tool, call.arguments()) {
         Ok(given) => given,
         Err(why) => return Report::Prepared(Box::new(Preparation::refused(why))),
@@ -60,7 +59,7 @@ pub async fn prepare(place: &Arc<SessionWorld>, call: &Call, (mode, rules): (Mod
             }
         },
         Some(Act::Edit(after)) => {
-            edits::prepare(place, (&call.tool, given, after), deny_rules(place, &rules.deny)).await
+            edits::prepare(place, &call.tool, given, after, deny_rules(place, &rules.deny)).await
         }
         Some(Act::Command) => {
             let (place, call, given) = (place.clone(), call.id.clone(), given.clone());
@@ -81,27 +80,27 @@ pub async fn prepare(place: &Arc<SessionWorld>, call: &Call, (mode, rules): (Mod
     }))
 }
 
-/// What is told where a set knows a tool that nobody runs.
+/// The reason for a call of a tool that does not exist.
 fn no_such_tool(call: &Call) -> Reason {
     Reason::new(Cause::UnknownTool, format!("there is no tool `{}`", call.tool))
 }
 
-/// The deny rules of the run, and those that were added since.
+/// The deny rules of the run, and the rules that the settings have now.
 pub fn deny_rules(place: &SessionWorld, deny: &[String]) -> Denials {
     Denials::of_texts(deny).joined(&place.world.settings().deny)
 }
 
-/// Looks at files where one may wait for the disk: to know a file by its other names takes a walk through
-/// the workspace. What is left out is found out once for each call.
+/// Runs `work` with new exclusions on a thread that may block. To find the other names of a file takes a walk
+/// through the workspace, so the exclusions are made once for each call.
 async fn observe<T: Send + 'static>(
     place: &SessionWorld,
     deny: &[String],
-    look: impl FnOnce(&Roots, Exclusions) -> T + Send + 'static,
+    work: impl FnOnce(&Roots, Exclusions) -> T + Send + 'static,
 ) -> T {
     let (world, roots, rules) = (place.world.clone(), place.roots.clone(), deny_rules(place, deny));
     aside(move || {
         let own = world.own(&roots);
-        look(&roots, Exclusions::new(&roots, rules, own))
+        work(&roots, Exclusions::new(&roots, rules, own))
     })
     .await
 }
@@ -111,19 +110,19 @@ fn reading(roots: &Roots, exclusions: &Exclusions, path: &str) -> Preparation {
         Preparation::of(Payload::Read { path: seen.path.clone(), everywhere: false }).about(seen)
     };
     match resolve(roots, path) {
-        // Nothing is asked that no answer can bring about.
+        // The user is not asked for a read that is never possible.
         Ok(at) if at.kind == Some(PathType::Special) && (at.inside || at.absolute.starts_with("/dev")) => {
             let text = format!("\"{}\" is a device, pipe or socket, which is not read", at.display);
             Preparation::refused(Reason::new(Cause::Special, text))
         }
         Ok(at) => read(seen(exclusions, &at)),
-        // What is there is told after an answer, not before.
+        // Before an answer, nothing about a path outside may be revealed.
         Err(PathRefusal::Outside { .. }) => read(ObservedPath::outside(shown(path))),
         Err(why) => Preparation::refused(why.into()),
     }
 }
 
-/// A place that is to be read, as it is now.
+/// The observation of a path that will be read.
 fn seen(exclusions: &Exclusions, at: &ResolvedPath) -> ObservedPath {
     let also = exclusions.other_names(at);
     ObservedPath {
@@ -136,7 +135,7 @@ fn seen(exclusions: &Exclusions, at: &ResolvedPath) -> ObservedPath {
     }
 }
 
-/// Runs a call that was found safe or was allowed.
+/// Runs a call that is safe or was allowed.
 pub async fn run(place: &Arc<SessionWorld>, stream: &Stream, call: &Call, rules: &Rules) -> Report {
     let started = Instant::now();
     let output = match run_allowed(place, stream, call, rules).await {
@@ -173,7 +172,7 @@ async fn run_allowed(
     let documents = place.world.documents.clone();
     let (reading, buffers, exclusions) = observe(place, &rules.deny, move |roots, exclusions| {
         let at = match (tool.place)(&given) {
-            At::At(path) => Some(allowed_place(path, allowed.as_ref(), (roots, &exclusions))?),
+            At::At(path) => Some(allowed_path(path, allowed.as_ref(), roots, &exclusions)?),
             At::Everywhere(_) => None,
         };
         let exclusions = exclusions.beginning_at(at.as_ref());
@@ -203,23 +202,24 @@ async fn run_launched(
     let (launch, unsaved) = match ready {
         Ok(ready) => ready,
         Err(error) => {
-            let text = format!("the output has nowhere to go: {error:#}; nothing was run");
+            let text = format!("the folder for its output cannot be made: {error:#}; nothing was run");
             return Ok(ToolOutput::failed(text));
         }
     };
     let mut live = |text: &str| stream.output(text);
     point("command-started");
-    // A cancel drops this future, and the command's whole tree dies with it.
+    // A cancel drops this future, which ends the whole process tree of the command.
     let output = run_command(&launch, &unsaved, &mut live, std::future::pending()).await;
     point("command-ended");
     Ok(output)
 }
 
-/// A place that leads where it led when it was allowed.
-fn allowed_place(
+/// Resolves a path again; an error if the observation differs from the approved one.
+fn allowed_path(
     path: &str,
     allowed: Option<&ObservedPath>,
-    (roots, exclusions): (&Roots, &Exclusions),
+    roots: &Roots,
+    exclusions: &Exclusions,
 ) -> Result<ResolvedPath, Reason> {
     let at = resolve(roots, path).map_err(PathRefusal::revealed)?;
     if allowed != Some(&seen(exclusions, &at)) {
@@ -229,7 +229,7 @@ fn allowed_place(
     Ok(at)
 }
 
-/// The open documents of the workspace that a command does not see as the editor has them.
+/// The open documents of the workspace whose text on disk differs from the editor's, at most `MAX_LISTED`.
 fn unsaved(place: &SessionWorld) -> Vec<UnsavedText> {
     let paths = place.world.documents.buffers().unsaved();
     let at = |path: PathBuf| resolve(&place.roots, &path.display().to_string()).ok();
@@ -239,11 +239,11 @@ fn unsaved(place: &SessionWorld) -> Vec<UnsavedText> {
     inside.take(MAX_LISTED).map(unsaved).collect()
 }
 
-/// Everything a command would be run with, as it is now (A1).
+/// Returns everything that a command would run with now (A1).
 fn launch(place: &SessionWorld, call: &ToolCallId, given: &Arguments) -> Result<Launch, Reason> {
     let cwd = given.optional("cwd");
     let nowhere = "no workspace folder is open, so there is nowhere to run it";
-    // By the name that was given, whatever is there: nobody has allowed to look.
+    // Only the given name is shown, because nothing outside may be read.
     let outside = || {
         let text =
             format!("\"{}\" is outside the workspace; commands run inside it", shown(cwd.unwrap_or(".")));
@@ -273,7 +273,7 @@ fn launch(place: &SessionWorld, call: &ToolCallId, given: &Arguments) -> Result<
     })
 }
 
-/// The variables our own keys are in: no child sees them (S1).
+/// The variables that hold Adjutant's own keys: no child process gets them (S1).
 fn own_keys(place: &SessionWorld) -> Vec<String> {
     let settings = place.world.settings();
     let names = settings.providers.values().filter_map(|provider| match &provider.key {

@@ -1,7 +1,7 @@
-//! A session folded from its log, and what it has told, told again.
+//! Folds a session from its log, and replays its lasting updates.
 //!
-//! Keeps one record in memory at a time beside the session itself, however
-//! long the log is. Never takes the lock of a log and never changes one.
+//! Keeps the session and one record in memory at a time, however long the log is.
+//! Never locks a log and never changes one.
 
 use std::sync::Arc;
 
@@ -17,21 +17,22 @@ use super::catalog::Catalog;
 use super::log::{Log, Notice, RecordRaw};
 use crate::client::backfill::{Backfill, LastingMessage, UpdateCursor, UpdateRange};
 
-/// Reads one record as a fact; `None` for an unknown one that this version may skip, an error for any other.
+/// Parses one record. Returns `None` for an unknown event that this version may skip, and an error for any
+/// other that it cannot read.
 pub fn read_record(record: &RecordRaw) -> Result<Option<Record>, String> {
-    let fact = |event| Record { seq: record.seq, at: record.at_ms, last: record.last, event };
+    let parsed = |event| Record { seq: record.seq, at: record.at_ms, last: record.last, event };
     record::read(record.event.get())
-        .map(|event| event.map(fact))
+        .map(|event| event.map(parsed))
         .map_err(|error| {
             let seq = record.seq;
             format!("this version cannot read record {seq} ({error}); if a newer version wrote it, update to continue it")
         })
 }
 
-/// How deep arrays and objects of a record may be nested: so deep they are read.
+/// How deep arrays and objects of a record may be nested: the JSON parser reads them up to this depth.
 const MAX_NESTING: usize = 127;
 
-/// Counts how deep arrays and objects of a JSON text are nested.
+/// Returns how deep arrays and objects of a JSON text are nested.
 fn nesting(json: &str) -> usize {
     let (mut depth, mut deepest, mut in_text) = (0_usize, 0_usize, false);
     let mut bytes = json.bytes();
@@ -50,12 +51,12 @@ fn nesting(json: &str) -> usize {
     deepest
 }
 
-/// A session as its log says it is, folded record by record.
+/// A session that is folded from its log, record by record.
 pub struct FoldedSession {
     pub session: Session,
-    /// When its last fact was written, in milliseconds since the Unix epoch; 0 without one.
+    /// When its last event was written, in milliseconds since the Unix epoch; 0 without one.
     pub at: u64,
-    /// Facts that cannot stand where they stand: the first, and how many.
+    /// Out-of-order events: the number of the first, and how many there are.
     strays: Option<(u64, u64)>,
     failed: Option<String>,
 }
@@ -65,7 +66,8 @@ impl FoldedSession {
         Self { session: Session::new(id.clone(), Vec::new()), at: 0, strays: None, failed: None }
     }
 
-    /// Takes one record. Behind one that cannot be read nothing is taken: it would be a guess.
+    /// Applies one record. After a record that cannot be read, all others are ignored, because the session
+    /// would be a guess.
     pub fn fold(&mut self, record: &RecordRaw) -> Option<Record> {
         if self.failed.is_some() {
             return None;
@@ -75,15 +77,15 @@ impl FoldedSession {
                 self.at = record.at_ms;
                 None
             }
-            Ok(Some(fact)) => {
-                if self.session.is_out_of_place(&fact.event) {
-                    self.strays.get_or_insert((fact.seq, 0)).1 += 1;
+            Ok(Some(record)) => {
+                if self.session.is_out_of_place(&record.event) {
+                    self.strays.get_or_insert((record.seq, 0)).1 += 1;
                 }
-                self.session.apply(&fact);
-                self.at = fact.at;
-                Some(fact)
+                self.session.apply(&record);
+                self.at = record.at;
+                Some(record)
             }
-            // One that is nested deeper than any version writes is damage, and is passed over.
+            // No version nests a record so deep: it is damaged, and is skipped.
             Err(_) if nesting(record.event.get()) > MAX_NESTING => {
                 self.strays.get_or_insert((record.seq, 0)).1 += 1;
                 None
@@ -95,28 +97,28 @@ impl FoldedSession {
         }
     }
 
-    /// Says why not all records could be taken, if so.
+    /// Returns an error if a record could not be read.
     pub fn whole(&self) -> Result<(), String> {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
-    /// Returns what is to be told of facts that cannot stand where they stand.
+    /// Returns a notice if the log has out-of-order events.
     pub fn strays(&self) -> Option<Notice> {
         self.strays.map(|(seq, facts)| Notice::OutOfPlace { seq, records: facts })
     }
 }
 
-/// A session folded from its log, and what it told on the way.
+/// A session that is folded from its log, and the number of its lasting updates.
 pub struct ReplayedSession {
     pub folded: FoldedSession,
-    teller: Projector,
+    projector: Projector,
     /// The number of the last lasting update.
     pub seq: u64,
 }
 
-/// One fact, and the lasting updates that told of it.
+/// One record and its lasting updates.
 struct ReplayedRecord {
-    fact: Record,
+    record: Record,
     run: Option<RunId>,
     updates: Vec<Update>,
 }
@@ -124,27 +126,27 @@ struct ReplayedRecord {
 impl ReplayedSession {
     pub fn new(id: &SessionId) -> Self {
         let folded = FoldedSession::new(id);
-        Self { teller: Projector::new(&folded.session), folded, seq: 0 }
+        Self { projector: Projector::new(&folded.session), folded, seq: 0 }
     }
 
-    /// Takes one record.
+    /// Applies one record and counts its updates.
     pub fn fold(&mut self, record: &RecordRaw) {
         self.replay(record);
     }
 
     fn replay(&mut self, record: &RecordRaw) -> Option<ReplayedRecord> {
-        let fact = self.folded.fold(record)?;
-        let run = self.teller.run_of(&self.folded.session, &fact);
-        let updates = match self.teller.told(&self.folded.session, &fact) {
+        let record = self.folded.fold(record)?;
+        let run = self.projector.run_of(&self.folded.session, &record);
+        let updates = match self.projector.told(&self.folded.session, &record) {
             state::Updates::Lasting(updates) => updates,
             state::Updates::Passing(_) => Vec::new(),
         };
         self.seq += updates.len() as u64;
-        Some(ReplayedRecord { fact, run, updates })
+        Some(ReplayedRecord { record, run, updates })
     }
 }
 
-/// Returns a session as its log says it is. Blocks.
+/// Folds a session from its log. Blocks.
 pub fn fold(catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
     let mut folded = FoldedSession::new(id);
@@ -153,34 +155,34 @@ pub fn fold(catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
     folded.whole().map(|()| folded.session)
 }
 
-/// Tells a stretch again, folded from the log as it was told the first time, and returns what is
-/// to be told of the log itself. Blocks.
+/// Publishes the lasting updates of a range again, the same as at the first time. Returns the notices about
+/// the log itself. Blocks.
 pub fn replay_range(
     catalog: &Catalog,
     id: &SessionId,
-    stretch: UpdateRange,
+    range: UpdateRange,
     mut publish: impl FnMut(LastingMessage),
 ) -> Result<Vec<Notice>, String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
-    let mut retold = ReplayedSession::new(id);
+    let mut replayed = ReplayedSession::new(id);
     let mut sink = |record| {
-        let before = retold.seq;
-        if before > stretch.last.seq {
-            // Behind the end of the stretch nothing is of interest.
+        let before = replayed.seq;
+        if before > range.last.seq {
+            // Records after the end of the range are not needed.
             return;
         }
-        let Some(ReplayedRecord { fact, run, updates }) = retold.replay(&record) else { return };
-        // What a model sees of the past is most of a log, and is told to nobody.
-        retold.folded.session.forget_published(&fact.event);
+        let Some(ReplayedRecord { record, run, updates }) = replayed.replay(&record) else { return };
+        // The history for the model is most of a log, and no update needs it.
+        replayed.folded.session.forget_published(&record.event);
         for (seq, update) in (before + 1..).zip(updates) {
-            if stretch.contains(UpdateCursor { seq, behind: false }) {
+            if range.contains(UpdateCursor { seq, behind: false }) {
                 let (session_id, run_id) = (id.clone(), run.clone());
                 let params = SessionUpdateParams { session_id, seq, sub: None, run_id, update };
                 publish(LastingMessage::Update(Box::new(params)));
             }
         }
-        if let Event::AskClosed { ask, resolution } = fact.event
-            && stretch.contains(UpdateCursor { seq: retold.seq, behind: true })
+        if let Event::AskClosed { ask, resolution } = record.event
+            && range.contains(UpdateCursor { seq: replayed.seq, behind: true })
         {
             let session_id = id.clone();
             publish(LastingMessage::Resolved(Box::new(AskResolvedParams {
@@ -192,34 +194,34 @@ pub fn replay_range(
     };
     let read = Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink);
     let mut read = read.map_err(|error| error.to_string())?;
-    read.notices.extend(retold.folded.strays());
+    read.notices.extend(replayed.folded.strays());
     let newer = read.notices.iter().find(|notice| matches!(notice, Notice::NewerFormat { .. }));
-    match (retold.folded.whole(), newer) {
+    match (replayed.folded.whole(), newer) {
         (Ok(()), _) => Ok(read.notices),
         (Err(why), None) => Err(why),
         (Err(why), Some(newer)) => Err(format!("{newer} ({why})")),
     }
 }
 
-/// Logs read at once for what clients have missed. One that a disk never gives up takes a place for good.
+/// Logs that are read at once for backfills. A read that never ends keeps its permit for good.
 const MAX_READERS: usize = 4;
 
-/// Serves what clients have missed, until nobody can ask any more. A slow disk holds up only who
-/// waits for it.
-pub async fn serve(catalog: Catalog, mut recalls: mpsc::Receiver<Backfill>) {
+/// Serves the backfills of clients until no client can ask any more. A disk that hangs delays only the backfills
+/// that read from it.
+pub async fn serve(catalog: Catalog, mut backfills: mpsc::Receiver<Backfill>) {
     let readers = Arc::new(Semaphore::new(MAX_READERS));
-    while let Some(Backfill { session, stretch, told }) = recalls.recv().await {
-        if told.is_closed() {
-            // Nobody waits for it any more.
+    while let Some(Backfill { session, stretch: range, told: updates }) = backfills.recv().await {
+        if updates.is_closed() {
+            // The client no longer waits for it.
             continue;
         }
         let Ok(reader) = Arc::clone(&readers).acquire_owned().await else { return };
         let catalog = catalog.clone();
-        // A panic is one client's gap, and the next is served.
+        // After a panic one client has a gap, and the next backfill is served.
         tokio::task::spawn_blocking(move || {
             let _reader = reader;
-            // The client may go while it is told; then nobody listens.
-            let read = replay_range(&catalog, &session, stretch, |past| drop(told.blocking_send(past)));
+            // The send fails if the client has gone meanwhile.
+            let read = replay_range(&catalog, &session, range, |past| drop(updates.blocking_send(past)));
             if let Err(why) = read {
                 tracing::error!(%session, %why, "what the client missed cannot be read from the log");
             }
@@ -251,19 +253,19 @@ mod tests {
         };
         let (sick, _well) = (plant("s-1"), plant("s-2"));
         disk.hold(&sick);
-        let (recalls, asked) = mpsc::channel(1);
-        tokio::spawn(serve(catalog.clone(), asked));
-        let recall = async |id: &str| {
+        let (backfills, requests) = mpsc::channel(1);
+        tokio::spawn(serve(catalog.clone(), requests));
+        let backfill = async |id: &str| {
             let (told, past) = mpsc::channel(1);
             let stretch = UpdateRange::of_updates(1, 9);
-            recalls.send(Backfill { session: id.into(), stretch, told }).await.expect("it is served");
+            backfills.send(Backfill { session: id.into(), stretch, told }).await.expect("it is served");
             past
         };
-        let mut hangs = recall("s-1").await;
-        let mut other = recall("s-2").await;
+        let mut hangs = backfill("s-1").await;
+        let mut other = backfill("s-2").await;
         let read = tokio::time::timeout(Duration::from_secs(10), other.recv()).await;
         let hung = hangs.try_recv();
-        // Before anything is judged: the runtime of a test that fails waits for its threads.
+        // Before the assertions: the runtime of a test that fails waits for its threads.
         disk.release();
         assert!(read.expect("it is read").is_none(), "there is nothing in it");
         assert_eq!(hung.err(), Some(mpsc::error::TryRecvError::Empty));

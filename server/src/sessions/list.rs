@@ -1,6 +1,7 @@
-//! The list of sessions: filtered, newest first, a page at a time.
+//! The list of sessions: filtered, newest first, one page at a time.
 //!
-//! Loads no session; where a page goes on is in its cursor. Later pages reuse the scan of the first for 30 s.
+//! Never loads a session. The cursor says where the next page begins. Later pages reuse the scan of the first for
+//! 30 s.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use crate::session::catalog::{Catalog, CatalogError};
 /// Sessions of one page.
 const PAGE: usize = 100;
 
-/// The last session of a page: what comes behind it in the order is the next page.
+/// The last session of a page: the next page begins after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     updated_at: u64,
@@ -29,24 +30,24 @@ impl Cursor {
         format!("{}.{}", self.updated_at, self.id)
     }
 
-    /// Reads what `nextCursor` said before.
+    /// Parses the text of a `nextCursor`.
     pub fn parse(text: &str) -> Option<Self> {
         let (updated_at, id) = text.split_once('.')?;
         Some(Self { updated_at: updated_at.parse().ok()?, id: id.to_owned() })
     }
 
-    /// Whether a session stands behind it.
+    /// Whether a session comes after this cursor.
     fn is_before(&self, entry: &SessionEntry) -> bool {
         place(self.updated_at, &self.id) < place(entry.updated_at, &entry.session_id.0)
     }
 }
 
-/// Which sessions are wanted.
+/// Which sessions a list has.
 #[derive(Clone, Debug, Default)]
 pub struct ListFilter {
     /// The URI of their first folder.
     pub root: Option<String>,
-    /// Part of their title, in whatever case.
+    /// Part of their title; upper and lower case are equal.
     pub query: Option<String>,
     pub after: Option<Cursor>,
 }
@@ -60,10 +61,10 @@ impl ListFilter {
     }
 }
 
-/// How long the pages of one list are cut from the same look at all sessions.
+/// How long the pages of a list use the same scan.
 const SAME_SCAN: Duration = Duration::from_secs(30);
 
-/// The last look at all sessions, so that the pages of a list do not each read all of them.
+/// The last scan of all sessions, so that not every page of a list reads all of them.
 #[derive(Default)]
 pub struct Scans {
     last: Mutex<Option<Arc<Scan>>>,
@@ -71,36 +72,35 @@ pub struct Scans {
 
 struct Scan {
     at: Instant,
-    /// The last changed first, as it was then.
+    /// The last changed first, at the time of the scan.
     read: Vec<Read>,
 }
 
 impl Scans {
-    /// Reads one page: the first by a look at all sessions, a later one out of that look. Blocks.
+    /// Returns one page: the first from a new scan of all sessions, a later one from the same scan. Blocks.
     ///
-    /// A later page shows each of its sessions as it is now, in the order that there was, and leaves out
-    /// those that are gone.
-    pub fn page(&self, catalog: &Catalog, wanted: &ListFilter) -> Result<SessionListResult, CatalogError> {
-        // Whatever is read: a scan that is too old goes, also where this page needs none.
-        let kept = {
-            let mut kept = self.cached();
-            kept.take_if(|scan| scan.at.elapsed() >= SAME_SCAN);
-            kept.clone().filter(|_| wanted.after.is_some())
+    /// A later page has the present entry of each session, in the order of the scan, without sessions that are
+    /// gone.
+    pub fn page(&self, catalog: &Catalog, filter: &ListFilter) -> Result<SessionListResult, CatalogError> {
+        // An old scan is dropped even if this page does not use it.
+        let cached = {
+            let mut cached = self.cached();
+            cached.take_if(|scan| scan.at.elapsed() >= SAME_SCAN);
+            cached.clone().filter(|_| filter.after.is_some())
         };
-        let (scan, fresh) = match kept {
+        let (scan, fresh) = match cached {
             Some(scan) => (scan, false),
             None => {
                 let read = reading::all(catalog)?;
                 (Arc::new(Scan { at: Instant::now(), read }), true)
             }
         };
-        let mut found = scan.read.iter().filter(|read| wanted.matches(&read.entry));
+        let mut found = scan.read.iter().filter(|read| filter.matches(&read.entry));
         let listed: Vec<&Read> = found.by_ref().take(PAGE).collect();
         let more = found.next().is_some();
         let next_cursor = listed.last().filter(|_| more).map(|last| Cursor::of(&last.entry).text());
-        let now = |read: &&Read| match fresh {
-            true => Ok(Some(read.entry.clone())),
-            false => reading::again(catalog, read),
+        let now = |read: &&Read| {
+            if fresh { Ok(Some(read.entry.clone())) } else { reading::refreshed(catalog, read) }
         };
         let sessions = listed.iter().filter_map(|read| now(read).transpose());
         let sessions = sessions.collect::<Result<Vec<SessionEntry>, CatalogError>>()?;

@@ -1,7 +1,8 @@
-//! What the logs of all sessions say, also of those that another process writes.
+//! Reads the logs and summaries of all sessions, also of sessions that another process
+//! has open.
 //!
-//! Never takes a lock, opens nothing for writing and wakes no session; what it
-//! reads of a session at work may be a moment old.
+//! Never keeps a lock, opens a file for writing or wakes a session. The result for a
+//! running session may be a moment old.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -24,9 +25,9 @@ use crate::session::watermark::Syncer;
 use crate::session::{replay, summaries};
 use crate::uri;
 
-/// Sessions in which an ask that is no longer open is looked for, the last changed first.
+/// Sessions that are searched for a closed ask, the last changed first.
 const MAX_SEARCHED: usize = 64;
-/// Bytes of their logs: a client that names asks at random costs no more than this.
+/// Bytes of logs that are read for one search: the bound for a client that sends random ask ids.
 const MAX_SEARCHED_BYTES: u64 = 64 << 20;
 
 /// Returns the catalog of a state directory.
@@ -41,36 +42,36 @@ pub struct ListedAsk {
     pub ask: AskView,
 }
 
-/// A session as a list shows it, and the log that says so.
+/// A session as a list shows it, and the size and time of the log that it was read from.
 pub(super) struct Read {
     pub entry: SessionEntry,
-    /// The log as it was found.
+    /// The log at the time of the read.
     log: Option<Stat>,
 }
 
-/// Returns all sessions, the last changed first; those with a stale summary are read anew. Blocks.
+/// Returns all sessions, the last changed first. A stale summary is made again from its log. Blocks.
 pub fn entries(catalog: &Catalog) -> Result<Vec<SessionEntry>, CatalogError> {
     Ok(all(catalog)?.into_iter().map(|read| read.entry).collect())
 }
 
-/// Returns the same, each with the log that it was read from. Blocks.
+/// As [`entries`], each with the log that it was read from. Blocks.
 pub(super) fn all(catalog: &Catalog) -> Result<Vec<Read>, CatalogError> {
     let listed = catalog.list()?.into_iter().map(|listed| read(catalog, listed));
     let mut all = listed.collect::<Result<Vec<Read>, CatalogError>>()?;
-    // Anew: what was read from a log may have changed later than its summary says.
+    // Sorted again, because a log may have changed later than its stale summary says.
     all.sort_by(|Read { entry: one, .. }, Read { entry: other, .. }| {
         place(one.updated_at, &one.session_id.0).cmp(&place(other.updated_at, &other.session_id.0))
     });
     Ok(all)
 }
 
-/// The place of a session in every list: the last changed first, those of one moment by their ids.
+/// The sort key of every list: the last changed first, and at equal times by id.
 pub(super) fn place(updated_at: u64, id: &str) -> (Reverse<u64>, &str) {
     (Reverse(updated_at), id)
 }
 
-/// The summary of a listed session, made anew when it does not fit the log. Fails only where no
-/// descriptor is free, which says nothing about the session.
+/// Returns the summary of a listed session; a stale one is made again from the log. Fails only if no file
+/// descriptor is free, which is no fault of the session.
 fn current(catalog: &Catalog, listed: ListedSession) -> Result<(String, Summary, Condition), CatalogError> {
     let ListedSession { id, summary, condition, fits, .. } = listed;
     let summary = match summary {
@@ -88,13 +89,13 @@ fn current(catalog: &Catalog, listed: ListedSession) -> Result<(String, Summary,
     Ok((id, summary, condition))
 }
 
-/// Returns one session, read lately, as it is now, or nothing if it is gone. Blocks.
-pub(super) fn again(catalog: &Catalog, lately: &Read) -> Result<Option<SessionEntry>, CatalogError> {
-    let id = &lately.entry.session_id.0;
-    // A log that is as it was says what it said, unless a run is shown: its writer may be gone.
-    let same = lately.log.is_some() && lately.log == catalog.log_of(id);
-    if same && lately.entry.state != State::Running {
-        return Ok(Some(lately.entry.clone()));
+/// Returns the present entry of a session that was read before, or `None` if the session is gone. Blocks.
+pub(super) fn refreshed(catalog: &Catalog, before: &Read) -> Result<Option<SessionEntry>, CatalogError> {
+    let id = &before.entry.session_id.0;
+    // If the log is unchanged, so is the entry, except that the writer of a running session may be gone.
+    let same = before.log.is_some() && before.log == catalog.log_of(id);
+    if same && before.entry.state != State::Running {
+        return Ok(Some(before.entry.clone()));
     }
     let found = catalog.find(id)?.map(|listed| read(catalog, listed)).transpose()?;
     Ok(found.map(|read| read.entry))
@@ -108,13 +109,13 @@ fn read(catalog: &Catalog, listed: ListedSession) -> Result<Read, CatalogError> 
         _ => summary.damage,
     };
     let state = serde_json::from_value(serde_json::Value::String(summary.state)).unwrap_or(State::None);
-    let left = state == State::Running && !catalog.is_written(&id);
+    let is_left = state == State::Running && !catalog.is_written(&id);
     let entry = SessionEntry {
         session_id: SessionId(id),
         title: summary.title,
         cwd: summary.roots.first().map(|root| uri::of_path(Path::new(root))).unwrap_or_default(),
-        // A run that nobody runs waits to be resumed.
-        state: if left { State::Resumable } else { state },
+        // No process has the session open, so its run can be resumed.
+        state: if is_left { State::Resumable } else { state },
         updated_at: summary.updated_at,
         open_asks: u32::try_from(summary.open_asks).unwrap_or(u32::MAX),
         turns: u32::try_from(summary.turns).unwrap_or(u32::MAX),
@@ -123,29 +124,29 @@ fn read(catalog: &Catalog, listed: ListedSession) -> Result<Read, CatalogError> 
     Ok(Read { entry, log })
 }
 
-/// Returns the open asks of all sessions whose kind is wanted, the oldest first. Blocks.
+/// Returns the open asks of all sessions that have a wanted kind, the oldest first. Blocks.
 pub fn open_asks(
     catalog: &Catalog,
     wanted: impl Fn(AskKind) -> bool,
 ) -> Result<Vec<ListedAsk>, CatalogError> {
-    let mut asked = Vec::new();
+    let mut asks = Vec::new();
     for listed in catalog.list()? {
         let (id, summary, _) = current(catalog, listed)?;
         if !summary.asks.iter().any(|mark| wanted(mark.kind)) {
             continue;
         }
-        // A log that cannot be read is told by the list of sessions.
+        // The list of sessions reports a log that cannot be read.
         let Ok(session) = replay::fold(catalog, &SessionId(id)) else { continue };
         let open = session.open_asks().filter(|ask| wanted(ask.kind));
-        asked.extend(
+        asks.extend(
             open.map(|open| ListedAsk { title: session.title.clone(), ask: wire::ask::view(&session, open) }),
         );
     }
-    asked.sort_by_key(|asked| asked.ask.opened_at);
-    Ok(asked)
+    asks.sort_by_key(|listed| listed.ask.opened_at);
+    Ok(asks)
 }
 
-/// Returns the session that has an ask open, by what the summaries say. Blocks.
+/// Returns the session that has an ask open, according to the summaries. Blocks.
 pub fn session_of(catalog: &Catalog, ask: &AskId) -> Option<SessionId> {
     let listed = catalog.list().ok()?;
     let mut summaries = listed.into_iter().filter_map(|listed| current(catalog, listed).ok());
@@ -153,8 +154,8 @@ pub fn session_of(catalog: &Catalog, ask: &AskId) -> Option<SessionId> {
     found.map(|(id, _, _)| SessionId(id))
 }
 
-/// Returns the asks that were closed lately and are meant by a name, with how they were; those of the sessions
-/// that changed last, as far as their logs are not too long. Blocks.
+/// Returns the recently closed asks that `meant` accepts, with their resolutions. Searches only the sessions that
+/// changed last, within `MAX_SEARCHED` and `MAX_SEARCHED_BYTES`. Blocks.
 pub fn closed_asks(
     catalog: &Catalog,
     meant: impl Fn(&AskId) -> bool,
@@ -174,8 +175,8 @@ pub fn closed_asks(
     Ok(found)
 }
 
-/// Says how an ask was closed to somebody whose answer came later.
-pub fn who_won(how: &Resolution) -> String {
+/// Returns the message for an answer that came after its ask was closed: how it was closed.
+pub fn closed_message(how: &Resolution) -> String {
     let from = |surface: &str| ask::from_where(surface).map(|from| format!(" {from}")).unwrap_or_default();
     match how {
         Resolution::Selected { option_id, surface, .. } => {
@@ -186,7 +187,7 @@ pub fn who_won(how: &Resolution) -> String {
         }
         Resolution::Cancelled => "this question is closed: its run was cancelled".to_owned(),
         Resolution::Superseded => "this question is closed: another one took its place".to_owned(),
-        Resolution::Withdrawn => "this question is closed: what it was about is over".to_owned(),
+        Resolution::Withdrawn => "this question is closed: its answer is no longer needed".to_owned(),
     }
 }
 
@@ -195,20 +196,19 @@ pub fn resolution(catalog: &Catalog, id: &SessionId, ask: &AskId) -> Result<Opti
     Ok(replay::fold(catalog, id)?.resolution(ask).cloned())
 }
 
-/// Tells the whole conversation of a session as updates, and returns what is to be told of its
-/// log. Blocks.
+/// Publishes the whole conversation of a session as updates, and returns the notices about its log. Blocks.
 pub fn conversation(
     catalog: &Catalog,
     id: &SessionId,
-    mut tell: impl FnMut(SessionUpdateParams),
+    mut publish: impl FnMut(SessionUpdateParams),
 ) -> Result<Vec<String>, String> {
     let mut notices =
-        replay::replay_range(catalog, id, UpdateRange::of_updates(1, u64::MAX), |told| match told {
-            LastingMessage::Update(params) => tell(*params),
+        replay::replay_range(catalog, id, UpdateRange::of_updates(1, u64::MAX), |message| match message {
+            LastingMessage::Update(params) => publish(*params),
             LastingMessage::Resolved(_) => {}
         })?;
     if catalog.is_written(&id.0) {
-        // What its writer is just writing looks like a write that was cut short.
+        // A write that another process has not finished looks like a torn one.
         notices.retain(|notice| !matches!(notice, Notice::TornTail { .. }));
     }
     Ok(notices.iter().map(ToString::to_string).collect())

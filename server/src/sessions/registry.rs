@@ -1,11 +1,10 @@
-//! Which sessions are in memory, on their way there, and on their way out.
+//! The sessions that are in memory, are being opened, or are leaving memory.
 //!
-//! A session enters with the first request for it, before its log is opened. Its mailbox takes what
-//! is sent meanwhile, so all of it arrives in the order it was sent. Whoever closes a session sends
-//! it on its way out: the next request enters it again, and that life begins after the one before
-//! has ended. So no session is opened twice, and no session waits for another one.
+//! The first request for a session registers it, before its log is open. Its mailbox keeps the later requests in
+//! their order. A close makes the session leave. The next request then begins another life of it, which waits
+//! until the life before has ended. So no session is opened twice, and no session waits for another one.
 //!
-//! Never waits and never touches a log.
+//! Never touches a log, and never waits under its lock.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,17 +16,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::session::mailbox::{ClientError, Mail, Mailbox};
 
-/// Lives of sessions one process has at once, those on their way included.
+/// Lives of sessions that one process has at once, in any stage.
 const MAX_OPEN: usize = 1_000;
-/// How long a session may take to leave memory; its children die within it.
+/// Time limit for a session to leave memory and end its processes.
 const LEAVE_LIMIT: Duration = Duration::from_secs(5);
 
-/// How far a session is on its way through memory.
+/// The stage of a session's life.
 enum Stage {
     /// Its log is being opened.
     Opening(Mailbox),
     Open(Mailbox),
-    /// Nothing more is posted to it.
+    /// No more messages are posted to it.
     Leaving,
 }
 
@@ -39,25 +38,25 @@ pub struct Registry {
 }
 
 struct Entry {
-    /// No other life of this process has it.
+    /// The identity of this life, compared by pointer.
     number: Arc<()>,
     stage: Stage,
     over: LifeEnd,
 }
 
-/// The end of one life.
+/// The end of one life: the channel closes then, and its value says whether the log was open.
 #[derive(Clone)]
 pub struct LifeEnd(watch::Receiver<bool>);
 
-/// What a request for a session finds.
+/// The result of [`Registry::enter`].
 pub enum RegistryEntry {
-    /// A session that is in memory or on its way there.
+    /// The session is in memory or is being opened.
     There(Mailbox),
-    /// Nothing; its life begins now.
+    /// The session was not in memory; its life begins now.
     New(Life, Mailbox, Mail),
 }
 
-/// One way of a session through memory; dropped, the session is out.
+/// One life of a session in memory. When it is dropped, the session has left.
 pub struct Life {
     registry: Registry,
     id: SessionId,
@@ -78,12 +77,12 @@ impl Registry {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds a session, or begins a life of it. Refuses when too many are in memory.
+    /// Finds a session, or begins a life of it. `Overloaded` if too many are in memory.
     pub fn enter(&self, id: &SessionId) -> Result<RegistryEntry, ClientError> {
         self.entered(id, |mailbox| Stage::Opening(mailbox.clone()))
     }
 
-    /// Finds a session, or begins a life in which only its files are touched: nothing is posted to it.
+    /// Finds a session, or begins a life that only works on its files: no messages are posted to it.
     pub fn pass(&self, id: &SessionId) -> Result<RegistryEntry, ClientError> {
         self.entered(id, |_| Stage::Leaving)
     }
@@ -109,7 +108,7 @@ impl Registry {
         Ok(RegistryEntry::New(life, mailbox, mail))
     }
 
-    /// Returns the mailbox of a session that is in memory or on its way there.
+    /// Returns the mailbox of a session that is in memory or is being opened.
     pub fn find(&self, id: &SessionId) -> Option<Mailbox> {
         self.lock().get(id).and_then(|entry| entry.stage.mailbox()).cloned()
     }
@@ -123,13 +122,13 @@ impl Registry {
         self.lock().values().filter_map(open).collect()
     }
 
-    /// Sends a session on its way out, and returns its end. `farewell` posts the last message.
-    /// It is not called for a session that leaves already.
+    /// Makes a session leave, and returns the end of its life. `farewell` posts the last message; it is not called
+    /// for a session that is already leaving.
     pub fn leave(&self, id: &SessionId, farewell: impl FnOnce(&Mailbox)) -> Option<LifeEnd> {
         self.lock().get_mut(id).map(|entry| entry.leave(farewell))
     }
 
-    /// Sends all sessions on their way out, and returns their ends.
+    /// Makes all sessions leave, and returns the ends of their lives.
     pub fn leave_all(&self, farewell: impl Fn(&Mailbox)) -> Vec<LifeEnd> {
         self.lock().values_mut().map(|entry| entry.leave(&farewell)).collect()
     }
@@ -162,8 +161,8 @@ impl Entry {
 }
 
 impl LifeEnd {
-    /// Waits, bounded, until the life has ended. Returns whether the session was in memory in it;
-    /// none when the life goes on.
+    /// Waits until the life has ended. Returns whether its log was open, or `None` if the life has not ended within
+    /// `LEAVE_LIMIT`.
     pub async fn reached(mut self) -> Option<bool> {
         let ended = async { while self.0.changed().await.is_ok() {} };
         tokio::time::timeout(LEAVE_LIMIT, ended).await.ok()?;
@@ -176,7 +175,7 @@ impl Life {
         &self.id
     }
 
-    /// Waits, bounded, until the life of this session before this one has ended.
+    /// Waits until the life before this one has ended, at most `LEAVE_LIMIT`.
     pub async fn begun(&mut self) {
         if let Some(before) = self.before.take() {
             before.reached().await;
@@ -189,7 +188,7 @@ impl Life {
         self.set(Stage::opened);
     }
 
-    /// Notes that the session is on its way out: the next request for it begins a new life.
+    /// Notes that the session is leaving: the next request for it begins a new life.
     pub fn leaves(&self) {
         self.set(|_| Stage::Leaving);
     }

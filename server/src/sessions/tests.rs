@@ -1,4 +1,4 @@
-//! A session whose task is gone is no session in memory.
+//! Tests that a session leaves memory together with its task.
 
 use std::path::Path;
 use std::sync::Mutex;

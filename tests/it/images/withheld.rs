@@ -41,7 +41,10 @@ fn s85_a_model_that_takes_no_images_refuses_new_ones_and_is_told_of_those_before
     let _: SetConfigOptionResult = rig.call(methods::SESSION_SET_CONFIG_OPTION, params);
     let answer = try_prompt(&rig, &session, json!([block("image/png", &png(2))]));
     let message = answer.as_ref().expect_err("it takes none").message.clone();
-    assert!(message.contains("blind/m does not support images: choose another model by the option `model`"), "{message}");
+    assert!(
+        message.contains("blind/m does not support images: choose another model by the option `model`"),
+        "{message}"
+    );
     assert!(message.contains("set `images = true` for its provider"), "{message}");
     assert_eq!(refused(answer), (-33016, "ImagesUnsupported".to_owned()));
     assert_eq!(facts_named(&workspace, &session, "prompted").len(), 1);

@@ -1,4 +1,4 @@
-//! What is taken of a prompt, and what is said of what is not.
+//! Tests which prompts are accepted, and the errors for the others.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn s85_words_and_images_are_taken_and_named() {
     let [NewImage { image, content }] = content.images.as_slice() else { panic!("it is one image") };
     assert_eq!(image, &Image { mime_type: MediaType::Png, bytes: 16, hash: hash_of(PNG) });
     assert_eq!(content, PNG);
-    // An image can be all there is to say.
+    // A prompt may have no text.
     assert_eq!(read(vec![png_of(9)]).unwrap().images.len(), 1);
     let most = MAX_BYTES as usize;
     assert_eq!(read(vec![png_of(most)]).unwrap().images.len(), 1);

@@ -1,7 +1,7 @@
-//! Brings an approved change into the text, by the editor wherever there is one.
+//! Makes an approved edit: the editor makes it if it has the file open, else Adjutant writes the file.
 //!
-//! Never believes a reply without the text, sends again only what a client has refused or has ignored for 3 s,
-//! and never saves text that is the user's own.
+//! Never believes a reply without the text, and never saves unsaved text of the user. Sends an edit again only
+//! if the client has refused it, or has ignored it for 3 s.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use adjutant_core::text::edit::{TextEdit, replaced, split_bom, text_edits};
 use adjutant_core::text::review::{Placement, apply_hunks, follow, hunks, placement_all};
 use tokio::sync::OwnedMutexGuard;
 
-use super::landed::{LandedIn, keep, ours_to_save, settled_place, shows_only};
+use super::landed::{LandedIn, check_location, has_exactly, may_save, save};
 use super::verify::{ApplyAttempt, EditVerifier, HunkCheck, SentEdit, is_called_applied};
-use super::{Now, SETTLE, SessionWorld, no_way, now, put_blob};
+use super::{CurrentFile, SETTLE, SessionWorld, current_file, no_way, put_blob};
 use crate::aside::{self, aside};
 use crate::documents::{Expectation, ExpectedText, MisplacedEdit};
 use crate::editor::{DocumentEdit, NoAnswer};
@@ -28,83 +28,86 @@ use crate::faults::point;
 use crate::tools::paths::{ReplaceOutcome, ReplaceRefusal, ResolvedPath, replace_file, resolve};
 use crate::uri;
 
-/// The turn at one file.
+/// The lock of one file.
 type Turn = OwnedMutexGuard<()>;
 
-/// Times an edit is placed anew and sent again after the first.
+/// How often an edit is placed and sent again after the first try.
 const MORE_TRIES: u32 = 2;
 /// What the model has to do before it tries again.
 const READ_AGAIN: &str = "; read the file again";
-/// What is told of an edit that stands where nobody approved it.
+/// The reason for an edit at a place that the user did not approve.
 const MISPLACED: &str = "the editor made it at the wrong place, because the text had changed meanwhile, and it \
                          could not be taken back; tell the user to undo the last change of the file";
 
-/// Brings an approved change into the text: at most three placements, each against the text as it
-/// is then, each believed only when the text shows it.
+/// Makes an approved edit in at most three tries. Each try places the hunks in the present text, and counts
+/// only if the text has them afterwards.
 pub async fn apply(place: &Arc<SessionWorld>, call: &Call, change: &FileChange) -> Report {
     let started = Instant::now();
-    // Up to the save: another edit in between would be saved with this one, or look like a save that failed.
+    // Held until the save: another edit in between would be saved too, or look like a save that failed.
     let target = uri::to_path(&change.target).unwrap_or_default();
     let turn = Arc::new(place.world.edit_turns.turn(&target).await);
     let mut stale = String::new();
     for _ in 0..=MORE_TRIES {
-        match attempt(place, call, (change, &turn)).await {
+        match attempt(place, call, change, &turn).await {
             ApplyAttempt::Landed { exact, text, saves } => {
                 let (here, of) = (place.clone(), change.clone());
-                let only = move || text.is_none_or(|text| shows_only(&here, &of, &text));
-                let saves = saves && exact && aside(only).await;
-                return finished(place, change, (saves, exact), started).await;
+                let unchanged = move || text.is_none_or(|text| has_exactly(&here, &of, &text));
+                let saves = saves && exact && aside(unchanged).await;
+                return finish(place, change, saves, exact, started).await;
             }
             ApplyAttempt::Undone => return undone(change, started),
             ApplyAttempt::Misplaced => return misplaced(change, started),
             ApplyAttempt::Stale(why) => stale = why,
-            ApplyAttempt::Overtaken(why) => return show_anew(place, (call, change), why, started).await,
+            ApplyAttempt::Overtaken(why) => return ask_again(place, call, change, why, started).await,
             ApplyAttempt::Partly(hunks) => return partly(change, hunks, started),
             ApplyAttempt::Failed { why, in_doubt } => return not_applied(change, &why, in_doubt, started),
         }
     }
-    show_anew(place, (call, change), format!("the text kept changing ({stale})"), started).await
+    ask_again(place, call, change, format!("the text kept changing ({stale})"), started).await
 }
 
-/// Saves what is ours to save, and says where the change is then.
-async fn finished(
+/// Saves the change if `saves`, and reports where it is then.
+async fn finish(
     place: &Arc<SessionWorld>,
     change: &FileChange,
-    (saves, exact): (bool, bool),
+    saves: bool,
+    exact: bool,
     started: Instant,
 ) -> Report {
-    match keep(place, change, saves).await {
+    match save(place, change, saves).await {
         LandedIn::Elsewhere(path) => {
             let summary = format!("landed in another file: {}", one_line(&path, 50));
-            strayed(change, (&leads_elsewhere(&path), &summary), started)
+            strayed(change, &leads_elsewhere(&path), &summary, started)
         }
         LandedIn::Unknown(why) => {
             let summary = format!("made, but where it is now is not known: {}", one_line(&why, 40));
-            strayed(change, (&format!("where it is now is not known: {why}"), &summary), started)
+            strayed(change, &format!("where it is now is not known: {why}"), &summary, started)
         }
-        kept => landed(change, (kept, exact), started),
+        location => landed(change, location, exact, started),
     }
 }
 
-/// The change as it would be made in the text as it is now, for the user to decide again; where it has
-/// no place there any more, the model is told.
-async fn show_anew(
+/// Reports the change as it would be made in the present text, so that the user decides again. If it has no
+/// place there any more, reports a failure to the model.
+async fn ask_again(
     place: &Arc<SessionWorld>,
-    (call, change): (&Call, &FileChange),
+    call: &Call,
+    change: &FileChange,
     why: String,
     started: Instant,
 ) -> Report {
     let (here, seen, of) = (place.clone(), call.seen.clone(), change.clone());
-    match aside(move || anew(&here, (seen, &of), &why, started)).await {
+    match aside(move || updated_change(&here, seen, &of, &why, started)).await {
         Some(report) => report,
-        None => finished(place, change, (false, false), started).await,
+        None => finish(place, change, false, false, started).await,
     }
 }
 
-/// Makes the change for the text as it is now; nothing where that has it already. Blocks.
-fn anew(
+/// Makes the change for the present text; `None` if the text has it already. Blocks.
+fn updated_change(
     place: &SessionWorld,
-    (seen, change): (Option<ObservedPath>, &FileChange),
+    seen: Option<ObservedPath>,
+    change: &FileChange,
     why: &str,
     started: Instant,
 ) -> Option<Report> {
@@ -113,7 +116,7 @@ fn anew(
         Ok(at) => at,
         Err(why) => return failed(why.to_string()),
     };
-    let now = match now(place, &at) {
+    let now = match current_file(place, &at) {
         Ok(now) => now,
         Err(why) => return failed(why.text),
     };
@@ -129,10 +132,10 @@ fn anew(
     };
     let seen = ObservedPath {
         overtaken: Some(why.to_owned()),
-        way: place.world.abilities().way(now.open.is_some(), now.exists, now.mark),
+        way: place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom),
         ..seen.unwrap_or_else(|| ObservedPath::inside(&change.path))
     };
-    let anew = FileChange {
+    let updated = FileChange {
         open: now.open.is_some(),
         existed: now.exists,
         before,
@@ -141,10 +144,10 @@ fn anew(
     };
     let text = format!("The edit of {} was not applied: {why}; read the file and try again.", change.path);
     let result = failed_result(text, &format!("not applied: {}", one_line(why, 60)), started);
-    Some(Report::Overtaken { change: Box::new(anew), seen: Box::new(seen), result })
+    Some(Report::Overtaken { change: Box::new(updated), seen: Box::new(seen), result })
 }
 
-/// The user's undo is an answer too.
+/// Reports an edit that the user undid at once.
 fn undone(change: &FileChange, started: Instant) -> Report {
     let result = failed_result(
         format!(
@@ -155,13 +158,13 @@ fn undone(change: &FileChange, started: Instant) -> Report {
         "applied and undone at once",
         started,
     );
-    // It was made, and the user said what to think of it: nothing to warn of.
+    // The user undid the edit on purpose, so there is nothing to warn about.
     let result = CallResult { cause: None, ..result };
     Report::NotApplied { result, in_doubt: false, landed: Vec::new() }
 }
 
-/// It was made, and the path that was allowed leads to another file, or nobody knows where.
-fn strayed(change: &FileChange, (why, summary): (&str, &str), started: Instant) -> Report {
+/// Reports an edit that was made although its path no longer leads to the approved file.
+fn strayed(change: &FileChange, why: &str, summary: &str, started: Instant) -> Report {
     let output =
         format!("The edit of {} was made, but {why}. Look at what is there before you go on.", change.path);
     let result = failed_result(output, summary, started);
@@ -173,16 +176,16 @@ fn leads_elsewhere(path: &str) -> String {
     format!("the path leads elsewhere since it was allowed: the editor may have written \"{path}\"")
 }
 
-fn landed(change: &FileChange, (kept, exact): (LandedIn, bool), started: Instant) -> Report {
+fn landed(change: &FileChange, location: LandedIn, exact: bool, started: Instant) -> Report {
     let removed: usize = change.hunks.iter().map(|hunk| hunk.removed.len()).sum();
     let inserted: usize = change.hunks.iter().map(|hunk| hunk.inserted.len()).sum();
     let verb = if change.existed { "Edited" } else { "Created" };
     let mut output = format!("{verb} {}: +{inserted} -{removed} lines.", change.path);
-    let unsaved = match &kept {
+    let unsaved = match &location {
         LandedIn::Unsaved(Some(why)) => format!(", not saved: {}", one_line(why, 50)),
         _ => String::new(),
     };
-    match kept {
+    match location {
         LandedIn::Saved | LandedIn::Elsewhere(_) | LandedIn::Unknown(_) => {}
         LandedIn::Open => output.push_str(" The file is open in the editor and not saved yet."),
         LandedIn::Unsaved(None) => {
@@ -221,7 +224,7 @@ fn not_applied(change: &FileChange, why: &str, in_doubt: bool, started: Instant)
     Report::NotApplied { result, in_doubt, landed: Vec::new() }
 }
 
-/// It stands where nobody approved it.
+/// Reports an edit at a place that the user did not approve.
 fn misplaced(change: &FileChange, started: Instant) -> Report {
     let output = format!("The edit of {} was not applied: {MISPLACED}.", change.path);
     let summary = "made at the wrong place; undo the last change of the file";
@@ -229,7 +232,8 @@ fn misplaced(change: &FileChange, started: Instant) -> Report {
     Report::NotApplied { result, in_doubt: false, landed: Vec::new() }
 }
 
-/// What the editor left out, the user may have left out on purpose; so it is not sent again.
+/// Reports an edit of which the editor left out hunks. They are not sent again, because the user may have
+/// left them out on purpose.
 fn partly(change: &FileChange, landed: Vec<String>, started: Instant) -> Report {
     let (all, made) = (change.hunks.len(), landed.len());
     let left = change.hunks.iter().filter(|hunk| !landed.contains(&hunk.id));
@@ -253,53 +257,54 @@ fn failed_result(output: String, summary: &str, started: Instant) -> CallResult 
         output: output.into(),
         summary: summary.to_owned(),
         elapsed_ms: started.elapsed().as_millis() as u64,
-        // An allowed edit that is not made as it was said is told to the user, too.
+        // With this cause the user also gets a notice that the allowed edit was not made.
         cause: Some(Cause::NotMade),
         whole: None,
         unsaved: Vec::new(),
     }
 }
 
-/// What is left of one try once the text was looked at.
+/// How one try continues after a look at the present text.
 enum Plan {
     Over(ApplyAttempt),
-    /// The editor is sent an edit.
+    /// Sends the edit to the editor.
     Send(Box<PendingEdit>),
-    /// The chosen code action carries the edit.
+    /// Waits for the edit of the chosen code action.
     Await(Box<PendingEdit>),
-    /// The file is replaced on disk.
+    /// Replaces the file on disk.
     Write {
         at: ResolvedPath,
-        now: Now,
+        now: CurrentFile,
         wanted: Arc<str>,
     },
 }
 
-/// An edit that the editor makes, and what is looked at for it.
+/// An edit that the editor makes, and its verifier.
 struct PendingEdit {
-    sight: EditVerifier,
+    verifier: EditVerifier,
     edit: DocumentEdit,
     at: Arc<ResolvedPath>,
     wanted: Arc<str>,
-    /// It is saved once it is there.
+    /// Whether Adjutant may save the file afterwards.
     saves: bool,
 }
 
 async fn attempt(
     place: &Arc<SessionWorld>,
     call: &Call,
-    (change, turn): (&FileChange, &Arc<Turn>),
+    change: &FileChange,
+    turn: &Arc<Turn>,
 ) -> ApplyAttempt {
     let (here, title, of) = (place.clone(), call.title.clone(), change.clone());
     match aside(move || plan(&here, &title, &of)).await {
-        Plan::Over(tried) => tried,
-        Plan::Send(sending) => send(place, call, (change, *sending)).await,
-        Plan::Await(sending) => come_by_action(place, *sending).await,
-        Plan::Write { at, now, wanted } => write(place, at, (now, wanted), turn.clone()).await,
+        Plan::Over(attempt) => attempt,
+        Plan::Send(pending) => send(place, call, change, *pending).await,
+        Plan::Await(pending) => await_action(place, *pending).await,
+        Plan::Write { at, now, wanted } => write(place, at, now, wanted, turn.clone()).await,
     }
 }
 
-/// Looks at the text and decides how the change gets there. Blocks.
+/// Reads the present text and decides how the edit is made. Blocks.
 fn plan(place: &Arc<SessionWorld>, title: &str, change: &FileChange) -> Plan {
     let failed = |why: String| Plan::Over(ApplyAttempt::Failed { why, in_doubt: false });
     let at = match resolve(&place.roots, &change.path) {
@@ -312,36 +317,36 @@ fn plan(place: &Arc<SessionWorld>, title: &str, change: &FileChange) -> Plan {
         Ok(at) => at,
         Err(why) => return failed(why.to_string()),
     };
-    let now = match now(place, &at) {
+    let now = match current_file(place, &at) {
         Ok(now) => now,
         Err(why) => return failed(why.text),
     };
     if change.existed && !now.exists {
         return failed("the file is gone since it was shown".to_owned());
     }
-    let change = match placed(place, change, &now.text) {
+    let change = match place_hunks(place, change, &now.text) {
         Ok(change) => change,
-        Err(tried) => return Plan::Over(tried),
+        Err(attempt) => return Plan::Over(attempt),
     };
     let wanted = match apply_hunks(&now.text, &change.hunks) {
         Ok(text) => Arc::<str>::from(text),
         Err(conflict) => return failed(format!("{conflict}{READ_AGAIN}")),
     };
-    // An empty file that is open and not there yet has only to be saved.
+    // An empty new file that is open needs only the save.
     if *wanted == *now.text && (now.exists || now.blank.is_some()) {
-        return Plan::Over(ApplyAttempt::Landed { exact: true, text: None, saves: ours_to_save(&at, &now) });
+        return Plan::Over(ApplyAttempt::Landed { exact: true, text: None, saves: may_save(&at, &now) });
     }
     let overtaken = |why: &str| Plan::Over(ApplyAttempt::Overtaken(why.to_owned()));
-    match place.world.abilities().way(now.open.is_some(), now.exists, now.mark) {
+    match place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom) {
         EditRoute::Editor => {
-            Plan::Send(Box::new(sending(place, title, change.into_owned(), (at, now, wanted))))
+            Plan::Send(Box::new(pending_edit(place, title, change.into_owned(), at, now, wanted)))
         }
-        // No action carries it there.
+        // The code action has the hunks at their old lines.
         EditRoute::Action if matches!(change, Cow::Owned(_)) => {
             overtaken("the lines around it changed since it was shown")
         }
         EditRoute::Action => {
-            Plan::Await(Box::new(sending(place, title, change.into_owned(), (at, now, wanted))))
+            Plan::Await(Box::new(pending_edit(place, title, change.into_owned(), at, now, wanted)))
         }
         EditRoute::DiskIfSaved if change.open => overtaken("the editor does not have the file open any more"),
         EditRoute::Disk | EditRoute::DiskIfSaved => Plan::Write { at, now, wanted },
@@ -349,19 +354,21 @@ fn plan(place: &Arc<SessionWorld>, title: &str, change: &FileChange) -> Plan {
     }
 }
 
-/// Makes the edit for the editor, and looks from now on at each text of its document. Blocks.
-fn sending(
+/// Makes the edit for the editor, and begins to check each new text of its document. Blocks.
+fn pending_edit(
     place: &Arc<SessionWorld>,
     title: &str,
     change: FileChange,
-    (at, now, wanted): (ResolvedPath, Now, Arc<str>),
+    at: ResolvedPath,
+    now: CurrentFile,
+    wanted: Arc<str>,
 ) -> PendingEdit {
     let documents = &place.world.documents;
-    // By the text that the edit is made for: what the user types from here on makes that text another one.
-    let saves = ours_to_save(&at, &now);
+    // Decided by the text that the edit is made for; if the user types later, that text no longer matches.
+    let saves = may_save(&at, &now);
     let uri = documents.name_of(&at.absolute);
     let text = now.blank.as_ref().unwrap_or(&now.text);
-    let (edits, expectation) = expected(place, &uri, text, (&wanted, now.open));
+    let (edits, expectation) = edits_to(place, &uri, text, &wanted, now.open);
     let version = now.open;
     let edit = DocumentEdit { label: format!("Adjutant: {title}"), uri, version, unversioned: false, edits };
     let (at, before) = (Arc::new(at), Arc::new(now));
@@ -373,15 +380,16 @@ fn sending(
         wanted: wanted.clone(),
         expectation,
     };
-    PendingEdit { sight: EditVerifier::of(sent), edit, at, wanted, saves }
+    PendingEdit { verifier: EditVerifier::of(sent), edit, at, wanted, saves }
 }
 
-/// The edits that make one text of another, and the wait for their outcome. Blocks.
-fn expected(
+/// Returns the edits that turn `text` into `wanted`, and the expectation of their outcome. Blocks.
+fn edits_to(
     place: &SessionWorld,
     uri: &str,
     text: &str,
-    (wanted, version): (&Arc<str>, Option<i32>),
+    wanted: &Arc<str>,
+    version: Option<i32>,
 ) -> (Arc<[TextEdit]>, Expectation) {
     let documents = &place.world.documents;
     let edits: Arc<[_]> = text_edits(text, wanted, documents.encoding()).into();
@@ -390,12 +398,13 @@ fn expected(
     (edits, documents.expect(uri, awaited))
 }
 
-/// Replaces the file on disk. A cancel ends the wait and not the write, which keeps the turn until its end: so
-/// whoever looks for the edit afterwards finds it whole or not at all.
+/// Replaces the file on disk. A cancel ends the wait but not the write. The write holds the lock until its end,
+/// so that a later check finds the edit whole or not at all.
 async fn write(
     place: &SessionWorld,
     at: ResolvedPath,
-    (now, wanted): (Now, Arc<str>),
+    now: CurrentFile,
+    wanted: Arc<str>,
     turn: Arc<Turn>,
 ) -> ApplyAttempt {
     let failed = |why: String| ApplyAttempt::Failed { why, in_doubt: false };
@@ -416,9 +425,9 @@ async fn write(
             point("edit-saved");
             ApplyAttempt::Landed { exact: true, text: None, saves: false }
         }
-        // Somebody else wrote it meanwhile; the change may have its place in the new text, too.
+        // Another program wrote the file meanwhile; the change may still fit the new text.
         Ok(Err(why @ ReplaceRefusal::Changed(_))) => ApplyAttempt::Stale(why.to_string()),
-        // It may have the name of the file.
+        // The file of that name may be this edit's.
         Ok(Err(why @ ReplaceRefusal::Crossed(..))) => {
             ApplyAttempt::Failed { why: why.to_string(), in_doubt: true }
         }
@@ -427,49 +436,50 @@ async fn write(
     }
 }
 
-/// Sends the edit to the editor and looks at the text for what became of it.
+/// Sends the edit to the editor and waits until the text has it.
 async fn send(
     place: &Arc<SessionWorld>,
     call: &Call,
-    (change, sending): (&FileChange, PendingEdit),
+    change: &FileChange,
+    pending: PendingEdit,
 ) -> ApplyAttempt {
     let (documents, link) = (&place.world.documents, &place.world.link);
-    let PendingEdit { sight, mut edit, at, wanted, saves } = sending;
+    let PendingEdit { verifier, mut edit, at, wanted, saves } = pending;
     let was_open = edit.version.is_some();
     let mut watch = documents.watch();
     point("edit-sent");
-    let mut reply = sight.reply(link.edit(edit.clone()), documents.watch()).await;
+    let mut reply = verifier.await_reply(link.edit(edit.clone()), documents.watch()).await;
     point("edit-answered");
-    let mut shown = sight.shows(watch, &reply).await;
-    // The form it says nothing about was refused or passed over, and the text is still the one the edit was
-    // made for.
+    let mut check = verifier.await_hunks(watch, &reply).await;
+    // A client that does not announce `documentChanges` may know only `changes`. If it refused or ignored the
+    // edit, and the text has not changed, the edit is sent again in that form.
     let other_form = !link.surfaces().abilities.document_changes;
-    if shown.is_none() && other_form && is_called_applied(&reply) {
-        // It may be slow to tell of its change: an edit that is sent again comes twice then.
-        shown = sight.shows(documents.watch(), &reply).await;
+    if check.is_none() && other_form && is_called_applied(&reply) {
+        // The editor may be slow to send its change; an edit that is sent again would then be made twice.
+        check = verifier.await_hunks(documents.watch(), &reply).await;
     }
-    if shown.is_none() && other_form && sight.is_ignored(&reply).await {
+    if check.is_none() && other_form && verifier.is_ignored(&reply).await {
         edit.unversioned = true;
         watch = documents.watch();
-        reply = sight.reply(link.edit(edit), documents.watch()).await;
-        shown = sight.shows(watch, &reply).await;
+        reply = verifier.await_reply(link.edit(edit), documents.watch()).await;
+        check = verifier.await_hunks(watch, &reply).await;
     }
-    let exact = match shown {
+    let exact = match check {
         Some(HunkCheck::Exactly) => true,
         Some(HunkCheck::Otherwise) => false,
         Some(HunkCheck::Undone) => return ApplyAttempt::Undone,
-        Some(HunkCheck::Misplaced(misplaced)) => return revert(place, call, (at, misplaced)).await,
+        Some(HunkCheck::Misplaced(misplaced)) => return revert(place, call, &at, misplaced).await,
         None if reply == Err(NoAnswer::Unknown) && link.abilities().edits_by_action() => {
             return ApplyAttempt::Overtaken("the editor takes no edits that are sent to it".to_owned());
         }
         None => {
             let (here, of) = (place.clone(), change.clone());
-            return match aside(move || settled_place(&here, &of, LandedIn::Open)).await {
+            return match aside(move || check_location(&here, &of, LandedIn::Open)).await {
                 LandedIn::Elsewhere(path) => {
                     ApplyAttempt::Failed { why: leads_elsewhere(&path), in_doubt: false }
                 }
                 LandedIn::Unknown(why) => ApplyAttempt::Failed { why, in_doubt: true },
-                _ => sight.disbelieved(reply).await,
+                _ => verifier.not_landed(reply).await,
             };
         }
     };
@@ -481,10 +491,10 @@ async fn send(
     ApplyAttempt::Landed { exact, text: Some(wanted), saves }
 }
 
-/// Waits for the edit that the chosen code action carries: nothing is sent, so nothing is made twice.
-async fn come_by_action(place: &SessionWorld, sending: PendingEdit) -> ApplyAttempt {
-    let PendingEdit { sight, wanted, saves, .. } = sending;
-    match sight.shows(place.world.documents.watch(), &Err(NoAnswer::Unknown)).await {
+/// Waits for the edit of the chosen code action. Nothing is sent, so the edit is not made twice.
+async fn await_action(place: &SessionWorld, pending: PendingEdit) -> ApplyAttempt {
+    let PendingEdit { verifier, wanted, saves, .. } = pending;
+    match verifier.await_hunks(place.world.documents.watch(), &Err(NoAnswer::Unknown)).await {
         Some(HunkCheck::Exactly) => ApplyAttempt::Landed { exact: true, text: Some(wanted), saves },
         Some(HunkCheck::Otherwise) => ApplyAttempt::Landed { exact: false, text: Some(wanted), saves },
         Some(HunkCheck::Undone) => ApplyAttempt::Undone,
@@ -493,16 +503,16 @@ async fn come_by_action(place: &SessionWorld, sending: PendingEdit) -> ApplyAtte
     }
 }
 
-/// The editor ignored the version and made the edit where nobody approved it: our own doing is taken back,
-/// and the user's typing stays.
+/// Reverts an edit that an editor made at the wrong place because it ignores versions. The user's typing stays.
 async fn revert(
     place: &Arc<SessionWorld>,
     call: &Call,
-    (at, misplaced): (Arc<ResolvedPath>, MisplacedEdit),
+    at: &Arc<ResolvedPath>,
+    misplaced: MisplacedEdit,
 ) -> ApplyAttempt {
     let (documents, link) = (&place.world.documents, &place.world.link);
-    let (here, label) = (place.clone(), format!("Adjutant: taken back, {}", call.title));
-    let Some((edit, expectation)) = aside(move || way_back(&here, label, (&at, misplaced))).await else {
+    let (here, at, label) = (place.clone(), at.clone(), format!("Adjutant: taken back, {}", call.title));
+    let Some((edit, expectation)) = aside(move || reverting_edit(&here, label, &at, misplaced)).await else {
         return ApplyAttempt::Misplaced;
     };
     let mut watch = documents.watch();
@@ -517,22 +527,24 @@ async fn revert(
     ApplyAttempt::Stale("the editor made the edit for an older text, which was taken back".to_owned())
 }
 
-/// The edit that takes a misplaced one back; none once the text has moved on. Blocks.
-fn way_back(
+/// Returns the edit that reverts a misplaced one; `None` if the text has changed since. Blocks.
+fn reverting_edit(
     place: &SessionWorld,
     label: String,
-    (at, misplaced): (&ResolvedPath, MisplacedEdit),
+    at: &ResolvedPath,
+    misplaced: MisplacedEdit,
 ) -> Option<(DocumentEdit, Expectation)> {
-    let now = now(place, at).ok().filter(|now| now.text == misplaced.after)?;
+    let now = current_file(place, at).ok().filter(|now| now.text == misplaced.after)?;
     let uri = place.world.documents.name_of(&at.absolute);
     let text = misplaced.before.into();
-    let (edits, expectation) = expected(place, &uri, &now.text, (&text, now.open));
+    let (edits, expectation) = edits_to(place, &uri, &now.text, &text, now.open);
     Some((DocumentEdit { label, uri, version: now.open, unversioned: false, edits }, expectation))
 }
 
-/// An approval binds each hunk with its context (decision 15). Where that changed, the hunk goes with the
-/// lines it replaces if these are untouched and there once; anything else was not approved.
-fn placed<'a>(
+/// Places the hunks of a change in the present text. An approval binds each hunk with its context (decision 15).
+/// If the context changed, a hunk still follows the lines that it replaces, if these are unchanged and unique.
+/// Anything else was not approved.
+fn place_hunks<'a>(
     place: &SessionWorld,
     change: &'a FileChange,
     text: &str,
@@ -549,9 +561,9 @@ fn placed<'a>(
     if let Some(hunks) = follow(split_bom(&before).1, text, &change.hunks) {
         return Ok(Cow::Owned(FileChange { hunks: hunks.into(), ..change.clone() }));
     }
-    match places.iter().any(|place| matches!(place, Placement::At { unchanged: false, .. })) {
-        true => Err(ApplyAttempt::Overtaken("the lines around it changed since it was shown".to_owned())),
-        // What stands in the way is said by those who make it.
-        false => Ok(Cow::Borrowed(change)),
+    if places.iter().any(|place| matches!(place, Placement::At { unchanged: false, .. })) {
+        return Err(ApplyAttempt::Overtaken("the lines around it changed since it was shown".to_owned()));
     }
+    // The caller finds the conflict when it applies the hunks.
+    Ok(Cow::Borrowed(change))
 }

@@ -1,13 +1,13 @@
-//! Where a change is once it is in the text: on disk, in a buffer, or in another file.
+//! Saves a change that is in the text, and finds out where it is: on disk, in a buffer, or in another file.
 //!
-//! Never saves text that is the user's own.
+//! Never saves unsaved text of the user.
 
 use std::sync::Arc;
 
 use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::split_bom;
 
-use super::{Now, SessionWorld, found, on_disk};
+use super::{CurrentFile, SessionWorld, check_text, on_disk};
 use crate::aside::aside;
 use crate::documents::Text;
 use crate::faults::point;
@@ -18,27 +18,27 @@ use crate::uri;
 pub(super) enum LandedIn {
     /// On disk.
     Saved,
-    /// In a document the user has open; it is the user's to save.
+    /// In a document that the user has open; the user decides when to save it.
     Open,
-    /// In a buffer that was not saved, for this reason if there is one.
+    /// In a buffer that was not saved, with the reason if there is one.
     Unsaved(Option<String>),
-    /// Its path leads to this other file by now.
+    /// In this other file, because the path now leads there.
     Elsewhere(String),
-    /// Its path cannot be followed any more, for this reason.
+    /// Not known, because the path cannot be resolved any more, for this reason.
     Unknown(String),
 }
 
-/// Whether a change is saved once it is there: when nothing of the file was unsaved in the text it is made for,
-/// so that only the change is written.
-pub(super) fn ours_to_save(at: &ResolvedPath, now: &Now) -> bool {
+/// Whether Adjutant may save the file after a change: only if it has no unsaved text now, so that nothing but
+/// the change is written.
+pub(super) fn may_save(at: &ResolvedPath, now: &CurrentFile) -> bool {
     if now.open.is_none() || now.blank.is_some() {
         return true;
     }
     on_disk(at).is_ok_and(|disk| disk.exists && same_text(&now.text, &disk.text))
 }
 
-/// Whether the document is as it was sent: typing between edit and save makes it the user's to save.
-pub(super) fn shows_only(place: &SessionWorld, change: &FileChange, text: &str) -> bool {
+/// Whether the document is exactly `text`. If the user typed since the edit, only the user may save it.
+pub(super) fn has_exactly(place: &SessionWorld, change: &FileChange, text: &str) -> bool {
     let Ok(at) = resolve(&place.roots, &change.path) else { return false };
     match place.world.documents.text(&at.absolute) {
         Text::Open(snapshot) => same_text(&snapshot.string(), text),
@@ -46,79 +46,81 @@ pub(super) fn shows_only(place: &SessionWorld, change: &FileChange, text: &str) 
     }
 }
 
-/// What is left to do for a change that is there.
+/// What is left to do for a change that is in the text.
 enum SaveStep {
     Over(LandedIn),
-    /// The editor is asked to save the document of this URI.
-    Asks(String),
+    /// Asks the editor to save the document with this URI.
+    Ask(String),
 }
 
-/// Saves what is ours to save; says where the change is then.
-pub(super) async fn keep(place: &Arc<SessionWorld>, change: &FileChange, saves: bool) -> LandedIn {
+/// Saves the change if `saves`, and returns where it is then.
+pub(super) async fn save(place: &Arc<SessionWorld>, change: &FileChange, saves: bool) -> LandedIn {
     let (here, of) = (place.clone(), change.clone());
-    let uri = match aside(move || saving(&here, &of, saves)).await {
-        SaveStep::Over(kept) => return kept,
-        SaveStep::Asks(uri) => uri,
+    let uri = match aside(move || save_step(&here, &of, saves)).await {
+        SaveStep::Over(location) => return location,
+        SaveStep::Ask(uri) => uri,
     };
     let answer = place.world.link.save(&uri, "nothing else in the file was unsaved").await;
     let (here, of) = (place.clone(), change.clone());
     aside(move || {
-        let kept = match answer {
+        let location = match answer {
             Ok(()) => {
                 point("edit-saved");
-                saved(&here, &of)
+                check_saved(&here, &of)
             }
             Err(why) => LandedIn::Unsaved(Some(why.to_string())),
         };
-        settled_place(&here, &of, kept)
+        check_location(&here, &of, location)
     })
     .await
 }
 
-/// Says where a change is, or that it has to be saved first. Blocks.
-fn saving(place: &SessionWorld, change: &FileChange, saves: bool) -> SaveStep {
+/// Returns where a change is, or that the editor must save it first. Blocks.
+fn save_step(place: &SessionWorld, change: &FileChange, saves: bool) -> SaveStep {
     let at = match resolve(&place.roots, &change.path) {
         Ok(at) => at,
         Err(why) => return SaveStep::Over(LandedIn::Unknown(why.to_string())),
     };
     let documents = &place.world.documents;
     if !matches!(documents.text(&at.absolute), Text::Open(_)) {
-        return SaveStep::Over(settled_place(place, change, LandedIn::Saved));
+        return SaveStep::Over(check_location(place, change, LandedIn::Saved));
     }
     if !saves {
-        let ours = documents.is_ours(&at.absolute);
-        return SaveStep::Over(if ours { LandedIn::Unsaved(None) } else { LandedIn::Open });
+        let opened_by_edit = documents.is_ours(&at.absolute);
+        return SaveStep::Over(if opened_by_edit { LandedIn::Unsaved(None) } else { LandedIn::Open });
     }
     if !place.world.link.surfaces().abilities.save {
-        // Some editors save by themselves what a server has changed.
-        let kept = match shows_only_disk(place, &at) {
-            true => settled_place(place, change, LandedIn::Saved),
-            false if change.open => LandedIn::Open,
-            false => LandedIn::Unsaved(None),
+        // Some editors save on their own after an edit of a server.
+        let location = if matches_disk(place, &at) {
+            check_location(place, change, LandedIn::Saved)
+        } else if change.open {
+            LandedIn::Open
+        } else {
+            LandedIn::Unsaved(None)
         };
-        return SaveStep::Over(kept);
+        return SaveStep::Over(location);
     }
-    SaveStep::Asks(documents.name_of(&at.absolute))
+    SaveStep::Ask(documents.name_of(&at.absolute))
 }
 
-/// An editor writes by the name it has, whatever that leads to by then: a file that landed elsewhere is
-/// told.
-pub(super) fn settled_place(place: &SessionWorld, change: &FileChange, kept: LandedIn) -> LandedIn {
+/// Returns `location` if the path still leads to the approved file. An editor writes by name, so a link that
+/// changed meanwhile can lead the write to another file.
+pub(super) fn check_location(place: &SessionWorld, change: &FileChange, location: LandedIn) -> LandedIn {
     match resolve(&place.roots, &change.path) {
-        Ok(at) if at.inside && uri::of_path(&at.absolute) == change.target => kept,
+        Ok(at) if at.inside && uri::of_path(&at.absolute) == change.target => location,
         Ok(at) => LandedIn::Elsewhere(at.display),
         Err(why) => LandedIn::Unknown(why.to_string()),
     }
 }
 
-/// The file decides whether it was saved; one that is kept in another encoding is not compared.
-fn saved(place: &SessionWorld, change: &FileChange) -> LandedIn {
+/// Checks on disk whether the document was saved. A file that cannot be read as UTF-8 counts as saved.
+fn check_saved(place: &SessionWorld, change: &FileChange) -> LandedIn {
     let at = match resolve(&place.roots, &change.path) {
         Ok(at) => at,
         Err(why) => return LandedIn::Unknown(why.to_string()),
     };
     let shows =
-        |buffer: &str, disk: &str| same_text(buffer, disk) || found(disk, change) == EditCheck::Landed;
+        |buffer: &str, disk: &str| same_text(buffer, disk) || check_text(disk, change) == EditCheck::Landed;
     match (place.world.documents.text(&at.absolute), on_disk(&at)) {
         (Text::Open(buffer), Ok(disk)) if !disk.exists || !shows(&buffer.string(), &disk.text) => {
             LandedIn::Unsaved(Some("the editor said it was saved, but the file does not show it".to_owned()))
@@ -127,15 +129,15 @@ fn saved(place: &SessionWorld, change: &FileChange) -> LandedIn {
     }
 }
 
-/// Whether the document is what is on disk.
-fn shows_only_disk(place: &SessionWorld, at: &ResolvedPath) -> bool {
+/// Whether the open document has the same text as the disk.
+fn matches_disk(place: &SessionWorld, at: &ResolvedPath) -> bool {
     match (place.world.documents.text(&at.absolute), on_disk(at)) {
         (Text::Open(buffer), Ok(disk)) => disk.exists && same_text(&buffer.string(), &disk.text),
         _ => false,
     }
 }
 
-/// A byte order mark is no part of the text, and most editors do not show it.
+/// Whether two texts are equal without their byte order marks, which most editors do not show.
 fn same_text(one: &str, other: &str) -> bool {
     split_bom(one).1 == split_bom(other).1
 }

@@ -1,4 +1,4 @@
-//! What fits one review; edits as a whole are played by the integration tests.
+//! Tests what fits one review. The integration tests play whole edits.
 //!
 //! Touches no file.
 

@@ -1,6 +1,6 @@
-//! What the text shows of an edit that was sent: the only witness (N05, D8).
+//! Verifies an edit that was sent: only the text decides whether it was made (N05, D8).
 //!
-//! Never sends anything, and takes no reply for what it says.
+//! Never sends anything, and never believes a reply without the text.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,52 +10,52 @@ use adjutant_core::text::edit::split_bom;
 use adjutant_core::text::review::{Presence, present_all};
 use tokio::sync::watch;
 
-use super::{Now, SETTLE, SessionWorld, found, now};
+use super::{CurrentFile, SETTLE, SessionWorld, check_text, current_file};
 use crate::aside::aside;
 use crate::documents::{Expectation, MisplacedEdit};
 use crate::editor::{ApplyReply, NoAnswer};
 use crate::tools::paths::ResolvedPath;
 
-/// How long the text of an edit is waited for that the editor has refused.
+/// How long to wait for the text of an edit that the editor has refused.
 const REFUSED: Duration = Duration::from_millis(50);
 
-/// How long a client's reply is waited for once its text shows the edit: some never reply.
+/// How long to wait for the client's reply once its text has the edit: some clients never reply.
 const MUTE: Duration = Duration::from_millis(500);
 
-/// What one try to bring the hunks into the text came to.
+/// The result of one try to make an edit.
 pub(super) enum ApplyAttempt {
-    /// They are there.
+    /// The text has all hunks.
     Landed {
-        /// The text is otherwise what was sent.
+        /// Whether the text is exactly the expected one.
         exact: bool,
-        /// What the editor was sent, whole.
+        /// The whole expected text, if the editor made the edit.
         text: Option<Arc<str>>,
-        /// Nothing of the file was unsaved in the text that the edit was made for.
+        /// Whether Adjutant may save the file: it had no unsaved changes before the edit.
         saves: bool,
     },
-    /// They were there, and were taken back at once.
+    /// The text had all hunks, and they were undone at once.
     Undone,
-    /// The text moved on; place them anew.
+    /// The text changed meanwhile; the hunks must be placed again.
     Stale(String),
-    /// What was approved cannot be made as it was shown; the user has to see it anew.
+    /// The approved edit cannot be made as it was shown; the user must see it again.
     Overtaken(String),
-    /// These are there, and the editor left the others out.
+    /// The text has only these hunks: the editor left the others out.
     Partly(Vec<String>),
-    /// They are where nobody approved them.
+    /// The hunks are at a place that the user did not approve.
     Misplaced,
-    /// It cannot be done.
+    /// The edit cannot be made. If `in_doubt`, it may still appear.
     Failed { why: String, in_doubt: bool },
 }
 
-/// What a text shows of all hunks.
+/// What a check of the text found.
 pub(super) enum HunkCheck {
-    /// They are there, and all is as it was sent.
+    /// The text is exactly the expected one.
     Exactly,
-    /// They are or were there, and something else is there as well.
+    /// The text has or had all hunks, and other changes as well.
     Otherwise,
-    /// They were there, and the text is without them again.
+    /// The text had all hunks, and has none of them now.
     Undone,
-    /// They were made at the wrong place, by an editor that ignores versions.
+    /// An editor that ignores versions made the edit at the wrong place.
     Misplaced(MisplacedEdit),
 }
 
@@ -63,7 +63,7 @@ fn refused(reply: &Result<ApplyReply, NoAnswer>) -> bool {
     matches!(reply, Ok(ApplyReply { applied: false, .. }) | Err(NoAnswer::Refused(_)))
 }
 
-/// What is looked at after an edit was sent. Clones are of the same edit.
+/// Checks the text after an edit was sent. Clones are of the same edit.
 #[derive(Clone)]
 pub(super) struct EditVerifier(Arc<SentEdit>);
 
@@ -71,8 +71,8 @@ pub(super) struct SentEdit {
     pub place: Arc<SessionWorld>,
     pub change: FileChange,
     pub at: Arc<ResolvedPath>,
-    /// The file as it was when the edit was made for it.
-    pub before: Arc<Now>,
+    /// The file that the edit was made for.
+    pub before: Arc<CurrentFile>,
     pub wanted: Arc<str>,
     pub expectation: Expectation,
 }
@@ -82,43 +82,44 @@ impl EditVerifier {
         Self(Arc::new(sent))
     }
 
-    /// Waits for the client's reply; once the text shows the edit, only for a moment.
-    pub async fn reply(
+    /// Waits for the client's reply; once the text has the edit, at most `MUTE`.
+    pub async fn await_reply(
         &self,
-        asked: impl Future<Output = Result<ApplyReply, NoAnswer>>,
+        request: impl Future<Output = Result<ApplyReply, NoAnswer>>,
         mut watch: watch::Receiver<u64>,
     ) -> Result<ApplyReply, NoAnswer> {
-        let shown = async {
+        let landed = async {
             while !matches!(self.verify().await, Some(HunkCheck::Exactly)) {
                 if watch.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
             }
         };
-        tokio::pin!(asked);
+        tokio::pin!(request);
         tokio::select! {
             biased;
-            reply = &mut asked => return reply,
-            () = shown => {}
+            reply = &mut request => return reply,
+            () = landed => {}
         }
         let silent = Err(NoAnswer::Silent(0));
-        tokio::time::timeout(MUTE, asked).await.unwrap_or(silent)
+        tokio::time::timeout(MUTE, request).await.unwrap_or(silent)
     }
 
-    /// Waits, bounded, until the text shows or has shown every hunk; says what it shows then.
-    pub async fn shows(
+    /// Waits until the text has, or once had, every hunk. Returns what the text has then, or `None` after
+    /// `SETTLE`; after a refusal already after `REFUSED`.
+    pub async fn await_hunks(
         &self,
         mut watch: watch::Receiver<u64>,
         reply: &Result<ApplyReply, NoAnswer>,
     ) -> Option<HunkCheck> {
-        // A client that has refused has nothing more to send; one that has not is given time.
-        let patience = if refused(reply) { REFUSED } else { SETTLE };
-        let deadline = tokio::time::Instant::now() + patience;
+        // A client that has refused will hardly send a change.
+        let limit = if refused(reply) { REFUSED } else { SETTLE };
+        let deadline = tokio::time::Instant::now() + limit;
         loop {
-            if let Some(shown) = self.verify().await {
-                return Some(shown);
+            if let Some(check) = self.verify().await {
+                return Some(check);
             }
-            // A look may take longer than the next change: the time is over also where there is always one.
+            // Ends also if changes come faster than they can be checked.
             if tokio::time::Instant::now() >= deadline {
                 return None;
             }
@@ -129,37 +130,37 @@ impl EditVerifier {
         }
     }
 
-    /// Looks at the text where one may wait for the disk.
+    /// Checks the text on a thread that may block.
     async fn verify(&self) -> Option<HunkCheck> {
         let sent = self.0.clone();
         aside(move || sent.verify()).await
     }
 
-    /// Whether the editor refused the edit, or said it was made, and the text is still the one it was made for.
+    /// Whether the editor refused the edit or reported it as applied, and the text has not changed at all.
     pub async fn is_ignored(&self, reply: &Result<ApplyReply, NoAnswer>) -> bool {
         let sent = self.0.clone();
-        (refused(reply) || is_called_applied(reply)) && !aside(move || sent.has_moved()).await
+        (refused(reply) || is_called_applied(reply)) && !aside(move || sent.has_changed()).await
     }
 
-    /// The editor answered and the text does not show the change.
-    pub async fn disbelieved(&self, reply: Result<ApplyReply, NoAnswer>) -> ApplyAttempt {
+    /// Returns the result of a try after which the text does not have the edit.
+    pub async fn not_landed(&self, reply: Result<ApplyReply, NoAnswer>) -> ApplyAttempt {
         let sent = self.0.clone();
-        aside(move || sent.disbelieved(reply)).await
+        aside(move || sent.not_landed(reply)).await
     }
 }
 
-/// Whether the editor said that it made the edit.
+/// Whether the editor reported the edit as applied.
 pub(super) fn is_called_applied(reply: &Result<ApplyReply, NoAnswer>) -> bool {
     matches!(reply, Ok(ApplyReply { applied: true, .. }))
 }
 
-/// All of it blocks.
+/// All of these functions block.
 impl SentEdit {
     fn verify(&self) -> Option<HunkCheck> {
-        // Before the text: what is seen in between would look like an undo.
+        // Read before the text: an edit that lands in between would look like an undo.
         let (seen, misplaced) = (self.expectation.seen(), self.expectation.misplaced());
-        let now = now(&self.place, &self.at).ok().filter(|now| now.exists)?;
-        // It may look exactly as it was allowed, because what the user had typed there is gone.
+        let now = current_file(&self.place, &self.at).ok().filter(|now| now.exists)?;
+        // The text may be exactly the approved one, because the edit removed what the user had typed.
         if let Some(misplaced) = misplaced.as_ref().filter(|misplaced| misplaced.took) {
             return Some(HunkCheck::Misplaced(misplaced.clone()));
         }
@@ -167,7 +168,7 @@ impl SentEdit {
         if *now.text == *self.wanted || split_bom(&now.text).1 == split_bom(&self.wanted).1 {
             return Some(HunkCheck::Exactly);
         }
-        match (found(&now.text, &self.change), misplaced) {
+        match (check_text(&now.text, &self.change), misplaced) {
             (EditCheck::Landed, None) => Some(HunkCheck::Otherwise),
             (EditCheck::Landed, Some(_)) if !seen => Some(HunkCheck::Otherwise),
             (_, Some(misplaced)) => Some(HunkCheck::Misplaced(misplaced)),
@@ -176,19 +177,20 @@ impl SentEdit {
         }
     }
 
-    fn has_moved(&self) -> bool {
-        let now = now(&self.place, &self.at);
+    /// Whether the text or its version has changed since the edit was made.
+    fn has_changed(&self) -> bool {
+        let now = current_file(&self.place, &self.at);
         now.is_ok_and(|now| now.text != self.before.text || now.open != self.before.open)
     }
 
-    /// The editor answered and the text does not show the change.
-    fn disbelieved(&self, reply: Result<ApplyReply, NoAnswer>) -> ApplyAttempt {
-        let landed = now(&self.place, &self.at).map(|now| self.new_hunks(&now.text)).unwrap_or_default();
+    fn not_landed(&self, reply: Result<ApplyReply, NoAnswer>) -> ApplyAttempt {
+        let now = current_file(&self.place, &self.at);
+        let landed = now.map(|now| self.new_hunks(&now.text)).unwrap_or_default();
         if !landed.is_empty() {
             return ApplyAttempt::Partly(landed);
         }
         let in_doubt = !matches!(reply, Ok(ApplyReply { applied: false, .. }) | Err(NoAnswer::Unknown));
-        let stale = self.has_moved() && !matches!(reply, Err(NoAnswer::Silent(_) | NoAnswer::Gone));
+        let stale = self.has_changed() && !matches!(reply, Err(NoAnswer::Silent(_) | NoAnswer::Gone));
         let why = match reply {
             Ok(ApplyReply { applied: false, reason: Some(reason) }) => reason,
             Ok(ApplyReply { applied: false, reason: None }) if stale => {
@@ -206,7 +208,7 @@ impl SentEdit {
         if stale { ApplyAttempt::Stale(why) } else { ApplyAttempt::Failed { why, in_doubt } }
     }
 
-    /// The hunks in the text, if the edit brought any of them there.
+    /// Returns the ids of the hunks in the text, if at least one was not there before the edit.
     fn new_hunks(&self, now: &str) -> Vec<String> {
         let hunks = &self.change.hunks;
         let (then, now) = (present_all(&self.before.text, hunks), present_all(now, hunks));
@@ -214,7 +216,7 @@ impl SentEdit {
         if !then.iter().zip(&now).any(|(then, now)| !landed(then) && landed(now)) {
             return Vec::new();
         }
-        let there = hunks.iter().zip(&now).filter(|(_, now)| landed(now));
-        there.map(|(hunk, _)| hunk.id.clone()).collect()
+        let present = hunks.iter().zip(&now).filter(|(_, now)| landed(now));
+        present.map(|(hunk, _)| hunk.id.clone()).collect()
     }
 }

@@ -1,8 +1,8 @@
-//! A session and its inbox: watched while an ask is open, looked into when it
-//! stirs, when an ask opens and when the session is opened.
+//! The inbox of one session: watched while an ask is open, and scanned after a
+//! wake-up, when an ask opens and when the session is opened.
 //!
-//! Never judges: each answer goes the way of every other one, and its file is
-//! removed once that was judged, durably.
+//! Never judges an answer: it goes through the mailbox like every other one. Its file
+//! is removed once the session has judged it durably.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,36 +17,36 @@ use crate::faults::point;
 use crate::session::mailbox::Message;
 use crate::session::{SessionTask, SessionWorld};
 
-/// How often an inbox is looked into where the system tells no events, while an ask is open.
+/// How often an inbox is scanned while an ask is open, if the system reports no events.
 const WITHOUT_EVENTS: Duration = Duration::from_secs(1);
 
-/// Whether and how a session minds its inbox.
+/// The state of a session's inbox: whether it is watched, and whether a scan runs or is due.
 pub struct Inbox {
     place: Arc<SessionWorld>,
     dir: PathBuf,
     reader: Reader,
     watched: bool,
-    looking: bool,
-    /// Something stirred, or an ask opened, since the last look began.
+    scanning: bool,
+    /// Whether there was a wake-up since the last scan began.
     due: bool,
-    /// Looks regularly where there are no events.
+    /// Wakes the session regularly if the system reports no events.
     pulse: Option<JoinHandle<()>>,
 }
 
 impl Inbox {
     pub fn new(place: Arc<SessionWorld>) -> Self {
         let (dir, reader) = (place.dir.join(INBOX), Reader::new(place.mailbox.clone()));
-        Inbox { place, dir, reader, watched: false, looking: false, due: false, pulse: None }
+        Inbox { place, dir, reader, watched: false, scanning: false, due: false, pulse: None }
     }
 
-    /// Says that there may be something to find.
+    /// Notes that there may be an answer.
     pub fn wake(&mut self) {
         self.due = true;
     }
 
-    /// A look is over; `events` says whether the inbox is watched.
+    /// Notes that a scan has ended. `events` says whether the system reports events of the inbox.
     pub fn scan_finished(&mut self, events: bool) {
-        self.looking = false;
+        self.scanning = false;
         if self.watched && !events && self.pulse.is_none() {
             let reader = self.reader.clone();
             self.pulse = Some(tokio::spawn(async move {
@@ -75,11 +75,11 @@ impl Drop for Inbox {
 }
 
 impl SessionTask {
-    /// Watches the inbox exactly while an ask is open, and looks into it when that is due.
+    /// Watches the inbox exactly while an ask is open, and starts a scan if one is due.
     pub(in crate::session) fn attend(&mut self) {
         let asks = self.session.open_asks().next().is_some();
         let inbox = &mut self.inbox;
-        if inbox.looking {
+        if inbox.scanning {
             return;
         }
         if !asks {
@@ -87,7 +87,7 @@ impl SessionTask {
         }
         let begin = asks && !inbox.watched;
         if begin || std::mem::take(&mut inbox.due) {
-            inbox.looking = true;
+            inbox.scanning = true;
             inbox.watched |= begin;
             inbox.due = false;
             tokio::spawn(scan_all(inbox.place.clone(), inbox.reader.clone(), begin));
@@ -95,29 +95,29 @@ impl SessionTask {
     }
 }
 
-/// Looks until nothing is left that one look could not take.
+/// Scans again until the inbox has no files that one scan could not read.
 async fn scan_all(place: Arc<SessionWorld>, reader: Reader, begin: bool) {
     let events = !begin || begun(&place, &reader).await;
     loop {
         reader.start_scan();
         let found = blocking(&place, super::scan).await;
-        let looked = match found {
-            Some(Ok(looked)) => looked,
+        let scan = match found {
+            Some(Ok(scan)) => scan,
             Some(Err(error)) => {
                 tracing::warn!(%error, session = %place.id, "the inbox cannot be read");
                 InboxScan::default()
             }
             None => InboxScan::default(),
         };
-        let InboxScan { letters, junk, more } = looked;
-        let judged = answer(&place, letters).await;
+        let InboxScan { messages, junk, more } = scan;
+        let judged = answer(&place, messages).await;
         let progress = junk + judged.len() > 0;
         if !judged.is_empty() {
             point("letters-judged");
         }
         let _ = blocking(&place, move |inbox| {
-            for letter in judged {
-                if let Err(error) = super::remove(inbox, &letter) {
+            for message in judged {
+                if let Err(error) = super::remove(inbox, &message) {
                     tracing::warn!(%error, "an answer that was judged stays in the inbox");
                 }
             }
@@ -130,7 +130,8 @@ async fn scan_all(place: Arc<SessionWorld>, reader: Reader, begin: bool) {
     place.mailbox.post(Message::InboxScanned { events });
 }
 
-/// Watches first and looks then, so that nothing comes in between.
+/// Begins the watch, before the first scan, so that no answer is missed in between. Returns whether the system
+/// reports events.
 async fn begun(place: &Arc<SessionWorld>, reader: &Reader) -> bool {
     let (of, reader) = (place.clone(), reader.clone());
     let begun = blocking(place, move |inbox| {
@@ -141,46 +142,46 @@ async fn begun(place: &Arc<SessionWorld>, reader: &Reader) -> bool {
     match begun.await {
         Some(Ok(())) => true,
         failed => {
-            tracing::warn!(?failed, session = %place.id, "no events of the inbox; it is looked into each second");
+            tracing::warn!(?failed, session = %place.id, "no events of the inbox; it is scanned every second");
             false
         }
     }
 }
 
-/// Puts answers before the session and returns those that it judged. One that could not be
-/// judged stays for whoever opens the session next.
-async fn answer(place: &SessionWorld, letters: Vec<InboxMessage>) -> Vec<InboxMessage> {
-    let asked: Vec<_> = letters
+/// Posts the answers to the session and returns those that it judged. The others stay for the next process
+/// that opens the session.
+async fn answer(place: &SessionWorld, messages: Vec<InboxMessage>) -> Vec<InboxMessage> {
+    let posted: Vec<_> = messages
         .into_iter()
-        .map(|letter| {
-            let (ask, choice) = (letter.ask.clone(), letter.choice.clone());
+        .map(|message| {
+            let (ask, choice) = (message.ask.clone(), message.choice.clone());
             let reply = place.mailbox.admit(|reply| Message::Answer {
                 ask,
                 choice,
                 surface: SURFACE,
-                // Consent belongs to the process that gave it, and this one did not.
+                // Consent holds only in the process that received it, and an inbox cannot give it.
                 unattended: false,
                 reply: Some(reply),
             });
-            (letter, reply)
+            (message, reply)
         })
         .collect();
     let mut judged = Vec::new();
-    for (letter, reply) in asked {
+    for (message, reply) in posted {
         match reply.await {
             Err(_) => {}
             Ok(Err(refused)) if refused.name == ErrorName::SessionReadOnly => {}
             Ok(Err(refused)) => {
-                tracing::info!(%refused, ask = %letter.ask, "an answer from the inbox was refused");
-                judged.push(letter);
+                tracing::info!(%refused, ask = %message.ask, "an answer from the inbox was refused");
+                judged.push(message);
             }
-            Ok(Ok(_)) => judged.push(letter),
+            Ok(Ok(_)) => judged.push(message),
         }
     }
     judged
 }
 
-/// Does work on the disk away from the runtime; nothing when it broke.
+/// Runs work on a thread that may block; `None` if it panicked.
 async fn blocking<T: Send + 'static>(
     place: &SessionWorld,
     work: impl FnOnce(&Path) -> T + Send + 'static,

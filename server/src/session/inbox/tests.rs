@@ -1,5 +1,5 @@
-//! An inbox on the real disk: what is taken for an answer, and what is swept.
-//! Never in a session; how one minds its inbox is shown by real processes.
+//! Tests an inbox on the real disk: which files are answers, and which are removed.
+//! Never in a session: the integration tests do that with real processes.
 
 use std::fs::{self, File, FileTimes, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -44,15 +44,15 @@ fn what_is_left_is_found_once_and_can_be_taken_back() {
     let folder = folder();
     let place = place(&folder);
     let inbox = place.dir.join(INBOX);
-    assert!(scan(&inbox).expect("no inbox is an empty one").letters.is_empty());
+    assert!(scan(&inbox).expect("no inbox is an empty one").messages.is_empty());
     let left = leave(&place, &answer("allow")).expect("left");
     assert_eq!((mode(&inbox), mode(&left.path)), (0o700, 0o600));
-    let looked = scan(&inbox).expect("readable");
-    let [letter] = &looked.letters[..] else { panic!("{looked:?}") };
-    assert_eq!(letter.ask, "ask-1".into());
-    assert_eq!(letter.choice, Choice::Option { id: "allow".to_owned(), text: Some("because".to_owned()) });
-    assert!(left.is_there(), "looking removes no answer");
-    remove(&inbox, letter).expect("removed");
+    let found = scan(&inbox).expect("readable");
+    let [message] = &found.messages[..] else { panic!("{found:?}") };
+    assert_eq!(message.ask, "ask-1".into());
+    assert_eq!(message.choice, Choice::Option { id: "allow".to_owned(), text: Some("because".to_owned()) });
+    assert!(left.is_there(), "a scan removes no answer");
+    remove(&inbox, message).expect("removed");
     assert!(!left.is_there());
     assert!(!left.withdraw().expect("nothing to take back"));
     let left = leave(&place, &answer("allow")).expect("left");
@@ -65,11 +65,11 @@ fn another_file_under_the_name_of_a_judged_one_stays() {
     let place = place(&folder);
     let inbox = place.dir.join(INBOX);
     let left = leave(&place, &answer("allow")).expect("left");
-    let looked = scan(&inbox).expect("readable");
+    let found = scan(&inbox).expect("readable");
     let other = leave(&place, &answer("reject")).expect("left");
     fs::rename(&other.path, &left.path).expect("renamed");
-    remove(&inbox, &looked.letters[0]).expect("no error");
-    assert!(left.is_there(), "an answer that nobody judged was removed");
+    remove(&inbox, &found.messages[0]).expect("no error");
+    assert!(left.is_there(), "an answer was removed before it was judged");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn g1_a_folder_that_others_can_write_into_or_that_is_a_link_is_not_read() {
     symlink(&inbox, &link).expect("a link");
     assert!(scan(&link).is_err());
     assert!(left.is_there());
-    assert_eq!(scan(&inbox).expect("readable").letters.len(), 1);
+    assert_eq!(scan(&inbox).expect("readable").messages.len(), 1);
 }
 
 #[test]
@@ -98,11 +98,11 @@ fn one_look_takes_few_files_and_says_that_there_are_more() {
     for _ in 0..MAX_AT_ONCE + 1 {
         leave(&place, &answer("allow")).expect("left");
     }
-    let looked = scan(&inbox).expect("readable");
-    assert_eq!((looked.letters.len(), looked.more), (MAX_AT_ONCE, true));
-    looked.letters.iter().for_each(|letter| remove(&inbox, letter).expect("removed"));
-    let looked = scan(&inbox).expect("readable");
-    assert_eq!((looked.letters.len(), looked.more), (1, false));
+    let found = scan(&inbox).expect("readable");
+    assert_eq!((found.messages.len(), found.more), (MAX_AT_ONCE, true));
+    found.messages.iter().for_each(|message| remove(&inbox, message).expect("removed"));
+    let found = scan(&inbox).expect("readable");
+    assert_eq!((found.messages.len(), found.more), (1, false));
 }
 
 #[test]
@@ -118,8 +118,8 @@ fn an_unfinished_file_is_left_alone_until_its_writer_must_be_dead() {
     let then = SystemTime::now() - 2 * LEFT_BEHIND;
     let file = File::options().write(true).open(&old).expect("opened");
     file.set_times(FileTimes::new().set_modified(then)).expect("its time");
-    let looked = scan(&inbox).expect("readable");
-    assert_eq!((looked.letters.len(), looked.junk), (0, 0));
+    let found = scan(&inbox).expect("readable");
+    assert_eq!((found.messages.len(), found.junk), (0, 0));
     assert!(young.exists() && !old.exists());
 }
 

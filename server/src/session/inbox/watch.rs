@@ -1,7 +1,7 @@
-//! Events of the system for all inboxes of this process: one watch, however
-//! many sessions.
+//! Watches all inboxes of this process with one watcher, however many sessions there
+//! are.
 //!
-//! Never looks into a file; a session whose inbox stirs is told, and looks itself.
+//! Never reads a file: it wakes the session of the inbox, which scans it.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -16,26 +16,26 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use crate::session::mailbox::{Mailbox, Message};
 use crate::session::storage::UNFINISHED;
 
-/// Whom to tell of one inbox.
+/// The reader of one inbox: the session that the watch wakes.
 #[derive(Clone)]
 pub struct Reader {
     mailbox: Mailbox,
-    /// It was told and has not looked since: a flood of files is one message.
-    told: Arc<AtomicBool>,
+    /// Whether a wake-up is posted and no scan has begun since, so that many files make one message.
+    notified: Arc<AtomicBool>,
 }
 
 impl Reader {
     pub fn new(mailbox: Mailbox) -> Self {
-        Reader { mailbox, told: Arc::default() }
+        Reader { mailbox, notified: Arc::default() }
     }
 
-    /// Begins to look: what comes from now on is told anew.
+    /// Notes that a scan begins: a file that comes from now on makes another wake-up.
     pub fn start_scan(&self) {
-        self.told.store(false, Ordering::Release);
+        self.notified.store(false, Ordering::Release);
     }
 
     pub fn notify(&self) {
-        if !self.told.swap(true, Ordering::AcqRel) {
+        if !self.notified.swap(true, Ordering::AcqRel) {
             self.mailbox.post(Message::InboxChanged);
         }
     }
@@ -43,7 +43,7 @@ impl Reader {
 
 type Readers = Arc<Mutex<HashMap<PathBuf, Reader>>>;
 
-/// The watch of a process; it starts with the first inbox.
+/// The watch of this process; it starts with the first inbox.
 #[derive(Default)]
 pub struct Watch {
     watcher: Mutex<Option<RecommendedWatcher>>,
@@ -51,7 +51,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches an inbox from now on. Blocks shortly.
+    /// Begins to watch an inbox. Blocks for a short time.
     pub fn begin(&self, inbox: &Path, reader: Reader) -> notify::Result<()> {
         let inbox = inbox.canonicalize().map_err(notify::Error::io)?;
         lock(&self.readers).insert(inbox.clone(), reader);
@@ -62,11 +62,11 @@ impl Watch {
         watched
     }
 
-    /// Watches an inbox no more. Blocks shortly.
+    /// Ends the watch of an inbox. Blocks for a short time.
     pub fn end(&self, inbox: &Path) {
         let Ok(inbox) = inbox.canonicalize() else { return };
         if lock(&self.readers).remove(&inbox).is_some() {
-            // An inbox that is gone took its watch with it.
+            // The error is ignored: if the inbox was removed, so was its watch.
             let _ = self.with_watcher(|watcher| watcher.unwatch(&inbox));
         }
     }
@@ -78,7 +78,7 @@ impl Watch {
         let mut watcher = lock(&self.watcher);
         if watcher.is_none() {
             let readers = self.readers.clone();
-            *watcher = Some(notify::recommended_watcher(move |event| heard(&readers, event))?);
+            *watcher = Some(notify::recommended_watcher(move |event| notify_readers(&readers, event))?);
         }
         watcher.as_mut().map_or(Ok(()), work)
     }
@@ -88,26 +88,26 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells those whose inbox has a new file. Our own looking is heard as well, and passed over.
-fn heard(readers: &Readers, event: notify::Result<Event>) {
+/// Notifies the readers whose inbox has a new file. Events of Adjutant's own scans are ignored.
+fn notify_readers(readers: &Readers, event: notify::Result<Event>) {
     let readers = lock(readers);
     match event {
-        // Events were lost, so every inbox may have stirred.
+        // Events were lost, so any inbox may have a new file.
         Ok(event) if event.need_rescan() => readers.values().for_each(Reader::notify),
-        Ok(event) if brings(&event.kind) => {
+        Ok(event) if may_add_file(&event.kind) => {
             let whole = event.paths.iter().filter(|path| !is_unfinished(path));
             whole.filter_map(|path| readers.get(path.parent()?)).for_each(Reader::notify);
         }
         Ok(_) => {}
         Err(error) => {
-            tracing::warn!(%error, "the watch of inboxes failed; they are looked at once more");
+            tracing::warn!(%error, "the watch of inboxes failed; all of them are scanned again");
             readers.values().for_each(Reader::notify);
         }
     }
 }
 
-/// Whether after an event there may be a file that was not there before.
-fn brings(kind: &EventKind) -> bool {
+/// Whether an event can mean a new file.
+fn may_add_file(kind: &EventKind) -> bool {
     match kind {
         EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_)) | EventKind::Any => true,
         EventKind::Modify(_) | EventKind::Access(_) | EventKind::Remove(_) | EventKind::Other => false,

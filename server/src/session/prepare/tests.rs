@@ -1,4 +1,4 @@
-//! A look at the disk takes no thread of the runtime.
+//! Tests that preparing a call never blocks a thread of the runtime.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -80,16 +80,16 @@ fn finding_b2_the_names_of_a_file_are_looked_for_on_a_thread_that_may_wait() {
         let (place, call) = (Arc::new(place(dir.path())), read("copy.md"));
         let deny = vec!["read_file(private/**)".to_owned()];
         let rules = Rules { tools: place.world.tools.now(), deny };
-        // The one thread that may wait is taken.
+        // The only blocking thread is busy.
         let (release, released) = std::sync::mpsc::channel::<()>();
-        let taken = tokio::task::spawn_blocking(move || released.recv());
-        let mut prepared = Box::pin(prepare(&place, &call, (Mode::Code, &rules)));
+        let busy = tokio::task::spawn_blocking(move || released.recv());
+        let mut prepared = Box::pin(prepare(&place, &call, Mode::Code, &rules));
         for _ in 0..3 {
             assert!(poll!(prepared.as_mut()).is_pending(), "the runtime waited for the disk");
             tokio::task::yield_now().await;
         }
         release.send(()).expect("it waits");
-        taken.await.expect("a thread").expect("a word");
+        busy.await.expect("a thread").expect("a word");
         match prepared.await {
             Report::Prepared(prepared) => {
                 let also = prepared.seen.expect("what was seen").also;
