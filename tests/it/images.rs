@@ -159,7 +159,7 @@ fn s85_what_is_no_image_is_refused_at_the_door_and_leaves_no_trace() {
     let wrong = json!({"type": "image", "mimeType": "image/png", "data": "?"});
     for (blocks, says) in [
         (json!([wrong]), "not valid base64"),
-        (json!([block("image/jpeg", &png(1))]), "is called image/jpeg but is image/png"),
+        (json!([block("image/jpeg", &png(1))]), "is declared as image/jpeg but is image/png"),
         (json!([block("image/svg+xml", b"<svg/>")]), "send it as one of image/png"),
         (json!([block("image/png", &large)]), "make it smaller"),
         (Value::Array(vec![block("image/png", &png(1)); 9]), "at most 8 images"),

@@ -23,7 +23,7 @@ const MISSED: [&str; 6] = [
     "did not save it",
     "path leads elsewhere since",
     "where it is now is not known",
-    "takes no edits from",
+    "accepts no edits from",
 ];
 
 /// A server with an editor before it and a model behind it.

@@ -81,7 +81,7 @@ fn image(mime_type: &str, data: &str) -> Result<NewImage, String> {
         Some(found) if found == known => {}
         Some(found) => {
             let (known, found) = (known.name(), found.name());
-            return Err(format!("is called {known} but is {found}; name it so"));
+            return Err(format!("is declared as {known} but is {found}; send it with its own type"));
         }
         None => {
             return Err(format!(

@@ -236,7 +236,7 @@ fn fits_review(hunks: &[Hunk], before: &str, path: &str) -> Result<(), Reason> {
 /// The reason for an edit that has no route.
 fn no_way(path: &str) -> String {
     format!(
-        "\"{path}\" cannot be edited: it is open in the editor, which takes no edits from Adjutant; close the file \
+        "\"{path}\" cannot be edited: it is open in the editor, which accepts no edits from Adjutant; close the file \
          there and try again"
     )
 }
@@ -318,8 +318,8 @@ pub async fn settle(place: &Arc<SessionWorld>, change: &FileChange) -> Report {
     let deadline = tokio::time::Instant::now() + SETTLE;
     let mut over = false;
     loop {
-        let (here, of) = (place.clone(), change.clone());
-        let check = aside(move || check_edit(&here, &of)).await;
+        let (here, owned) = (place.clone(), change.clone());
+        let check = aside(move || check_edit(&here, &owned)).await;
         if check == EditCheck::Landed || over {
             return Report::Settled(check);
         }

@@ -18,7 +18,7 @@ use crate::{aside, scarce};
 /// Bytes of images that wait to be saved, in all sessions together. A prompt beyond it is refused as
 /// `Overloaded`.
 const MAX_WAITING: usize = 128 << 20;
-/// Bytes of one permit: the number of permits must fit in what a semaphore counts.
+/// Bytes of one permit, so that the permits of one prompt fit in a `u32`.
 const PERMIT: usize = 1 << 10;
 
 /// An image of a prompt that is not yet saved.

@@ -1,4 +1,4 @@
-//! Ends a session in memory: it is closed, deleted, or breaks.
+//! Ends a session in memory: a client closes or deletes it, or it breaks.
 //!
 //! Never touches the files of a deleted session; the caller of the task removes them.
 
@@ -101,7 +101,7 @@ impl SessionTask {
         });
         if catch_unwind(publish).is_err() {
             // Waiting requests are answered anyway, because their reply slots are dropped with the session.
-            tracing::error!(session = %self.place.id, "the client cannot be told that the session broke");
+            tracing::error!(session = %self.place.id, "the client could not be notified that the session broke");
         }
         End::Broken(refused)
     }

@@ -169,7 +169,7 @@ impl SessionTask {
         if !matches!(params.delivery, Delivery::Auto | Delivery::Steer) {
             return Err(ClientError::new(
                 ErrorName::DeliveryUnsupported,
-                "only the deliveries \"auto\" and \"steer\" are offered",
+                "only the deliveries \"auto\" and \"steer\" are supported",
             ));
         }
         if params.delivery == Delivery::Steer && self.session.open_run().is_none() {

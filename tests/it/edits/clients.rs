@@ -116,7 +116,7 @@ fn n05_an_edit_the_user_takes_back_at_once_is_told_as_that() {
     stage.rig.await_text("a.txt", &TEXT.replace('e', "E"));
     stage.rig.undo("a.txt");
     let told = stage.finish(&run);
-    assert!(told[0].contains("was applied and taken back at once"), "{told:?}");
+    assert!(told[0].contains("was applied and undone at once"), "{told:?}");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT);
     assert_eq!(stage.rig.applies().len(), 1, "what the user undid is not done again");
     assert_eq!(states(&stage.change_set()), [HunkState::NotApplied]);

@@ -36,7 +36,7 @@ fn n05_applied_without_the_text_is_not_believed() {
     assert_eq!(
         told,
         "The edit of a.txt was not applied: the editor said it was applied, but the text does not show it. \
-         It may still appear; read the file before you go on."
+         It may still appear; read the file before you continue."
     );
     assert_eq!(stage.rig.applies().len(), 1, "it is not sent again: it might come twice");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT);

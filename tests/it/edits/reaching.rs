@@ -56,7 +56,7 @@ fn finding_c2_where_no_way_is_left_it_is_said_before_anybody_is_asked() {
     assert_eq!(told, "The edit of a.txt was not applied: the editor knows no such request.");
     assert_eq!((stage.rig.applies().len(), stage.asks().len()), (1, 1));
     let told = stage.edit("a.txt", "e", "E");
-    assert!(told.contains("is open in the editor, which takes no edits from Adjutant"), "{told}");
+    assert!(told.contains("is open in the editor, which accepts no edits from Adjutant"), "{told}");
     assert!(told.contains("close the file"), "says what to do: {told}");
     assert_eq!((stage.rig.applies().len(), stage.asks().len()), (1, 1), "nobody is asked in vain");
     assert_eq!(stage.status(), Some(ToolStatus::Failed));

@@ -167,7 +167,10 @@ fn n04_an_edit_typed_over_at_once_is_known_to_have_landed() {
     stage.rig.replace("a.txt", "E", "Eh, no");
     let told = stage.finish(&run);
     assert!(told[0].starts_with("Edited a.txt: +1 -1 lines."), "{told:?}");
-    assert!(told[0].contains("changed otherwise at the same time; read the file"), "{told:?}");
+    assert!(
+        told[0].contains("Something else in the file changed at the same time; read the file"),
+        "{told:?}"
+    );
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('e', "Eh, no"));
     assert_eq!(stage.rig.applies().len(), 1);
 }

@@ -56,7 +56,7 @@ fn s85_what_is_no_image_or_too_much_is_refused_with_what_to_do() {
         (vec![url], "image 1 of the prompt is not valid base64"),
         (
             vec![coded("image/jpeg", PNG)],
-            "image 1 of the prompt is called image/jpeg but is image/png; name it so",
+            "image 1 of the prompt is declared as image/jpeg but is image/png; send it with its own type",
         ),
         (vec![coded("image/gif", b"BM..")], "does not begin as image/gif does; send one of image/png"),
         (vec![coded("image/png", b"")], "does not begin as image/png does"),

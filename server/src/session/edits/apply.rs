@@ -1,4 +1,4 @@
-//! Makes an approved edit: the editor makes it if it has the file open, else Adjutant writes the file.
+//! Makes an approved edit: through the editor where that is possible, else on disk.
 //!
 //! Never believes a reply without the text, and never saves unsaved text of the user. Sends an edit again only
 //! if the client has refused it, or has ignored it for 3 s.
@@ -50,8 +50,8 @@ pub async fn apply(place: &Arc<SessionWorld>, call: &Call, change: &FileChange) 
     for _ in 0..=MORE_TRIES {
         match attempt(place, call, change, &turn).await {
             ApplyAttempt::Landed { exact, text, saves } => {
-                let (here, of) = (place.clone(), change.clone());
-                let unchanged = move || text.is_none_or(|text| has_exactly(&here, &of, &text));
+                let (here, owned) = (place.clone(), change.clone());
+                let unchanged = move || text.is_none_or(|text| has_exactly(&here, &owned, &text));
                 let saves = saves && exact && aside(unchanged).await;
                 return finish(place, change, saves, exact, started).await;
             }
@@ -96,8 +96,8 @@ async fn ask_again(
     why: String,
     started: Instant,
 ) -> Report {
-    let (here, seen, of) = (place.clone(), call.seen.clone(), change.clone());
-    match aside(move || updated_change(&here, seen, &of, &why, started)).await {
+    let (here, seen, owned) = (place.clone(), call.seen.clone(), change.clone());
+    match aside(move || updated_change(&here, seen, &owned, &why, started)).await {
         Some(report) => report,
         None => finish(place, change, false, false, started).await,
     }
@@ -151,7 +151,7 @@ fn updated_change(
 fn undone(change: &FileChange, started: Instant) -> Report {
     let result = failed_result(
         format!(
-            "The edit of {} was applied and taken back at once, most likely by the user's undo. Do not make it \
+            "The edit of {} was applied and undone at once, most likely by the user's undo. Do not make it \
              again unless the user wants it.",
             change.path
         ),
@@ -166,7 +166,7 @@ fn undone(change: &FileChange, started: Instant) -> Report {
 /// Reports an edit that was made although its path no longer leads to the approved file.
 fn strayed(change: &FileChange, why: &str, summary: &str, started: Instant) -> Report {
     let output =
-        format!("The edit of {} was made, but {why}. Look at what is there before you go on.", change.path);
+        format!("The edit of {} was made, but {why}. Read the file before you continue.", change.path);
     let result = failed_result(output, summary, started);
     let landed = change.hunks.iter().map(|hunk| hunk.id.clone()).collect();
     Report::NotApplied { result, in_doubt: false, landed }
@@ -197,7 +197,7 @@ fn landed(change: &FileChange, location: LandedIn, exact: bool, started: Instant
     }
     if !exact {
         output.push_str(
-            " The file was changed otherwise at the same time; read the file before the next edit.",
+            " Something else in the file changed at the same time; read the file before the next edit.",
         );
     }
     Report::Applied(CallResult {
@@ -213,7 +213,7 @@ fn landed(change: &FileChange, location: LandedIn, exact: bool, started: Instant
 
 fn not_applied(change: &FileChange, why: &str, in_doubt: bool, started: Instant) -> Report {
     let (doubt, what) = match in_doubt {
-        true => (" It may still appear; read the file before you go on.", "may still appear"),
+        true => (" It may still appear; read the file before you continue.", "may still appear"),
         false => ("", "not applied"),
     };
     let result = failed_result(
@@ -241,7 +241,7 @@ fn partly(change: &FileChange, landed: Vec<String>, started: Instant) -> Report 
     let result = failed_result(
         format!(
             "The edit of {} was applied only in part: {made} of {all} changes are in the text. The editor left out \
-             what was at line {} before; perhaps the user did not want it. Read the file before you go on.",
+             what was at line {} before; perhaps the user did not want it. Read the file before you continue.",
             change.path,
             lines.join(", ")
         ),
@@ -295,8 +295,8 @@ async fn attempt(
     change: &FileChange,
     turn: &Arc<Turn>,
 ) -> ApplyAttempt {
-    let (here, title, of) = (place.clone(), call.title.clone(), change.clone());
-    match aside(move || plan(&here, &title, &of)).await {
+    let (here, title, owned) = (place.clone(), call.title.clone(), change.clone());
+    match aside(move || plan(&here, &title, &owned)).await {
         Plan::Over(attempt) => attempt,
         Plan::Send(pending) => send(place, call, change, *pending).await,
         Plan::Await(pending) => await_action(place, *pending).await,
@@ -470,11 +470,11 @@ async fn send(
         Some(HunkCheck::Undone) => return ApplyAttempt::Undone,
         Some(HunkCheck::Misplaced(misplaced)) => return revert(place, call, &at, misplaced).await,
         None if reply == Err(NoAnswer::Unknown) && link.abilities().edits_by_action() => {
-            return ApplyAttempt::Overtaken("the editor takes no edits that are sent to it".to_owned());
+            return ApplyAttempt::Overtaken("the editor accepts no edits that are sent to it".to_owned());
         }
         None => {
-            let (here, of) = (place.clone(), change.clone());
-            return match aside(move || check_location(&here, &of, LandedIn::Open)).await {
+            let (here, owned) = (place.clone(), change.clone());
+            return match aside(move || check_location(&here, &owned, LandedIn::Open)).await {
                 LandedIn::Elsewhere(path) => {
                     ApplyAttempt::Failed { why: leads_elsewhere(&path), in_doubt: false }
                 }

@@ -55,22 +55,22 @@ enum SaveStep {
 
 /// Saves the change if `saves`, and returns where it is then.
 pub(super) async fn save(place: &Arc<SessionWorld>, change: &FileChange, saves: bool) -> LandedIn {
-    let (here, of) = (place.clone(), change.clone());
-    let uri = match aside(move || save_step(&here, &of, saves)).await {
+    let (here, owned) = (place.clone(), change.clone());
+    let uri = match aside(move || save_step(&here, &owned, saves)).await {
         SaveStep::Over(location) => return location,
         SaveStep::Ask(uri) => uri,
     };
     let answer = place.world.link.save(&uri, "nothing else in the file was unsaved").await;
-    let (here, of) = (place.clone(), change.clone());
+    let (here, owned) = (place.clone(), change.clone());
     aside(move || {
         let location = match answer {
             Ok(()) => {
                 point("edit-saved");
-                check_saved(&here, &of)
+                check_saved(&here, &owned)
             }
             Err(why) => LandedIn::Unsaved(Some(why.to_string())),
         };
-        check_location(&here, &of, location)
+        check_location(&here, &owned, location)
     })
     .await
 }

@@ -133,9 +133,9 @@ async fn scan_all(place: Arc<SessionWorld>, reader: Reader, begin: bool) {
 /// Begins the watch, before the first scan, so that no answer is missed in between. Returns whether the system
 /// reports events.
 async fn begun(place: &Arc<SessionWorld>, reader: &Reader) -> bool {
-    let (of, reader) = (place.clone(), reader.clone());
+    let (owned, reader) = (place.clone(), reader.clone());
     let begun = blocking(place, move |inbox| {
-        let world = &of.world;
+        let world = &owned.world;
         world.catalog.make_folder(inbox).map_err(notify::Error::io)?;
         world.inboxes.begin(inbox, reader)
     });
