@@ -1,6 +1,8 @@
-//! Anthropic Messages: one request out, one streamed reply in.
+//! The Anthropic Messages wire: sends one request, reads one reply.
 //!
-//! Knows the wire format and nothing of HTTP's limits, retries or tools.
+//! `body` writes the request, `event` parses the events of the stream, and `assembly` builds the reply from them.
+//!
+//! Never retries a call, runs a tool or enforces a limit of HTTP.
 
 mod assembly;
 mod block;
@@ -31,7 +33,9 @@ pub(super) async fn call(
     reading::call(clients, post, (path, body), assembly, on_delta).await
 }
 
-/// Anthropic's own address is often written without its version, for its own programs add that.
+/// Returns the path of the endpoint, relative to the base URL.
+///
+/// Anthropic's own programs add the version to the base URL, so users often leave it out.
 fn path_below(provider: &Provider) -> &'static str {
     let base = provider.base_url.as_deref().unwrap_or_default().trim_end_matches('/');
     if base.ends_with("://api.anthropic.com") { "v1/messages" } else { "messages" }

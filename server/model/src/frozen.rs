@@ -1,7 +1,8 @@
-//! What was written for a provider before and is sent again, byte for byte.
+//! Caches the parts of a request that were sent before, to send the same bytes again.
 //!
-//! The same bytes every turn are what lets a provider reuse what it has read.
-//! Knows nothing of what they say: that is the wire's.
+//! A provider can reuse its prompt cache only if a request begins with the same bytes as the one before.
+//!
+//! Never looks at what the bytes mean: each wire writes its own.
 
 mod conversations;
 
@@ -12,24 +13,24 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use conversations::Conversations;
-pub(super) use conversations::{List, Source};
+pub(super) use conversations::{CacheMarks, List, Source};
 
-/// How many tool lists are kept: one per mode of a few sessions.
-const KEPT_TOOL_LISTS: usize = 16;
+/// The number of cached tool lists: enough for each mode of a few sessions.
+const MAX_TOOL_LISTS: usize = 16;
 
 /// How one wire writes tools and messages.
 pub(super) trait WireFormat {
-    /// One tool as the wire tells it.
+    /// Returns one tool in the form of the wire.
     fn tool(tool: &ToolSpec) -> impl Serialize;
 
-    /// Writes what stands in the list before the first message.
+    /// Writes what comes before the first message in the list, such as the system prompt.
     fn begin(list: &mut List, system: &str) -> serde_json::Result<()>;
 
-    /// Writes messages behind those that are written.
+    /// Appends messages to the list.
     fn add(list: &mut List, new: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()>;
 }
 
-/// What was written for one wire.
+/// The cached tools and histories of one wire.
 #[derive(Default)]
 pub(super) struct FrozenRequest {
     tools: FrozenTools,
@@ -37,35 +38,36 @@ pub(super) struct FrozenRequest {
 }
 
 impl FrozenRequest {
-    /// Returns the tools as a JSON list, the same bytes for the same list; none for no tools.
+    /// Returns the tools as a JSON list: the same bytes for the same list. `None` if there are no tools.
     pub fn tools<L: WireFormat>(&self, tools: &Arc<[ToolSpec]>) -> serde_json::Result<Option<Arc<RawValue>>> {
         self.tools.json_of::<L>(tools)
     }
 
-    /// Returns the body of a request: the fields of `head`, which has at least one, and the conversation
-    /// as the last one, `field`. The wire may have more to say in the list, and closes it with `]}`.
+    /// Returns the body of a request, still open: the fields of `head`, then the list `field` with the history.
+    ///
+    /// `head` must have at least one field. The caller may append to the list, and must close it with `]}`.
     pub fn body<L: WireFormat>(
         &self,
         head: &impl Serialize,
         field: &str,
         request: &ModelRequest,
         source: &Source<'_>,
-        marks: (usize, &str),
+        cache_marks: CacheMarks<'_>,
     ) -> serde_json::Result<Vec<u8>> {
         let mut body = serde_json::to_vec(head)?;
-        // The brace that closes the head gives way to the last field.
+        // Replace the brace that closes the head with the last field.
         body.pop();
         body.extend_from_slice(format!(",\"{field}\":[").as_bytes());
-        self.conversations.append::<L>(request, source, marks, &mut body)?;
+        self.conversations.append::<L>(request, source, cache_marks, &mut body)?;
         Ok(body)
     }
 }
 
-/// Tool lists as JSON, by the identity of the list they were written from.
+/// Tool lists as JSON, found by the address of the list.
 #[derive(Default)]
 struct FrozenTools {
-    /// Holding the list itself keeps its address from being given to another.
-    kept: Mutex<Vec<ToolList>>,
+    /// Each entry holds its list, so that no other list can get its address.
+    cached: Mutex<Vec<ToolList>>,
 }
 
 type ToolList = (Arc<[ToolSpec]>, Arc<RawValue>);
@@ -75,16 +77,16 @@ impl FrozenTools {
         if tools.is_empty() {
             return Ok(None);
         }
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, json)) = kept.iter().find(|(known, _)| Arc::ptr_eq(known, tools)) {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, json)) = cached.iter().find(|(known, _)| Arc::ptr_eq(known, tools)) {
             return Ok(Some(Arc::clone(json)));
         }
         let lines = tools.iter().map(L::tool);
         let json = Arc::<RawValue>::from(to_raw_value(&lines.collect::<Vec<_>>())?);
-        if kept.len() == KEPT_TOOL_LISTS {
-            kept.remove(0);
+        if cached.len() == MAX_TOOL_LISTS {
+            cached.remove(0);
         }
-        kept.push((Arc::clone(tools), Arc::clone(&json)));
+        cached.push((Arc::clone(tools), Arc::clone(&json)));
         Ok(Some(json))
     }
 }

@@ -1,6 +1,9 @@
-//! One reply, assembled from the blocks of a Messages stream (S111).
+//! Builds one reply from the events of a Messages stream (S111).
 //!
-//! Judges what servers really send; what holds of every reply is the draft's.
+//! The content of a reply is a list of blocks: text, thinking and tool calls. Each block has a start event, deltas and
+//! a stop event, and blocks may be interleaved. `Draft` checks the rules that all wires share.
+//!
+//! Never accepts a delta for a block that has not started or has already stopped.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,13 +21,13 @@ use super::super::sse::Event;
 use super::block::Block;
 use super::event::{BlockDelta, BlockStart, MessagesEvent, MessagesUsage, Whole};
 
-/// The most blocks of one reply.
+/// The maximum number of blocks in one reply.
 const MAX_BLOCKS: usize = 4096;
 
 pub(crate) struct MessagesAssembly<'a> {
     draft: Draft<'a>,
     parts: Vec<BlockPart>,
-    counts: MessagesUsage,
+    usage: MessagesUsage,
     stop_reason: Option<String>,
     began: bool,
     done: bool,
@@ -32,7 +35,7 @@ pub(crate) struct MessagesAssembly<'a> {
 
 /// One block of the content.
 struct BlockPart {
-    /// Its place in the content, by which later pieces name it.
+    /// The block's number in the content. Later events name the block by it.
     index: u64,
     open: bool,
     content: Content,
@@ -44,29 +47,29 @@ enum Content {
         text: String,
         signature: String,
     },
-    /// A tool call, by its place among the calls of the draft.
+    /// A tool call; `at` is its index in the calls of the draft.
     Call {
         at: usize,
-        /// What some servers say at once instead of piece by piece.
+        /// The arguments from the start event. Some servers send them there and not in deltas.
         input: Option<String>,
     },
-    /// A block as it came: reasoning nobody can read, or of a kind nobody knows.
+    /// A block kept as JSON: encrypted reasoning, or a block of an unknown type.
     Opaque {
         json: String,
-        secret: bool,
+        is_encrypted_reasoning: bool,
     },
-    /// A block of an unknown kind that was said piece by piece.
+    /// A block of an unknown type that came in deltas. It cannot be sent back, so it is dropped.
     Skipped,
 }
 
 impl Assembly for MessagesAssembly<'_> {
     fn keeps_alive(event: &Event<'_>) -> bool {
         let data = event.data.trim();
-        // Some gateways leave the names of events out.
+        // Some gateways leave out the names of events.
         let is_ping = || {
             data.len() < 64
                 && data.replace(' ', "").contains(r#""type":"ping""#)
-                // Only what can be read whole is believed: the same bytes cut short may say something else.
+                // Parse all of it: a truncated event may only look like a ping.
                 && serde_json::from_str::<MessagesEvent<'_>>(data).is_ok_and(|read| read.kind.as_deref() == Some("ping"))
         };
         data.is_empty() || event.name == "ping" || is_ping()
@@ -82,38 +85,38 @@ impl Assembly for MessagesAssembly<'_> {
 
     fn take(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         let data = event.data.trim();
-        // A gateway before another wire ends its streams like that one.
+        // Some gateways translate from Chat Completions and keep its end marker.
         if self.done || data.is_empty() || data == "[DONE]" {
             return Ok(());
         }
         if event.name == "error" {
             return Err(self.draft.refused(data));
         }
-        let piece: MessagesEvent<'_> = self.draft.read(data)?;
-        if piece.error.is_some() {
+        let message: MessagesEvent<'_> = self.draft.read(data)?;
+        if message.error.is_some() {
             return Err(self.draft.refused(data));
         }
-        let kind = piece.kind.unwrap_or(Cow::Borrowed(event.name));
+        let kind = message.kind.unwrap_or(Cow::Borrowed(event.name));
         let open = self.state() == ReplyState::Open;
         match &*kind {
             "error" => Err(self.draft.refused(data)),
-            "message_start" if open => self.begin(piece.message.and_then(|message| message.usage)),
-            "content_block_start" if open => match (piece.index, piece.content_block) {
+            "message_start" if open => self.begin(message.message.and_then(|start| start.usage)),
+            "content_block_start" if open => match (message.index, message.content_block) {
                 (Some(index), Some(block)) => self.begin_block(index, block, on_delta),
                 _ => Err(self.draft.broken("a block of its reply began without content or number")),
             },
             "content_block_delta" if open => {
-                let at = self.find(piece.index)?;
-                piece.delta.map_or(Ok(()), |change| self.change(at, change, on_delta))
+                let at = self.find(message.index)?;
+                message.delta.map_or(Ok(()), |delta| self.add_delta(at, delta, on_delta))
             }
             "content_block_stop" if open => {
-                let at = self.find(piece.index)?;
+                let at = self.find(message.index)?;
                 self.parts[at].open = false;
                 Ok(())
             }
             "message_delta" => {
-                self.count(piece.usage);
-                let reason = piece.delta.and_then(|delta| delta.stop_reason);
+                self.count(message.usage);
+                let reason = message.delta.and_then(|delta| delta.stop_reason);
                 self.stop_reason = self.stop_reason.take().or(reason.filter(|reason| !reason.is_empty()));
                 Ok(())
             }
@@ -147,7 +150,7 @@ impl Assembly for MessagesAssembly<'_> {
         }
         let stop = self.stop_cause()?;
         let is_open_call = |part: &BlockPart| part.open && matches!(part.content, Content::Call { .. });
-        // A reply cut at its limit may end inside a call, which will not run then.
+        // A reply that reaches its token limit may end inside a call. The call does not run then.
         if stop != StopCause::MaxTokens && self.parts.iter().any(is_open_call) {
             return Err(self.draft.broken("a tool call of its reply never ended"));
         }
@@ -158,10 +161,11 @@ impl Assembly for MessagesAssembly<'_> {
                 self.draft.arguments(*at, input.as_deref().unwrap_or("{}"))?;
             }
         }
-        let named = self.draft.reply.calls.iter().map(|call| !call.name.is_empty()).collect::<Vec<_>>();
+        // The draft drops calls without a name when it completes.
+        let has_name = self.draft.reply.calls.iter().map(|call| !call.name.is_empty()).collect::<Vec<_>>();
         let asked = self.draft.asked;
         let mut reply = self.draft.complete(stop)?;
-        reply.kept = opaque_items(self.parts, &reply, &named).map(|items| OpaqueItems {
+        reply.kept = opaque_items(self.parts, &reply, &has_name).map(|items| OpaqueItems {
             wire: Wire::AnthropicMessages,
             provider: asked.provider.to_owned(),
             model: asked.model.to_owned(),
@@ -180,7 +184,7 @@ impl<'a> MessagesAssembly<'a> {
         MessagesAssembly {
             draft: Draft::new(request, asked, redactor),
             parts: Vec::new(),
-            counts: MessagesUsage::default(),
+            usage: MessagesUsage::default(),
             stop_reason: None,
             began: false,
             done: false,
@@ -196,9 +200,9 @@ impl<'a> MessagesAssembly<'a> {
     }
 
     fn count(&mut self, usage: Option<MessagesUsage>) {
-        if let Some(counts) = usage {
-            self.counts.grow(counts);
-            self.draft.reply.usage = Some(self.counts.counted());
+        if let Some(usage) = usage {
+            self.usage.raise_to(usage);
+            self.draft.reply.usage = Some(self.usage.to_usage());
         }
     }
 
@@ -214,33 +218,38 @@ impl<'a> MessagesAssembly<'a> {
         if self.parts.len() == MAX_BLOCKS {
             return Err(self.draft.too_much("blocks", MAX_BLOCKS, "of them"));
         }
-        let begun: BlockStart<'_> = self.draft.read(block.get())?;
-        let content = match &*begun.kind {
+        let start: BlockStart<'_> = self.draft.read(block.get())?;
+        let content = match &*start.kind {
             "text" => Content::Text(String::new()),
             "thinking" => Content::Thinking { text: String::new(), signature: String::new() },
             "tool_use" => {
                 let at = self.draft.open_call()?;
-                self.draft.identify(at, begun.id.unwrap_or_default())?;
-                if let Some(name) = begun.name.filter(|name| !name.is_empty()) {
+                self.draft.identify(at, start.id.unwrap_or_default())?;
+                if let Some(name) = start.name.filter(|name| !name.is_empty()) {
                     self.draft.name(at, name, on_delta)?;
                 }
-                let input = begun.input.map(RawValue::get).filter(|input| !matches!(*input, "{}" | "null"));
+                let input = start.input.map(RawValue::get).filter(|input| !matches!(*input, "{}" | "null"));
                 self.draft.keep("tool arguments", input.map_or(0, str::len))?;
                 Content::Call { at, input: input.map(str::to_owned) }
             }
             kind => {
                 self.draft.keep("reasoning", block.get().len())?;
-                Content::Opaque { json: block.get().to_owned(), secret: kind == "redacted_thinking" }
+                Content::Opaque {
+                    json: block.get().to_owned(),
+                    is_encrypted_reasoning: kind == "redacted_thinking",
+                }
             }
         };
         self.parts.push(BlockPart { index, open: true, content });
         let at = self.parts.len() - 1;
-        self.say(at, begun.text, on_delta)?;
-        self.think(at, begun.thinking, on_delta)?;
-        self.sign(at, begun.signature)
+        self.add_text(at, start.text, on_delta)?;
+        self.add_thinking(at, start.thinking, on_delta)?;
+        self.set_signature(at, start.signature)
     }
 
-    /// Finds the block a piece belongs to. The latest is looked at first, so that long ones stay cheap.
+    /// Returns the position of the open block with this number.
+    ///
+    /// Searches from the end, because most deltas belong to the latest block.
     fn find(&self, index: Option<u64>) -> Result<usize, CallFailure> {
         let at = self.parts.iter().rposition(|part| Some(part.index) == index);
         match at {
@@ -250,19 +259,19 @@ impl<'a> MessagesAssembly<'a> {
         }
     }
 
-    fn change(
+    fn add_delta(
         &mut self,
         at: usize,
-        change: BlockDelta<'_>,
+        delta: BlockDelta<'_>,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
-        let kind = change.kind.unwrap_or_default();
+        let kind = delta.kind.unwrap_or_default();
         match (&mut self.parts[at].content, &*kind) {
-            (Content::Text(_), "text_delta") => self.say(at, change.text, on_delta),
-            (Content::Thinking { .. }, "thinking_delta") => self.think(at, change.thinking, on_delta),
-            (Content::Thinking { .. }, "signature_delta") => self.sign(at, change.signature),
+            (Content::Text(_), "text_delta") => self.add_text(at, delta.text, on_delta),
+            (Content::Thinking { .. }, "thinking_delta") => self.add_thinking(at, delta.thinking, on_delta),
+            (Content::Thinking { .. }, "signature_delta") => self.set_signature(at, delta.signature),
             (Content::Call { at, .. }, "input_json_delta") => {
-                self.draft.arguments(*at, change.partial_json.as_deref().unwrap_or_default())
+                self.draft.arguments(*at, delta.partial_json.as_deref().unwrap_or_default())
             }
             (content @ (Content::Opaque { .. } | Content::Skipped), _) => {
                 *content = Content::Skipped;
@@ -271,41 +280,42 @@ impl<'a> MessagesAssembly<'a> {
             (_, "text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta") => {
                 Err(self.draft.broken("a piece does not fit the block it came for"))
             }
-            // Notes on a text, and what may come one day.
+            // Citations, and deltas of an unknown type.
             _ => Ok(()),
         }
     }
 
-    fn say(
+    fn add_text(
         &mut self,
         at: usize,
         piece: Option<String>,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
-        if let (Content::Text(text), Some(piece)) = (&mut self.parts[at].content, given(piece)) {
+        if let (Content::Text(text), Some(piece)) = (&mut self.parts[at].content, not_empty(piece)) {
             text.push_str(&piece);
             self.draft.text(piece, on_delta)?;
         }
         Ok(())
     }
 
-    fn think(
+    fn add_thinking(
         &mut self,
         at: usize,
         piece: Option<String>,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
-        if let (Content::Thinking { text, .. }, Some(piece)) = (&mut self.parts[at].content, given(piece)) {
+        if let (Content::Thinking { text, .. }, Some(piece)) = (&mut self.parts[at].content, not_empty(piece))
+        {
             text.push_str(&piece);
             self.draft.reasoning(piece, on_delta)?;
         }
         Ok(())
     }
 
-    /// A signature comes in one piece; a later one stands for the earlier.
-    fn sign(&mut self, at: usize, piece: Option<String>) -> Result<(), CallFailure> {
+    /// A signature comes in one piece. A later one replaces it.
+    fn set_signature(&mut self, at: usize, piece: Option<String>) -> Result<(), CallFailure> {
         if let (Content::Thinking { signature, .. }, Some(piece)) =
-            (&mut self.parts[at].content, given(piece))
+            (&mut self.parts[at].content, not_empty(piece))
         {
             self.draft.keep("reasoning", piece.len())?;
             *signature = piece;
@@ -318,7 +328,7 @@ impl<'a> MessagesAssembly<'a> {
             Some("tool_use") if self.draft.reply.calls.is_empty() => {
                 Err(self.draft.broken("it says that it calls tools, and has no tool call"))
             }
-            // A pause is for tools the provider runs itself; we ask for none of them.
+            // `pause_turn` belongs to tools that the provider runs itself. Adjutant requests none of these.
             Some("end_turn" | "tool_use" | "stop_sequence" | "pause_turn") => Ok(self.draft.ended()),
             Some("max_tokens" | "model_context_window_exceeded") => Ok(StopCause::MaxTokens),
             Some("refusal") => Ok(StopCause::Refusal),
@@ -327,18 +337,19 @@ impl<'a> MessagesAssembly<'a> {
     }
 }
 
-fn given(text: Option<String>) -> Option<String> {
+fn not_empty(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// Returns the content as it has to come back, if there is reasoning in it that has to.
+/// Returns the blocks to send back with the next request; `None` if no block is signed or encrypted reasoning.
 ///
-/// `named` says of each call of the draft whether it is in `reply`.
-fn opaque_items(mut parts: Vec<BlockPart>, reply: &Reply, named: &[bool]) -> Option<Vec<String>> {
+/// Anthropic requires its reasoning back unchanged. `has_name` has one entry for each call of the draft: only calls
+/// with a name are in `reply`.
+fn opaque_items(mut parts: Vec<BlockPart>, reply: &Reply, has_name: &[bool]) -> Option<Vec<String>> {
     parts.sort_by_key(|part| part.index);
     let mut has_reasoning = false;
     let mut items = Vec::new();
-    let mut spoken = 0;
+    let mut end = 0;
     for part in &parts {
         let item = match &part.content {
             Content::Text(text) => Block::text(text).and_then(|block| serde_json::to_string(&block).ok()),
@@ -347,25 +358,25 @@ fn opaque_items(mut parts: Vec<BlockPart>, reply: &Reply, named: &[bool]) -> Opt
                 has_reasoning = true;
                 serde_json::to_string(&Block::Thinking { thinking: text, signature }).ok()
             }
-            Content::Call { at, .. } if named[*at] => {
-                let before = named[..*at].iter().filter(|named| **named).count();
-                let block = reply.calls.get(before).and_then(|call| Block::tool_use(call).ok());
+            Content::Call { at, .. } if has_name[*at] => {
+                let at_in_reply = has_name[..*at].iter().filter(|has_name| **has_name).count();
+                let block = reply.calls.get(at_in_reply).and_then(|call| Block::tool_use(call).ok());
                 block.and_then(|block| serde_json::to_string(&block).ok())
             }
             Content::Call { .. } => None,
-            Content::Opaque { json, secret } => {
-                has_reasoning |= secret;
+            Content::Opaque { json, is_encrypted_reasoning } => {
+                has_reasoning |= is_encrypted_reasoning;
                 Some(json.clone())
             }
             Content::Skipped => None,
         };
         items.extend(item);
         if matches!(part.content, Content::Text(_) | Content::Call { .. }) {
-            spoken = items.len();
+            end = items.len();
         }
     }
-    // A reply that ends with its thinking is refused.
-    items.truncate(spoken);
+    // Anthropic rejects a reply that ends with thinking, so the items end with the last text or call.
+    items.truncate(end);
     (has_reasoning && !items.is_empty()).then_some(items)
 }
 

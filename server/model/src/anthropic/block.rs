@@ -1,6 +1,6 @@
-//! The blocks of a message as this wire takes them, and what it refuses in one.
+//! The content blocks of a Messages request.
 //!
-//! Writes only; what a stream brings is read in `event`.
+//! Never writes a block that Anthropic rejects, such as a blank text. The blocks of a reply are parsed in `event`.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ pub(super) enum Block<'a> {
     },
 }
 
-/// An image as this wire takes it.
+/// The source of an image block: the image itself, in base64.
 #[derive(serde::Serialize)]
 pub(super) struct Image<'a> {
     #[serde(rename = "type")]
@@ -45,13 +45,13 @@ pub(super) struct Image<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// A text; none if it is blank, which is refused.
+    /// Returns a text block; `None` for a blank text, because Anthropic rejects one.
     pub fn text(text: impl Into<Cow<'a, str>>) -> Option<Block<'a>> {
         let text = text.into();
         (!text.trim().is_empty()).then_some(Block::Text { text })
     }
 
-    /// A part of what the user says; none of a blank text.
+    /// Returns the block for one part of a user message; `None` for a blank text.
     pub fn of_part(part: UserPart<'a>) -> Option<Block<'a>> {
         match part {
             UserPart::Text(text) => Block::text(text),
@@ -70,10 +70,10 @@ impl<'a> Block<'a> {
     }
 
     pub fn tool_result(call_id: &'a str, output: &'a str) -> Block<'a> {
-        Block::ToolResult { tool_use_id: lettered(call_id), content: spoken(output) }
+        Block::ToolResult { tool_use_id: lettered(call_id), content: not_blank(output) }
     }
 }
 
-fn spoken(text: &str) -> Option<&str> {
+fn not_blank(text: &str) -> Option<&str> {
     (!text.trim().is_empty()).then_some(text)
 }

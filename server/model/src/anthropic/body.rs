@@ -1,6 +1,6 @@
-//! The body of a Messages request, written straight from the messages.
+//! Writes the body of a Messages request, directly from the history.
 //!
-//! Builds no tree of values, and never writes what this wire is known to refuse.
+//! Never builds a tree of JSON values, and never writes a body that Anthropic is known to reject.
 
 use adjutant_core::config::{Provider, Wire};
 use adjutant_core::machine::retry::CallFailure;
@@ -9,28 +9,32 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::super::failure::unwritable;
-use super::super::frozen::{FrozenRequest, List, Source, WireFormat};
+use super::super::frozen::{CacheMarks, FrozenRequest, List, Source, WireFormat};
 use super::super::parts::parts;
 use super::block::Block;
 use super::thinking;
 
-/// The output limit where neither the run nor the provider has one, for the wire demands a number: as
-/// much as every model since Claude 4 can write. What is known to write less is asked for less.
-const MOST_OUTPUT_TOKENS: u32 = 32_000;
+/// The output limit if neither the run nor the provider sets one, because this wire requires a number.
+///
+/// Every model since Claude 4 supports it. A model with a lower known limit gets that limit.
+const DEFAULT_MAX_OUTPUT_TOKENS: u32 = 32_000;
 
-/// What makes the provider keep all that stands before it. It keeps at most four such places: one is
-/// the system prompt's.
+/// Makes the provider cache the request up to this block.
+///
+/// A request may have at most four of these marks. The system prompt has one.
 const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
-/// How many places of the conversation are marked: the end of this turn, and of those before it, where
-/// the provider finds what it kept then.
-const MARKED: usize = 3;
+/// How many user messages have a cache mark: the last one, and the ones before it.
+///
+/// The provider finds the cache entries of earlier requests by the older marks.
+const MARKED_MESSAGES: usize = 3;
 
-/// What stands for a message of the user that has no words.
+/// Replaces a user message without text, because Anthropic rejects an empty one.
 const NO_WORDS: &str = "(no words)";
-/// What stands before a conversation whose first words are not the user's.
+/// The first message if the history does not begin with a user message, which Anthropic requires.
 const NO_BEGINNING: &str = "(the beginning is left out)";
-/// What follows a conversation whose last words are the model's: newer models take no such one. Never
-/// part of what is kept, for the next turn has something better there.
+/// The last message if the history ends with a reply, because newer models reject such a history.
+///
+/// It is never part of the frozen bytes: the next request has a real message there.
 const GO_ON: &[u8] = br#",{"role":"user","content":[{"type":"text","text":"Go on."}]}"#;
 
 /// Writes the request for `provider`.
@@ -41,8 +45,12 @@ pub(super) fn write(
 ) -> Result<Vec<u8>, CallFailure> {
     let tools = frozen.tools::<Messages>(&request.tools).map_err(unwritable)?;
     let max_tokens = request.max_output_tokens.or(provider.max_output_tokens).unwrap_or_else(|| {
-        let facts = provider.facts(&request.model);
-        if facts.known { facts.max_output_tokens.min(MOST_OUTPUT_TOKENS) } else { MOST_OUTPUT_TOKENS }
+        let model = provider.facts(&request.model);
+        if model.known {
+            model.max_output_tokens.min(DEFAULT_MAX_OUTPUT_TOKENS)
+        } else {
+            DEFAULT_MAX_OUTPUT_TOKENS
+        }
     });
     let source = Source {
         wire: Wire::AnthropicMessages,
@@ -51,18 +59,19 @@ pub(super) fn write(
         max_call_id: usize::MAX,
         images: &request.images,
     };
-    let asked = thinking::asked(request, max_tokens, &source);
+    let thinking = thinking::fields(request, max_tokens, &source);
     let head = Head {
         model: &request.model,
         stream: !request.whole,
         max_tokens,
-        // A model that is asked to think refuses it.
-        temperature: provider.temperature.as_ref().filter(|_| asked.thinking.is_none()),
-        asked,
+        // A model rejects a temperature together with thinking.
+        temperature: provider.temperature.as_ref().filter(|_| thinking.thinking.is_none()),
+        thinking,
         tools: tools.as_deref(),
         system: SystemBlock::of(&request.system),
     };
-    let body = frozen.body::<Messages>(&head, "messages", request, &source, (MARKED, CACHE_MARK));
+    let marks = CacheMarks { count: MARKED_MESSAGES, text: CACHE_MARK };
+    let body = frozen.body::<Messages>(&head, "messages", request, &source, marks);
     let mut bytes = body.map_err(unwritable)?;
     if bytes.last() == Some(&b'}') && matches!(request.messages.last(), Some(ModelMessage::Assistant { .. }))
     {
@@ -72,7 +81,7 @@ pub(super) fn write(
     Ok(bytes)
 }
 
-/// Everything but the messages, which follow as written before.
+/// All fields of the body except `messages`. `FrozenRequest` appends the messages.
 #[derive(serde::Serialize)]
 struct Head<'a> {
     model: &'a str,
@@ -81,7 +90,7 @@ struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<&'a serde_json::Number>,
     #[serde(flatten)]
-    asked: thinking::ThinkingFields,
+    thinking: thinking::ThinkingFields,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,7 +112,7 @@ struct CacheControl {
 }
 
 impl<'a> SystemBlock<'a> {
-    /// The system prompt; none if it is blank, which is refused.
+    /// Returns the system prompt; `None` if it is blank, because Anthropic rejects a blank one.
     fn of(text: &'a str) -> Option<[SystemBlock<'a>; 1]> {
         let cache_control = CacheControl { kind: "ephemeral" };
         (!text.trim().is_empty()).then_some([SystemBlock { kind: "text", text, cache_control }])
@@ -148,52 +157,51 @@ impl WireFormat for Messages {
 }
 
 fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json::Result<()> {
-    if let Some(kept) = source.opaque_items(reply).filter(|kept| !kept.is_empty()) {
-        open(list)?;
-        list.push_raw(&format!(r#"{{"role":"assistant","content":[{}]}}"#, kept.join(",")));
+    if let Some(items) = source.opaque_items(reply).filter(|items| !items.is_empty()) {
+        begin_with_user(list)?;
+        list.push_raw(&format!(r#"{{"role":"assistant","content":[{}]}}"#, items.join(",")));
         return Ok(());
     }
     let mut content = Vec::new();
-    // White space at the end is refused of a reply that stands last, and says nothing elsewhere.
+    // Anthropic rejects a last message that ends with white space. Elsewhere it has no meaning.
     content.extend(Block::text(reply.text.trim_end()));
     for call in &reply.calls {
         content.push(Block::tool_use(call)?);
     }
-    // A refusal, or a limit that left no room for words: there is nothing to send.
+    // The reply was a refusal, or its token limit left no room for text: there is nothing to send.
     if content.is_empty() {
         return Ok(());
     }
-    open(list)?;
+    begin_with_user(list)?;
     list.push(&MessageLine { role: "assistant", content })
 }
 
-/// Sees to it that the first message is the user's.
-fn open(list: &mut List) -> serde_json::Result<()> {
-    match list.is_empty() {
-        true => {
-            list.push(&MessageLine { role: "user", content: vec![Block::Text { text: NO_BEGINNING.into() }] })
-        }
-        false => Ok(()),
+/// Adds a user message before a reply that would be the first message.
+fn begin_with_user(list: &mut List) -> serde_json::Result<()> {
+    if list.is_empty() {
+        list.push(&MessageLine { role: "user", content: vec![Block::Text { text: NO_BEGINNING.into() }] })?;
     }
+    Ok(())
 }
 
-/// Adds the outputs of tools and the words of the user as one message: the outputs of one reply's
-/// calls have to stand together, right behind it and before any words.
+/// Adds tool outputs and user messages as one user message, outputs first.
+///
+/// Anthropic requires all outputs of a reply's calls in the message right after it, before any text.
 fn add_input(list: &mut List, group: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()> {
     let outputs = group.iter().filter_map(|message| match message {
         ModelMessage::Tool { call_id, output } => Some(Block::tool_result(call_id, output)),
         _ => None,
     });
-    let said = group.iter().flat_map(|message| match message {
+    let user_parts = group.iter().flat_map(|message| match message {
         ModelMessage::User { text, pictures } => parts(text, pictures, source.images),
         _ => Vec::new(),
     });
-    let mut content = outputs.chain(said.filter_map(Block::of_part)).collect::<Vec<_>>();
+    let mut content = outputs.chain(user_parts.filter_map(Block::of_part)).collect::<Vec<_>>();
     if content.is_empty() {
         content.push(Block::Text { text: NO_WORDS.into() });
     }
     list.push(&MessageLine { role: "user", content })?;
-    // In the last block, before the brackets that close it, the content and the message.
+    // The mark goes into the last block. `}]}` closes the block, the content and the message.
     list.mark_before_end("}]}".len());
     Ok(())
 }

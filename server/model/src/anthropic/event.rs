@@ -1,6 +1,7 @@
-//! The shapes of a Messages stream and of a whole answer, read as leniently as servers write.
+//! The JSON of a Messages stream, and of an answer without streaming.
 //!
-//! Judges nothing: fields nobody needs are skipped.
+//! Never checks that values fit together: that is the job of `assembly`. Unknown fields are skipped, and most known
+//! fields are optional, because servers differ.
 
 use std::borrow::Cow;
 
@@ -10,7 +11,7 @@ use adjutant_core::prompt::Usage;
 
 use super::super::draft::count;
 
-/// One event; which fields it has depends on its kind.
+/// One event of the stream. Its type decides which fields it has.
 #[derive(serde::Deserialize)]
 pub(super) struct MessagesEvent<'a> {
     #[serde(rename = "type", borrow)]
@@ -31,7 +32,7 @@ pub(super) struct Opening {
     pub usage: Option<MessagesUsage>,
 }
 
-/// What a delta adds: to a block, or the end of the message.
+/// The `delta` of an event: it adds to a block, or ends the message.
 #[derive(serde::Deserialize)]
 pub(super) struct BlockDelta<'a> {
     #[serde(rename = "type", borrow)]
@@ -43,7 +44,7 @@ pub(super) struct BlockDelta<'a> {
     pub stop_reason: Option<String>,
 }
 
-/// An answer that came all at once.
+/// An answer without streaming.
 #[derive(serde::Deserialize)]
 pub(super) struct Whole<'a> {
     #[serde(rename = "type", borrow)]
@@ -56,7 +57,7 @@ pub(super) struct Whole<'a> {
     pub error: Option<&'a RawValue>,
 }
 
-/// A block of the content as it begins; in a whole answer, all of it.
+/// A block at its start event. In an answer without streaming it is the complete block.
 #[derive(serde::Deserialize)]
 pub(super) struct BlockStart<'a> {
     #[serde(rename = "type", borrow)]
@@ -72,7 +73,7 @@ pub(super) struct BlockStart<'a> {
 
 #[derive(Clone, Copy, Default, serde::Deserialize)]
 pub(super) struct MessagesUsage {
-    /// What was neither read from the cache nor written to it.
+    /// The input tokens that were neither read from the cache nor written to it.
     #[serde(default, deserialize_with = "count")]
     pub input_tokens: u64,
     #[serde(default, deserialize_with = "count")]
@@ -84,8 +85,10 @@ pub(super) struct MessagesUsage {
 }
 
 impl MessagesUsage {
-    /// Takes up later counts. They only grow, and some servers leave out later what they said at first.
-    pub fn grow(&mut self, later: MessagesUsage) {
+    /// Raises each count to the one in `later`.
+    ///
+    /// Counts never fall. Some servers leave out a count in later events, which reads as zero.
+    pub fn raise_to(&mut self, later: MessagesUsage) {
         self.input_tokens = self.input_tokens.max(later.input_tokens);
         self.output_tokens = self.output_tokens.max(later.output_tokens);
         self.cache_creation_input_tokens =
@@ -93,8 +96,8 @@ impl MessagesUsage {
         self.cache_read_input_tokens = self.cache_read_input_tokens.max(later.cache_read_input_tokens);
     }
 
-    /// The provider's count; our input includes what went through its cache.
-    pub fn counted(self) -> Usage {
+    /// Returns the usage as Adjutant counts it: the input includes the tokens of the cache.
+    pub fn to_usage(self) -> Usage {
         let cached = self.cache_read_input_tokens.saturating_add(self.cache_creation_input_tokens);
         Usage {
             input_tokens: self.input_tokens.saturating_add(cached),

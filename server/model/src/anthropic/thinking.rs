@@ -1,6 +1,6 @@
-//! How a model is asked to think so hard, by the generation its name tells.
+//! The request fields that set a reasoning effort, for each generation of Claude.
 //!
-//! Asks for nothing where no effort was chosen: then the model's own default holds.
+//! The model's name gives its generation. Never sends these fields if no effort is set: the model then uses its default.
 
 use adjutant_core::prompt::{Level, ModelMessage, ModelRequest};
 
@@ -18,7 +18,7 @@ pub(super) struct ThinkingFields {
 #[derive(Debug, PartialEq, serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Thinking {
-    /// The model decides. Without `display` the newer ones think unseen.
+    /// The model decides how long it thinks. Without `display`, newer models send no text of their thinking.
     Adaptive {
         display: &'static str,
     },
@@ -32,21 +32,21 @@ pub(super) struct OutputConfig {
     pub effort: &'static str,
 }
 
-/// The first generation that knows adaptive thinking and efforts together.
+/// The first generation that supports adaptive thinking and `effort`.
 const ADAPTIVE: (u32, u32) = (4, 6);
-/// The first generation that thinks at all, by a budget.
+/// The first generation that can think. Up to `ADAPTIVE`, models need a budget of tokens.
 const BUDGETED: (u32, u32) = (3, 7);
-/// The least budget that is taken.
-const LEAST_BUDGET: u32 = 1024;
+/// The smallest budget that Anthropic accepts.
+const MIN_BUDGET: u32 = 1024;
 
-/// Says how to ask for the effort of `request`, whose reply may have `max_tokens`.
-pub(super) fn asked(request: &ModelRequest, max_tokens: u32, source: &Source<'_>) -> ThinkingFields {
+/// Returns the fields for the effort of `request`, whose reply is limited to `max_tokens`.
+pub(super) fn fields(request: &ModelRequest, max_tokens: u32, source: &Source<'_>) -> ThinkingFields {
     let Some(effort) = request.manner.effort else { return ThinkingFields::default() };
     let output_config = Some(OutputConfig { effort: effort.name() });
-    let claude = request.model.to_ascii_lowercase().contains("claude");
+    let is_claude = request.model.to_ascii_lowercase().contains("claude");
     match generation(&request.model) {
-        // Others that speak this wire take an effort or skip it; to ask them for more could be refused.
-        _ if !claude => ThinkingFields { thinking: None, output_config },
+        // Other models on this wire use `effort` or ignore it. They might reject `thinking`.
+        _ if !is_claude => ThinkingFields { thinking: None, output_config },
         Some(known) if known < BUDGETED => ThinkingFields::default(),
         Some(known) if known < ADAPTIVE => {
             ThinkingFields { thinking: budget(effort, request, max_tokens, source), output_config: None }
@@ -61,20 +61,20 @@ fn budget(effort: Level, request: &ModelRequest, max_tokens: u32, source: &Sourc
         Level::Medium => 10 << 10,
         Level::High => 24 << 10,
     };
-    // What is thought comes out of the same limit as the answer, which has to have room too.
+    // Thinking counts towards the same limit as the answer, so it gets at most half.
     let budget_tokens = tokens.min(max_tokens / 2);
-    // With a budget, every reply since the user last spoke has to begin with its thinking: one that
-    // another model or another effort made has none.
-    let since =
+    // With a budget, Anthropic requires that every reply since the last user message begins with its thinking.
+    // A reply of another model or another effort has none, so the request has no budget then.
+    let since_user =
         request.messages.iter().rev().take_while(|message| !matches!(message, ModelMessage::User { .. }));
-    let unthought = since.into_iter().any(|message| match message {
+    let lacks_thinking = since_user.into_iter().any(|message| match message {
         ModelMessage::Assistant { reply } => source.opaque_items(reply).is_none(),
         _ => false,
     });
-    (budget_tokens >= LEAST_BUDGET && !unthought).then_some(Thinking::Enabled { budget_tokens })
+    (budget_tokens >= MIN_BUDGET && !lacks_thinking).then_some(Thinking::Enabled { budget_tokens })
 }
 
-/// Reads the version out of a name such as `claude-3-7-sonnet-20250219`, `claude-opus-4.6` or `claude-sonnet-4@20250514`.
+/// Returns the version in a name such as `claude-3-7-sonnet-20250219`, `claude-opus-4.6` or `claude-sonnet-4@20250514`.
 fn generation(model: &str) -> Option<(u32, u32)> {
     // Longer numbers are dates.
     let number = |word: &str| word.parse::<u32>().ok().filter(|_| word.len() <= 2);

@@ -1,7 +1,7 @@
-//! The conversation as JSON, each message written once: a turn adds what is new.
+//! Caches the JSON of histories, so that each message is written once and a turn adds only its new messages.
 //!
-//! Never believes that a conversation only grows: what is kept counts for the
-//! very messages it was written from, and for no others.
+//! Never assumes that a history only grows: cached JSON is used only if the history begins with the very messages
+//! that it was written from.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,25 +12,25 @@ use serde::Serialize;
 
 use super::WireFormat;
 
-/// Conversations that are kept: those of the sessions that work at the moment.
-const KEPT: usize = 4;
-/// A conversation of more bytes is written anew each time.
-const MOST_BYTES: usize = 4 << 20;
+/// The number of cached histories: enough for the sessions that work at the same time.
+const MAX_CACHED: usize = 4;
+/// The maximum size of a cached history in bytes. A longer one is written again for each request.
+const MAX_BYTES: usize = 4 << 20;
 
-/// To whom a conversation is told: what a reply kept comes back only to the model it is from.
+/// The model that a request goes to. It gets only its own opaque items back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Source<'a> {
     pub wire: Wire,
     pub provider: &'a str,
     pub model: &'a str,
-    /// The longest id of a call that is taken, in bytes.
+    /// The maximum length of a call id that the provider accepts, in bytes.
     pub max_call_id: usize,
-    /// What pictures of the conversation show.
+    /// The images of the history, by hash.
     pub images: &'a BTreeMap<String, Base64Image>,
 }
 
 impl Source<'_> {
-    /// Returns what `reply` kept, if it came from here.
+    /// Returns the opaque items of `reply`, if this model wrote it.
     pub fn opaque_items<'r>(&self, reply: &'r Reply) -> Option<&'r [String]> {
         let OpaqueItems { wire, provider, model, items } = reply.kept.as_ref()?;
         let own = *wire == self.wire && provider == self.provider && model == self.model;
@@ -38,11 +38,24 @@ impl Source<'_> {
     }
 }
 
+/// The marks in a request body that tell a provider how far to cache it.
+#[derive(Clone, Copy)]
+pub(crate) struct CacheMarks<'a> {
+    /// How many of the last possible positions get a mark.
+    pub count: usize,
+    pub text: &'a str,
+}
+
+impl CacheMarks<'_> {
+    /// For a wire whose providers cache without marks.
+    pub const NONE: CacheMarks<'static> = CacheMarks { count: 0, text: "" };
+}
+
 /// The elements of a JSON list, without its brackets.
 #[derive(Default)]
 pub(crate) struct List {
     json: Vec<u8>,
-    /// Places in the list that mean something to its wire, in rising order.
+    /// Where a cache mark may go: byte positions in `json`, in rising order.
     marks: Vec<usize>,
 }
 
@@ -62,17 +75,18 @@ impl List {
         self.json.extend_from_slice(element.as_bytes());
     }
 
-    /// Marks the place so many bytes before the end.
+    /// Allows a cache mark at so many bytes before the end.
     pub fn mark_before_end(&mut self, bytes: usize) {
         self.marks.push(self.json.len().saturating_sub(bytes));
     }
 
-    /// Puts `body` before the list, and all of it in the place of `body`: a list that is large and not
-    /// kept is not copied.
-    fn become_part_of(self, body: &mut Vec<u8>, (marked, mark): (usize, &str)) {
+    /// Appends the list to `body`, with its cache marks.
+    ///
+    /// Inserts `body` into the list instead, so that a large list is not copied.
+    fn append_to(self, body: &mut Vec<u8>, cache_marks: CacheMarks<'_>) {
         let List { mut json, marks } = self;
-        for at in marks.iter().rev().take(marked) {
-            json.splice(*at..*at, mark.bytes());
+        for at in marks.iter().rev().take(cache_marks.count) {
+            json.splice(*at..*at, cache_marks.text.bytes());
         }
         json.splice(..0, body.drain(..));
         *body = json;
@@ -85,15 +99,16 @@ impl List {
     }
 }
 
-/// The latest conversations, as they were last written.
+/// The JSON of the histories that were sent last.
 #[derive(Default)]
 pub(crate) struct Conversations {
-    /// The one used last stands last.
-    kept: Mutex<VecDeque<FrozenPrefix>>,
+    /// In order of use, the latest last.
+    cached: Mutex<VecDeque<FrozenPrefix>>,
 }
 
-/// The start of a conversation. Holding the messages themselves keeps their
-/// addresses from being given to others.
+/// The JSON of the first messages of a history.
+///
+/// It holds the messages, because they are compared by address: no new message can get the address of an old one.
 struct FrozenPrefix {
     provider: String,
     model: String,
@@ -104,55 +119,54 @@ struct FrozenPrefix {
 }
 
 impl Conversations {
-    /// Appends the messages of `request` to `body`, as the elements of a list. At each of the last
-    /// `marked` marks it writes `mark`.
+    /// Appends the messages of `request` to `body`, as the elements of a JSON list, with `cache_marks`.
     pub fn append<L: WireFormat>(
         &self,
         request: &ModelRequest,
         source: &Source<'_>,
-        (marked, mark): (usize, &str),
+        cache_marks: CacheMarks<'_>,
         body: &mut Vec<u8>,
     ) -> serde_json::Result<()> {
-        let mut written = match self.take(request, source) {
-            Some(written) => written,
+        let mut prefix = match self.remove_longest(request, source) {
+            Some(prefix) => prefix,
             None => FrozenPrefix::begin::<L>(request, source)?,
         };
-        let new = request.messages.get(written.messages.len()..).unwrap_or_default();
-        L::add(&mut written.list, new, source)?;
-        written.messages.extend_from_slice(new);
-        if written.list.json.len() > MOST_BYTES {
-            written.list.become_part_of(body, (marked, mark));
+        let new = request.messages.get(prefix.messages.len()..).unwrap_or_default();
+        L::add(&mut prefix.list, new, source)?;
+        prefix.messages.extend_from_slice(new);
+        if prefix.list.json.len() > MAX_BYTES {
+            prefix.list.append_to(body, cache_marks);
             return Ok(());
         }
-        let List { json, marks } = &written.list;
-        // Room for what closes the list, so that nothing is moved for a few bytes.
-        body.reserve_exact(json.len() + marked * mark.len() + 8);
+        let List { json, marks } = &prefix.list;
+        // Includes room for the end of the body, so that the caller does not reallocate it.
+        body.reserve_exact(json.len() + cache_marks.count * cache_marks.text.len() + 8);
         let mut from = 0;
-        for at in &marks[marks.len().saturating_sub(marked)..] {
+        for at in &marks[marks.len().saturating_sub(cache_marks.count)..] {
             body.extend_from_slice(&json[from..*at]);
-            body.extend_from_slice(mark.as_bytes());
+            body.extend_from_slice(cache_marks.text.as_bytes());
             from = *at;
         }
         body.extend_from_slice(&json[from..]);
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() == KEPT {
-            kept.pop_front();
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.len() == MAX_CACHED {
+            cached.pop_front();
         }
-        kept.push_back(written);
+        cached.push_back(prefix);
         Ok(())
     }
 
     #[cfg(test)]
-    pub fn kept_count(&self) -> usize {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).len()
+    pub fn cached_count(&self) -> usize {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Takes out the longest start of this conversation.
-    fn take(&self, request: &ModelRequest, source: &Source<'_>) -> Option<FrozenPrefix> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let starts = kept.iter().enumerate().filter(|(_, written)| written.starts(request, source));
-        let (at, _) = starts.max_by_key(|(_, written)| written.messages.len())?;
-        kept.remove(at)
+    /// Removes and returns the longest cached prefix of this history.
+    fn remove_longest(&self, request: &ModelRequest, source: &Source<'_>) -> Option<FrozenPrefix> {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let prefixes = cached.iter().enumerate().filter(|(_, prefix)| prefix.is_prefix_of(request, source));
+        let (at, _) = prefixes.max_by_key(|(_, prefix)| prefix.messages.len())?;
+        cached.remove(at)
     }
 }
 
@@ -170,23 +184,22 @@ impl FrozenPrefix {
         })
     }
 
-    fn starts(&self, request: &ModelRequest, source: &Source<'_>) -> bool {
+    fn is_prefix_of(&self, request: &ModelRequest, source: &Source<'_>) -> bool {
         self.messages.len() <= request.messages.len()
             && (self.provider.as_str(), self.model.as_str()) == (source.provider, source.model)
             && self.max_call_id == source.max_call_id
             && self.system == request.system
-            && self.messages.iter().zip(&request.messages).all(|(one, other)| same(one, other))
+            && self.messages.iter().zip(&request.messages).all(|(one, other)| is_same(one, other))
     }
 }
 
-/// Whether two messages are one, not only alike: to compare the texts would
-/// cost as much as to write them.
-fn same(one: &ModelMessage, other: &ModelMessage) -> bool {
+/// Whether two messages are the same object in memory. Comparing the texts would cost as much as writing them.
+fn is_same(one: &ModelMessage, other: &ModelMessage) -> bool {
     match (one, other) {
         (
-            ModelMessage::User { text: one, pictures: shown },
-            ModelMessage::User { text: other, pictures: also },
-        ) => Arc::ptr_eq(one, other) && shown == also,
+            ModelMessage::User { text: one, pictures: one_pictures },
+            ModelMessage::User { text: other, pictures: other_pictures },
+        ) => Arc::ptr_eq(one, other) && one_pictures == other_pictures,
         (ModelMessage::Assistant { reply: one }, ModelMessage::Assistant { reply: other }) => {
             Arc::ptr_eq(one, other)
         }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::super::failure::unwritable;
-use super::super::frozen::{FrozenRequest, List, Source, WireFormat};
+use super::super::frozen::{CacheMarks, FrozenRequest, List, Source, WireFormat};
 use super::super::http::Post;
 use super::super::parts::{Inline, UserPart, parts};
 use super::super::sendable::{named, paired, sendable};
@@ -48,7 +48,7 @@ pub(super) fn write(
         max_call_id: if post.is_openai() { MAX_OPENAI_CALL_ID } else { usize::MAX },
         images: &request.images,
     };
-    let body = frozen.body::<Chat>(&head, "messages", request, &source, (0, ""));
+    let body = frozen.body::<Chat>(&head, "messages", request, &source, CacheMarks::NONE);
     let mut bytes = body.map_err(unwritable)?;
     bytes.extend_from_slice(b"]}");
     Ok(bytes)

@@ -1,4 +1,4 @@
-//! Replies from streams as servers really write them, and from such as make no sense.
+//! Replies from streams that real servers send, and from invalid streams.
 
 use adjutant_core::machine::retry::FailureClass;
 use adjutant_core::prompt::{Delta, Usage};
@@ -99,7 +99,7 @@ fn s111_split_interleaved_and_unordered_blocks() {
         ],
         &["b list {}", r#"a read {"p":1}"#],
     );
-    // Other blocks between them, and numbers that leave some out.
+    // Other blocks in between, and gaps in the numbers.
     let events = [vec![tool(3, "a", "read")], text(7, "so").to_vec(), vec![input(3, "{}"), stop(3)]];
     check(&events.concat(), &["a read {}"]);
 }
@@ -108,13 +108,13 @@ fn s111_split_interleaved_and_unordered_blocks() {
 fn s111_arguments_may_come_whole_or_not_at_all() {
     let whole = start(0, json!({"type": "tool_use", "id": "a", "name": "read", "input": {"b": 1, "a": [2]}}));
     check(&[whole.clone(), stop(0)], &[r#"a read {"a":[2],"b":1}"#]);
-    // What follows piece by piece is what counts.
+    // Arguments in deltas replace those of the start event.
     check(&[whole, input(0, "{\"c\":3}"), stop(0)], &[r#"a read {"c":3}"#]);
     check(&[tool(0, "a", "read"), stop(0)], &["a read {}"]);
     check(&[tool(0, "a", "read"), input(0, ""), stop(0)], &["a read {}"]);
     let none = start(0, json!({"type": "tool_use", "id": "a", "name": "read", "input": null}));
     check(&[none, stop(0)], &["a read {}"]);
-    // Arguments that are cut inside a block that ends are for the tool to refuse.
+    // Truncated arguments in a block that stopped: the tool rejects them.
     check(&[tool(0, "a", "read"), input(0, "{\"p"), stop(0)], &["a read {\"p"]);
 }
 
@@ -153,7 +153,7 @@ fn g3_calls_need_a_stop_reason_that_allows_them() {
     let failed = assemble(&call, "mystery").unwrap_err();
     assert!(failed.message.contains("unknown reason \"mystery\""), "{}", failed.message);
     for cut in ["max_tokens", "model_context_window_exceeded"] {
-        // Also in the middle of a block.
+        // Inside an open block.
         assert_eq!(assemble(&call[..2], cut).unwrap().stop, StopCause::MaxTokens);
     }
     assert_eq!(assemble(&call, "end_turn").unwrap().stop, StopCause::ToolCalls);
@@ -174,7 +174,7 @@ fn s83_every_way_to_stop() {
     }
     let failed = assemble(&text(0, "hi"), "tool_use").unwrap_err();
     assert!(failed.message.contains("has no tool call"), "{}", failed.message);
-    // A limit that left no room for words, and a refusal without any, are no reason to ask again.
+    // A token limit without text, and a refusal without text, are complete replies: no retry.
     assert_eq!(assemble(&[], "max_tokens").unwrap().stop, StopCause::MaxTokens);
     assert_eq!(assemble(&[], "refusal").unwrap().stop, StopCause::Refusal);
     let check_empty = |said: &[Value]| {
@@ -183,7 +183,7 @@ fn s83_every_way_to_stop() {
     };
     check_empty(&[]);
     check_empty(&thinking(0, "only thinking", "sig"));
-    // A text that never ended is whole when its reply is; a stop without a reason is one.
+    // A text block without a stop event is complete when the message stops, also without a stop reason.
     let unended = [&text(0, "hi")[..2], &[json!({"type": "message_stop"})]].concat();
     assert_eq!(assemble_streamed(&unended).unwrap().0.text, "hi");
 }
@@ -242,7 +242,7 @@ fn s111_deltas_come_in_order_and_what_nobody_knows_is_skipped() {
             tool(5, "a", "read"),
             stop(5),
             json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
-            // Nothing is added to a reply that is complete.
+            // Adds nothing, because the reply is complete.
             start(6, json!({"type": "text", "text": "late"})),
             json!({"type": "message_stop"}),
             json!({"type": "message_start", "message": {}}),
@@ -280,7 +280,7 @@ fn s85_signed_reasoning_is_kept_as_it_came() {
         (kept.wire, kept.provider.as_str(), kept.model.as_str()),
         (Wire::AnthropicMessages, "acme", "m1")
     );
-    // Blank texts, unsigned thinking and thinking at the end would be refused; broken arguments as well.
+    // Anthropic would reject blank texts, unsigned thinking, thinking at the end and invalid arguments.
     assert_eq!(
         kept.items,
         [
@@ -304,7 +304,7 @@ fn s85_without_reasoning_that_has_to_come_back_nothing_is_kept() {
     assert!(kept(&[&thinking(0, "hm", ""), &text(1, "hi")], "end_turn").is_none());
     assert!(kept(&[&thinking(0, "hm", "sig")], "max_tokens").is_none());
     assert!(kept(&[&thinking(0, "", "sig"), &text(1, "hi")], "end_turn").is_some());
-    // A call that was cut before its name is in neither.
+    // A call without a name is neither in the reply nor in the items.
     let cut = kept(&[&thinking(0, "", "sig"), &text(1, "hi"), &[tool(2, "a", "")]], "max_tokens").unwrap();
     assert_eq!(cut.items.len(), 2);
 }
@@ -375,7 +375,7 @@ fn s81_a_whole_answer_is_taken_as_its_stream_would_be() {
     assert_eq!(failed(json!({"content": [], "stop_reason": "end_turn"})), FailureClass::Broken);
 }
 
-/// Events that fit together and such as do not, in any order.
+/// Events in any order, whether they fit together or not.
 fn some_event() -> impl Strategy<Value = Value> {
     (0..3_u64, 0..12_usize).prop_map(|(index, kind)| match kind {
         0 => json!({"type": "message_start", "message": {"usage": {"input_tokens": 3}}}),
@@ -398,7 +398,7 @@ proptest! {
     fn s111_no_events_make_the_assembly_of_messages_panic(events in prop::collection::vec(some_event(), 0..24)) {
         match assemble_streamed(&events) {
             Ok((reply, streamed)) => {
-                // What was streamed is what is there, and what is kept can be sent back.
+                // The deltas make up the text, and the opaque items are valid JSON.
                 let texts = streamed.iter().map(|delta| if let Delta::Text(text) = delta { text } else { "" });
                 prop_assert_eq!(&texts.collect::<String>(), &reply.text);
                 for item in reply.kept.into_iter().flat_map(|kept| kept.items) {

@@ -1,4 +1,4 @@
-//! The bytes of a request: roles, repairs, marks, and that the rest stays the same.
+//! The bytes of a request: roles, repairs, cache marks, and that the rest stays the same.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn json_of(request: &ModelRequest) -> Value {
     serde_json::from_str(&written(request, &FrozenRequest::default())).unwrap()
 }
 
-/// The messages without the marks of the cache.
+/// The messages without cache marks.
 fn messages_of(request: &ModelRequest) -> Value {
     let bare = written(request, &FrozenRequest::default()).replace(CACHE_MARK, "");
     serde_json::from_str::<Value>(&bare).unwrap()["messages"].take()
@@ -171,7 +171,7 @@ fn s20_a_conversation_ends_with_the_user() {
     assert_eq!(messages_of(&request).as_array().map(Vec::len), Some(1));
 }
 
-/// A conversation, one turn after the other.
+/// Returns the request of each turn of one conversation.
 fn turns(count: usize) -> impl Iterator<Item = ModelRequest> {
     let mut request = request("hello");
     (0..count).map(move |turn| {
@@ -196,7 +196,7 @@ fn s71_but_for_the_marks_the_beginning_is_the_same_bytes_every_turn() {
         assert_eq!(
             body,
             written(&request, &FrozenRequest::default()),
-            "kept from before, and as if it were new"
+            "the same bytes from the cache and without it"
         );
         let bare = body.replace(CACHE_MARK, "");
         assert!(bare.starts_with(before.strip_suffix("]}").unwrap_or_default()), "{before}\n{bare}");
@@ -210,11 +210,11 @@ fn s71_the_marks_stand_at_the_system_prompt_and_along_the_latest_messages() {
     for (turn, request) in turns(12).enumerate() {
         let body = written(&request, &frozen);
         let marks = body.matches(r#""cache_control""#).count();
-        assert_eq!(marks, 1 + (turn + 1).min(MARKED), "turn {turn}");
+        assert_eq!(marks, 1 + (turn + 1).min(MARKED_MESSAGES), "turn {turn}");
         let body: Value = serde_json::from_str(&body).unwrap();
         assert!(body["system"][0].get("cache_control").is_some());
         let inputs = body["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "user");
-        for input in inputs.rev().take(MARKED) {
+        for input in inputs.rev().take(MARKED_MESSAGES) {
             let blocks = input["content"].as_array().unwrap();
             assert!(blocks.last().unwrap().get("cache_control").is_some(), "{input}");
         }

@@ -1,4 +1,4 @@
-//! What each generation of models is asked.
+//! The fields for each generation of models.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ const SOURCE: Source<'static> = Source {
     images: &BTreeMap::new(),
 };
 
-fn asked_of(model: &str, effort: Option<Level>, max_tokens: u32) -> Value {
+fn fields_of(model: &str, effort: Option<Level>, max_tokens: u32) -> Value {
     let mut request = request("hello");
     request.model = model.to_owned();
     request.manner.effort = effort;
-    serde_json::to_value(asked(&request, max_tokens, &SOURCE)).unwrap()
+    serde_json::to_value(fields(&request, max_tokens, &SOURCE)).unwrap()
 }
 
 #[test]
@@ -37,20 +37,20 @@ fn s84_an_effort_is_asked_for_in_the_way_the_model_knows() {
         "claude-opus-10",
         "claude-mythos-preview",
     ] {
-        assert_eq!(asked_of(model, Some(Level::Low), 32_000), adaptive, "{model}");
+        assert_eq!(fields_of(model, Some(Level::Low), 32_000), adaptive, "{model}");
     }
     let budget = json!({"thinking": {"type": "enabled", "budget_tokens": 4096}});
     for model in ["claude-3-7-sonnet-20250219", "claude-sonnet-4@20250514", "claude-haiku-4-5-20251001"] {
-        assert_eq!(asked_of(model, Some(Level::Low), 32_000), budget, "{model}");
+        assert_eq!(fields_of(model, Some(Level::Low), 32_000), budget, "{model}");
     }
-    assert_eq!(asked_of("claude-3-5-haiku-20241022", Some(Level::High), 32_000), json!({}));
-    assert_eq!(asked_of("glm-5", Some(Level::High), 32_000), json!({"output_config": {"effort": "high"}}));
-    assert_eq!(asked_of("claude-opus-4-6", None, 32_000), json!({}));
+    assert_eq!(fields_of("claude-3-5-haiku-20241022", Some(Level::High), 32_000), json!({}));
+    assert_eq!(fields_of("glm-5", Some(Level::High), 32_000), json!({"output_config": {"effort": "high"}}));
+    assert_eq!(fields_of("claude-opus-4-6", None, 32_000), json!({}));
 }
 
 #[test]
 fn s84_a_budget_leaves_room_for_the_answer() {
-    let of = |max_tokens| asked_of("claude-haiku-4-5", Some(Level::High), max_tokens);
+    let of = |max_tokens| fields_of("claude-haiku-4-5", Some(Level::High), max_tokens);
     assert_eq!(of(8192)["thinking"]["budget_tokens"], 4096);
     assert_eq!(of(2048)["thinking"]["budget_tokens"], 1024);
     assert_eq!(of(2047), json!({}));
@@ -66,7 +66,7 @@ fn s84_no_budget_behind_a_reply_that_came_without_thinking() {
         let reply = Reply { text: "so".to_owned(), kept, ..Reply::default() };
         request.messages.push(ModelMessage::Assistant { reply: Arc::new(reply) });
         request.messages.push(ModelMessage::Tool { call_id: "c1".into(), output: "out".into() });
-        asked(&request, 32_000, &source).thinking.is_some()
+        fields(&request, 32_000, &source).thinking.is_some()
     };
     let own = OpaqueItems {
         wire: Wire::AnthropicMessages,
@@ -78,5 +78,5 @@ fn s84_no_budget_behind_a_reply_that_came_without_thinking() {
     assert!(!thinks(Some(OpaqueItems { model: "other".to_owned(), ..own })));
     assert!(!thinks(None));
     request.messages.push(ModelMessage::user("go on"));
-    assert!(asked(&request, 32_000, &source).thinking.is_some());
+    assert!(fields(&request, 32_000, &source).thinking.is_some());
 }

@@ -141,5 +141,5 @@ fn s20_a_conversation_kept_from_before_is_written_as_if_it_were_new() {
     same(&one);
     one.system = "".into();
     same(&one);
-    assert!(frozen.conversations.kept_count() <= 4);
+    assert!(frozen.conversations.cached_count() <= 4);
 }
