@@ -28,9 +28,9 @@ pub(super) async fn call(
     on_delta: &mut OnDelta<'_>,
 ) -> Result<Reply, CallFailure> {
     let body = body::write(request, frozen, post.provider)?;
-    let assembly = MessagesAssembly::new(request, post.asked, post.redactor.clone());
+    let assembly = MessagesAssembly::new(request, post.endpoint, post.redactor.clone());
     let path = path_below(post.provider);
-    reading::call(clients, post, (path, body), assembly, on_delta).await
+    reading::call(clients, post, path, body, assembly, on_delta).await
 }
 
 /// Returns the path of the endpoint, relative to the base URL.

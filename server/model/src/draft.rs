@@ -1,7 +1,6 @@
-//! A reply while it is put together, whichever wire it comes by, and its bounds.
+//! The unfinished reply that each wire's assembly adds to, with the checks and limits that all wires share.
 //!
-//! Never lets a reply through that is not sound (G3), and never grows past its
-//! limits. What the pieces mean is the wire's.
+//! Never returns an invalid reply (G3), and never exceeds its limits.
 
 use std::sync::Arc;
 
@@ -14,43 +13,45 @@ use super::failure::{Endpoint, classify_in_stream, failure, quote};
 use super::reading::OnDelta;
 use super::secret::Redactor;
 
-/// The most bytes of text and reasoning of one reply, many times what any model writes. It streams to
-/// the client and stands in facts meanwhile, so each byte of it is in memory several times.
+/// The maximum size of text and reasoning of one reply together, in bytes: many times what any model writes.
+///
+/// It is this low because each byte is in memory several times, in the stream to the client and in events.
 const MAX_TEXT_BYTES: usize = 4 << 20;
-/// The most bytes of what is kept of a reply verbatim: reasoning, ids and names.
-pub(super) const MAX_KEPT_BYTES: usize = 16 << 20;
-/// The most bytes of the arguments of all calls of one reply.
+/// The maximum size of everything else that is stored verbatim, in bytes: opaque reasoning, ids and names.
+pub(super) const MAX_STORED_BYTES: usize = 16 << 20;
+/// The maximum size of the arguments of all calls of one reply, in bytes.
 pub(super) const MAX_ARGUMENT_BYTES: usize = 16 << 20;
-/// The most tool calls of one reply that are read. The loop runs fewer and refuses the others to the
-/// model; a reply with more than these is a flood.
+/// The maximum number of tool calls in one reply. A reply with more fails.
+///
+/// The session runs fewer, and answers the other calls with an error.
 pub(super) const MAX_CALLS: usize = 4096;
 
 pub(super) struct Draft<'a> {
-    pub asked: Endpoint<'a>,
+    pub endpoint: Endpoint<'a>,
     pub reply: Reply,
     redactor: Arc<Redactor>,
     argument_bytes: usize,
-    /// Bytes of what is kept verbatim beside the text and the arguments.
-    kept_bytes: usize,
-    /// The replies before this one, for ids a server left out.
+    /// The size of what is stored verbatim, without text and arguments.
+    stored_bytes: usize,
+    /// The number of earlier replies, to make ids for calls without one.
     turn: usize,
 }
 
 impl<'a> Draft<'a> {
-    pub fn new(request: &ModelRequest, asked: Endpoint<'a>, redactor: Arc<Redactor>) -> Draft<'a> {
+    pub fn new(request: &ModelRequest, endpoint: Endpoint<'a>, redactor: Arc<Redactor>) -> Draft<'a> {
         let replies =
             request.messages.iter().filter(|message| matches!(message, ModelMessage::Assistant { .. }));
         Draft {
-            asked,
+            endpoint,
             reply: Reply::default(),
             redactor,
             argument_bytes: 0,
-            kept_bytes: 0,
+            stored_bytes: 0,
             turn: replies.count(),
         }
     }
 
-    /// Reads one event or body of the wire.
+    /// Parses one event or body of the wire.
     pub fn read<'t, T: Deserialize<'t>>(&self, data: &'t str) -> Result<T, CallFailure> {
         serde_json::from_str(data).map_err(|error| {
             self.broken(&format!("a piece of its reply makes no sense: {}", self.quoted(&error)))
@@ -58,7 +59,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds text of the answer.
-    pub fn text(&mut self, piece: String, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+    pub fn add_text(&mut self, piece: String, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         self.check_room(piece.len())?;
         self.reply.text.push_str(&piece);
         on_delta(Delta::Text(piece));
@@ -66,7 +67,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds reasoning.
-    pub fn reasoning(&mut self, piece: String, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+    pub fn add_reasoning(&mut self, piece: String, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         self.check_room(piece.len())?;
         self.reply.reasoning.push_str(&piece);
         on_delta(Delta::Reasoning(piece));
@@ -74,22 +75,22 @@ impl<'a> Draft<'a> {
     }
 
     fn check_room(&self, more: usize) -> Result<(), CallFailure> {
-        match self.reply.text.len() + self.reply.reasoning.len() + more > MAX_TEXT_BYTES {
-            true => Err(self.too_much("text", MAX_TEXT_BYTES >> 20, "MiB")),
-            false => Ok(()),
+        if self.reply.text.len() + self.reply.reasoning.len() + more > MAX_TEXT_BYTES {
+            return Err(self.too_much("text", MAX_TEXT_BYTES >> 20, "MiB"));
         }
+        Ok(())
     }
 
-    /// Makes room for so many bytes of `what`, which is kept verbatim beside the text.
-    pub fn keep(&mut self, what: &str, bytes: usize) -> Result<(), CallFailure> {
-        self.kept_bytes += bytes;
-        match self.kept_bytes > MAX_KEPT_BYTES {
-            true => Err(self.too_much(what, MAX_KEPT_BYTES >> 20, "MiB")),
-            false => Ok(()),
+    /// Counts so many bytes of `what` towards the limit of what is stored verbatim. Fails above the limit.
+    pub fn count_stored(&mut self, what: &str, bytes: usize) -> Result<(), CallFailure> {
+        self.stored_bytes += bytes;
+        if self.stored_bytes > MAX_STORED_BYTES {
+            return Err(self.too_much(what, MAX_STORED_BYTES >> 20, "MiB"));
         }
+        Ok(())
     }
 
-    /// Begins a tool call and returns its place among the calls.
+    /// Begins a tool call and returns its index.
     pub fn open_call(&mut self) -> Result<usize, CallFailure> {
         if self.reply.calls.len() == MAX_CALLS {
             return Err(self.too_much("tool calls", MAX_CALLS, "of them"));
@@ -102,17 +103,22 @@ impl<'a> Draft<'a> {
         Ok(self.reply.calls.len() - 1)
     }
 
-    /// Gives a call the id it is known by, unless it has one.
-    pub fn identify(&mut self, at: usize, id: String) -> Result<(), CallFailure> {
+    /// Sets the id of a call, unless it has one.
+    pub fn set_call_id(&mut self, at: usize, id: String) -> Result<(), CallFailure> {
         if self.reply.calls[at].id.is_empty() {
-            self.keep("ids", id.len())?;
+            self.count_stored("ids", id.len())?;
             self.reply.calls[at].id = id;
         }
         Ok(())
     }
 
-    /// Names the tool of a call; a call cannot become one of another tool.
-    pub fn name(&mut self, at: usize, name: String, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+    /// Sets the tool of a call. Fails if the call has another tool.
+    pub fn set_tool_name(
+        &mut self,
+        at: usize,
+        name: String,
+        on_delta: &mut OnDelta<'_>,
+    ) -> Result<(), CallFailure> {
         let known = &self.reply.calls[at].name;
         if *known == name {
             return Ok(());
@@ -121,14 +127,14 @@ impl<'a> Draft<'a> {
             let message = format!("a tool call began as \"{known}\" and went on as \"{name}\"");
             return Err(self.broken(&self.quoted(&message)));
         }
-        self.keep("names of tools", name.len())?;
+        self.count_stored("names of tools", name.len())?;
         self.reply.calls[at].name.clone_from(&name);
         on_delta(Delta::ToolCall { name });
         Ok(())
     }
 
     /// Adds a piece of the arguments of a call.
-    pub fn arguments(&mut self, at: usize, piece: &str) -> Result<(), CallFailure> {
+    pub fn add_arguments(&mut self, at: usize, piece: &str) -> Result<(), CallFailure> {
         self.argument_bytes += piece.len();
         if self.argument_bytes > MAX_ARGUMENT_BYTES {
             return Err(self.too_much("tool arguments", MAX_ARGUMENT_BYTES >> 20, "MiB"));
@@ -137,7 +143,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Returns the reply that stopped for this cause, if it is sound.
+    /// Returns the reply, which stopped for this cause. Fails if it is invalid.
     pub fn complete(mut self, stop: StopCause) -> Result<Reply, CallFailure> {
         self.reply.stop = stop;
         self.check_calls()?;
@@ -149,7 +155,7 @@ impl<'a> Draft<'a> {
     }
 
     fn check_calls(&mut self) -> Result<(), CallFailure> {
-        // A reply cut at its limit may end inside a call; none of them will run.
+        // A reply that reaches its token limit may end inside a call. None of its calls runs.
         let cut = self.reply.stop == StopCause::MaxTokens;
         if !cut && self.reply.calls.iter().any(|call| call.name.is_empty()) {
             return Err(self.broken("a tool call has no name"));
@@ -162,20 +168,21 @@ impl<'a> Draft<'a> {
         }
         let mut ids = self.reply.calls.iter().map(|call| call.id.as_str()).collect::<Vec<_>>();
         ids.sort_unstable();
-        match ids.windows(2).any(|pair| pair[0] == pair[1]) {
-            true => Err(self.broken("two tool calls have the same id")),
-            false => Ok(()),
+        if ids.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(self.broken("two tool calls have the same id"));
         }
+        Ok(())
     }
 
-    /// Whether a reply that ended in good order wants tools run, or the user.
-    pub fn ended(&self) -> StopCause {
+    /// Returns the stop cause of a reply that ended normally: it has tool calls or not.
+    pub fn normal_stop(&self) -> StopCause {
         if self.reply.calls.is_empty() { StopCause::EndTurn } else { StopCause::ToolCalls }
     }
 
-    /// Judges a reply that ended for a reason nobody knows, or for none: text is still text, but a call
-    /// is not run on a guess.
-    pub fn ended_oddly(&self, reason: Option<&str>) -> Result<StopCause, CallFailure> {
+    /// Returns the stop cause of a reply whose finish reason is unknown or missing.
+    ///
+    /// A reply with tool calls fails: Adjutant must not run calls that may be incomplete.
+    pub fn unknown_stop(&self, reason: Option<&str>) -> Result<StopCause, CallFailure> {
         match reason {
             _ if self.reply.calls.is_empty() => Ok(StopCause::EndTurn),
             Some(reason) => {
@@ -186,29 +193,29 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Returns foreign text fit for a sentence.
+    /// Returns a text of the provider in a form that fits into a message: short, on one line, without keys.
     pub fn quoted(&self, text: &impl ToString) -> String {
         quote(&text.to_string(), &self.redactor)
     }
 
-    /// Returns the failure of an error that came in place of the reply.
+    /// Returns the failure for an error that the provider sent instead of the reply.
     pub fn refused(&self, error: &str) -> CallFailure {
-        classify_in_stream(error, self.asked, &self.redactor)
+        classify_in_stream(error, self.endpoint, &self.redactor)
     }
 
-    /// Returns the failure of a stream that makes no sense.
+    /// Returns the failure for an invalid stream.
     pub fn broken(&self, what: &str) -> CallFailure {
-        failure(FailureClass::Broken, format!("provider \"{}\" broke off: {what}", self.asked.provider))
+        failure(FailureClass::Broken, format!("provider \"{}\" broke off: {what}", self.endpoint.provider))
     }
 
-    /// Returns the failure of a stream that ended before its reply did.
+    /// Returns the failure for a stream that ended before the reply was complete.
     pub fn cut_short(&self) -> CallFailure {
         self.broken("its reply ended in the middle")
     }
 
-    /// Returns the failure of a reply that has more of something than it may.
+    /// Returns the failure for a reply that exceeds a limit.
     pub fn too_much(&self, what: &str, limit: usize, unit: &str) -> CallFailure {
-        let provider = self.asked.provider;
+        let provider = self.endpoint.provider;
         let message = format!(
             "the reply of provider \"{provider}\" has more {what} than the limit of {limit} {unit}; \
              ask for the work in smaller steps"
@@ -217,7 +224,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Reads a count of tokens. A wrong one is worth less than the reply it came with: it becomes zero.
+/// Parses a number of tokens. An invalid number becomes zero, because it must not fail the reply.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let value = Value::deserialize(deserializer)?;
     // The conversion clamps at both ends.

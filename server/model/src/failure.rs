@@ -27,7 +27,7 @@ pub(super) fn unwritable(error: serde_json::Error) -> CallFailure {
     failure(FailureClass::InvalidRequest, format!("could not write the request: {error}"))
 }
 
-/// Who was asked, for the sentences.
+/// Who was endpoint, for the sentences.
 #[derive(Clone, Copy)]
 pub(super) struct Endpoint<'a> {
     pub provider: &'a str,
@@ -84,12 +84,12 @@ const TOOL_WORDS: [&str; 3] = ["not support tool", "support tool use", "tools is
 pub(super) fn classify(
     status: u16,
     complaint: &Complaint,
-    asked: Endpoint<'_>,
+    endpoint: Endpoint<'_>,
     redactor: &Redactor,
 ) -> CallFailure {
     let quote = quote(&complaint.message, redactor);
     let class = class_of(status, complaint);
-    let (what, hint) = what_and_hint(class, complaint, asked);
+    let (what, hint) = what_and_hint(class, complaint, endpoint);
     // Inside a stream the status was good and says nothing.
     let said = match (status, quote.is_empty()) {
         (200, true) => String::new(),
@@ -102,10 +102,10 @@ pub(super) fn classify(
 }
 
 /// Says what happened, and what to do about it where there is something.
-fn what_and_hint(class: FailureClass, complaint: &Complaint, asked: Endpoint<'_>) -> (String, String) {
-    let Endpoint { provider, model, .. } = asked;
+fn what_and_hint(class: FailureClass, complaint: &Complaint, endpoint: Endpoint<'_>) -> (String, String) {
+    let Endpoint { provider, model, .. } = endpoint;
     match class {
-        FailureClass::Auth => key_refused(asked),
+        FailureClass::Auth => key_refused(endpoint),
         FailureClass::Quota => (
             format!("provider \"{provider}\" says that the credit or quota is used up"),
             "check the plan and billing of the account".to_owned(),
@@ -290,10 +290,10 @@ fn class_of_words(codes: &str, words: &str) -> FailureClass {
 }
 
 /// Classifies an error that came inside a stream.
-pub(super) fn classify_in_stream(error: &str, asked: Endpoint<'_>, redactor: &Redactor) -> CallFailure {
+pub(super) fn classify_in_stream(error: &str, endpoint: Endpoint<'_>, redactor: &Redactor) -> CallFailure {
     let complaint = Complaint::from_body(error);
     let status = complaint.status.filter(|status| (400..600).contains(status)).unwrap_or(200);
-    let mut failed = classify(status, &complaint, asked, redactor);
+    let mut failed = classify(status, &complaint, endpoint, redactor);
     // There are no headers any more that could say it.
     if failed.class == FailureClass::RateLimited {
         failed.retry_after_ms = wait_in_words(&complaint.message);

@@ -32,7 +32,7 @@ use network::Connection;
 /// One request to a provider, ready but for its key, path and body.
 pub(super) struct Post<'a> {
     pub provider: &'a Provider,
-    pub asked: Endpoint<'a>,
+    pub endpoint: Endpoint<'a>,
     pub redactor: Arc<Redactor>,
     base: Url,
     headers: HeaderMap,
@@ -50,7 +50,7 @@ impl<'a> Post<'a> {
         let headers = checked_headers(provider, &redactor)?;
         Ok(Post {
             provider,
-            asked: Endpoint { provider: &provider.name, model, key: provider.key.as_ref() },
+            endpoint: Endpoint { provider: &provider.name, model, key: provider.key.as_ref() },
             redactor: Arc::new(redactor),
             base,
             headers,
@@ -125,8 +125,8 @@ impl<'a> Post<'a> {
             request.headers_mut().insert(name, value);
         }
         tracing::debug!(
-            provider = self.asked.provider,
-            model = self.asked.model,
+            provider = self.endpoint.provider,
+            model = self.endpoint.model,
             bytes = request.body().and_then(|body| body.as_bytes()).map_or(0, <[u8]>::len),
             proxy = self.proxy.as_ref().map(|proxy| proxy.address.as_str()),
             "call model"
@@ -160,7 +160,7 @@ impl<'a> Post<'a> {
 
     fn network(&self, error: &reqwest::Error) -> CallFailure {
         let line = Connection {
-            provider: self.asked.provider,
+            provider: self.endpoint.provider,
             place: self.base.origin().ascii_serialization(),
             proxy: self.proxy.as_ref(),
             ca_file: self.provider.reach.ca_file.as_deref(),
@@ -173,7 +173,7 @@ impl<'a> Post<'a> {
         let wait = in_words(self.limits.first_byte_ms);
         failure(
             FailureClass::FirstByte,
-            format!("provider \"{}\" did not begin to answer within {wait}", self.asked.provider),
+            format!("provider \"{}\" did not begin to answer within {wait}", self.endpoint.provider),
         )
     }
 
@@ -183,7 +183,7 @@ impl<'a> Post<'a> {
             FailureClass::Total,
             format!(
                 "the call to provider \"{}\" was not finished within the total limit of {wait}",
-                self.asked.provider
+                self.endpoint.provider
             ),
         )
     }
@@ -194,7 +194,7 @@ impl<'a> Post<'a> {
             FailureClass::Stalled,
             format!(
                 "provider \"{}\" stopped sending in the middle of its reply for {wait}",
-                self.asked.provider
+                self.endpoint.provider
             ),
         )
     }

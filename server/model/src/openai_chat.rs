@@ -1,6 +1,8 @@
-//! OpenAI Chat Completions: one request out, one streamed reply in.
+//! The OpenAI Chat Completions wire, which most compatible servers also support: sends one request, reads one reply.
 //!
-//! Knows the wire format and nothing of HTTP's limits, retries or tools.
+//! `body` writes the request, `chunk` parses the events of the stream, and `assembly` builds the reply from them.
+//!
+//! Never retries a call, runs a tool or enforces a limit of HTTP.
 
 mod assembly;
 mod body;
@@ -23,6 +25,6 @@ pub(super) async fn call(
     on_delta: &mut OnDelta<'_>,
 ) -> Result<Reply, CallFailure> {
     let body = body::write(request, frozen, &post)?;
-    let assembly = ChatAssembly::new(request, post.asked, post.redactor.clone());
-    reading::call(clients, post, ("chat/completions", body), assembly, on_delta).await
+    let assembly = ChatAssembly::new(request, post.endpoint, post.redactor.clone());
+    reading::call(clients, post, "chat/completions", body, assembly, on_delta).await
 }

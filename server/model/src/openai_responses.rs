@@ -1,7 +1,10 @@
-//! OpenAI Responses: one request out, one streamed reply in.
+//! The OpenAI Responses wire: sends one request, reads one reply.
 //!
-//! Knows the wire format and nothing of HTTP's limits, retries or tools. Never
-//! asks the provider to keep a conversation: all of it is sent each time.
+//! `body` writes the request, `event` parses the events of the stream, `item` finds the output item that an event
+//! belongs to, and `assembly` builds the reply. `opaque` keeps the items that the next request must send back.
+//!
+//! Never asks the provider to store a conversation: each request has all of it. Never retries a failed call, except
+//! without a field that the provider rejected.
 
 mod assembly;
 mod body;
@@ -9,7 +12,7 @@ mod event;
 mod item;
 mod opaque;
 mod reasoning;
-mod refused;
+mod rejected;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,24 +21,24 @@ use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{ModelRequest, Reply};
 
 pub(crate) use self::assembly::ResponsesAssembly;
-use self::refused::RejectedFields;
+use self::rejected::RejectedFields;
 use super::frozen::FrozenRequest;
 use super::http::{Clients, Post};
 use super::reading::{self, OnDelta};
 
-/// What this process knows for this wire.
+/// The state of this wire in this process.
 #[derive(Default)]
 pub(super) struct ResponsesWire {
     frozen: FrozenRequest,
-    /// What each provider refused to hear of, by its name.
-    refused: Mutex<BTreeMap<String, RejectedFields>>,
+    /// The fields that each provider rejected, by the provider's name.
+    rejected: Mutex<BTreeMap<String, RejectedFields>>,
 }
 
 impl ResponsesWire {
     /// Makes one call and returns the complete reply.
     ///
-    /// What a provider refuses to hear of reasoning is left out from then on, and this request is
-    /// sent once more without it: a session must not end for what it can do without.
+    /// If the provider rejects an optional field, sends the request again without it, and omits the field from then
+    /// on. A session must not end because of a field that it does not need.
     pub async fn call<'p>(
         &self,
         clients: &Clients,
@@ -45,20 +48,20 @@ impl ResponsesWire {
     ) -> Result<Reply, CallFailure> {
         loop {
             let post = post()?;
-            let provider = post.asked.provider;
-            let refused = self.refused().get(provider).copied().unwrap_or_default();
-            let body = body::write(request, &self.frozen, &post, refused)?;
-            let assembly = ResponsesAssembly::new(request, post.asked, post.redactor.clone());
-            let result = reading::call(clients, post, ("responses", body), assembly, on_delta).await;
-            match result.as_ref().err().and_then(|failed| refused.and(failed)) {
-                // Each turn of the loop knows of one refusal more, and there are three of them.
-                Some(more) => drop(self.refused().insert(provider.to_owned(), more)),
+            let provider = post.endpoint.provider;
+            let rejected = self.rejected().get(provider).copied().unwrap_or_default();
+            let body = body::write(request, &self.frozen, &post, rejected)?;
+            let assembly = ResponsesAssembly::new(request, post.endpoint, post.redactor.clone());
+            let result = reading::call(clients, post, "responses", body, assembly, on_delta).await;
+            match result.as_ref().err().and_then(|failed| rejected.with_failure(failed)) {
+                // Each turn of the loop adds at least one of the three fields, so the loop ends.
+                Some(more) => drop(self.rejected().insert(provider.to_owned(), more)),
                 None => return result,
             }
         }
     }
 
-    fn refused(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, RejectedFields>> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    fn rejected(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, RejectedFields>> {
+        self.rejected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

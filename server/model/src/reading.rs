@@ -1,6 +1,6 @@
-//! One attempt over any wire: the request out, its answer read event by event.
+//! One attempt over any wire: sends the request and passes each event of the answer to the wire's assembly.
 //!
-//! Knows neither a wire format nor HTTP's limits, and retries nothing.
+//! Never depends on a wire format, and never retries.
 
 use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use adjutant_core::prompt::{Delta, Reply};
@@ -8,42 +8,43 @@ use adjutant_core::prompt::{Delta, Reply};
 use super::http::{BodyProgress, Clients, Post};
 use super::sse::{Decoder, Event, MAX_EVENT_BYTES, SseError};
 
-/// Who hears the pieces of a reply while they stream.
+/// Receives the deltas of a reply while it streams.
 pub(super) type OnDelta<'a> = dyn FnMut(Delta) + Send + 'a;
 
-/// How far a reply has come.
+/// How complete a reply is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplyState {
     Open,
-    /// It is complete; the usage may follow.
+    /// The reply is complete. The usage may follow.
     Finished,
-    /// Its last event came; whatever follows is not ours.
+    /// The last event came. Everything after it is ignored.
     Done,
 }
 
-/// An event that is cut into pieces counts as content only from this size on, for before its end
-/// nobody knows whether it only keeps the connection open. No keep-alive of any wire is as long.
+/// An incomplete event counts as progress only from this size on, in bytes.
+///
+/// Until an event is complete, it may turn out to be a keep-alive. No wire has a keep-alive of this size.
 const CONTENT_BYTES: usize = 1 << 10;
 
-/// Puts one reply together from what a wire sends.
+/// Builds one reply from the events of a wire.
 pub(super) trait Assembly {
-    /// Whether an event says nothing but that the connection is open; such a one is not taken (G4).
+    /// Whether an event only keeps the connection open. Such an event is not added (G4).
     fn keeps_alive(event: &Event<'_>) -> bool {
         event.data.trim().is_empty()
     }
 
-    /// Takes one event of a stream.
-    fn take(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure>;
+    /// Adds one event of a stream.
+    fn add_event(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure>;
 
-    /// Takes an answer that came all at once.
-    fn take_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure>;
+    /// Adds the body of an answer without streaming.
+    fn add_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure>;
 
     fn state(&self) -> ReplyState;
 
-    /// Returns the reply if it is complete and sound (G3).
+    /// Returns the reply. Fails if it is incomplete or invalid (G3).
     fn complete(self) -> Result<Reply, CallFailure>;
 
-    /// Returns the failure of a stream that makes no sense.
+    /// Returns the failure for an invalid stream.
     fn broken(&self, what: &str) -> CallFailure;
 }
 
@@ -51,18 +52,19 @@ pub(super) trait Assembly {
 pub(super) async fn call<A: Assembly>(
     clients: &Clients,
     post: Post<'_>,
-    (path, body): (&str, Vec<u8>),
+    path: &str,
+    body: Vec<u8>,
     assembly: A,
     on_delta: &mut OnDelta<'_>,
 ) -> Result<Reply, CallFailure> {
     let mut answer = post.send(clients, path, body).await?;
     let whole = answer.is_whole().then(Vec::new);
     let mut reader = Reader { decoder: Decoder::default(), assembly, on_delta, pending: 0, whole };
-    let pumped = answer.pump(|piece| reader.eat(piece)).await;
-    reader.finish(pumped)
+    let received = answer.pump(|piece| reader.read_piece(piece)).await;
+    reader.finish(received)
 }
 
-/// Reads the body of an answer that came in these pieces, and nothing of HTTP.
+/// Reads the body of an answer from these pieces, without HTTP.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) fn read_in_pieces<A: Assembly>(
     assembly: A,
@@ -72,18 +74,18 @@ pub(super) fn read_in_pieces<A: Assembly>(
 ) -> Result<Reply, CallFailure> {
     let whole = whole.then(Vec::new);
     let mut reader = Reader { decoder: Decoder::default(), assembly, on_delta, pending: 0, whole };
-    let mut pumped = Ok(());
+    let mut received = Ok(());
     for piece in pieces {
-        match reader.eat(piece) {
+        match reader.read_piece(piece) {
             Ok(BodyProgress::Done) => break,
             Ok(_) => {}
             Err(failed) => {
-                pumped = Err(failed);
+                received = Err(failed);
                 break;
             }
         }
     }
-    reader.finish(pumped)
+    reader.finish(received)
 }
 
 /// Turns the bytes of one answer into a reply.
@@ -91,15 +93,14 @@ struct Reader<'a, 'b, A> {
     decoder: Decoder,
     assembly: A,
     on_delta: &'a mut OnDelta<'b>,
-    /// How much of an unfinished event there was after the last piece.
+    /// The size of the incomplete event after the last piece, in bytes.
     pending: usize,
-    /// The body so far of an answer that is not a stream: servers that do not
-    /// know streaming send all at once.
+    /// The body so far of an answer without streaming; `None` for a stream. Some servers do not support streaming.
     whole: Option<Vec<u8>>,
 }
 
 impl<A: Assembly> Reader<'_, '_, A> {
-    fn eat(&mut self, piece: &[u8]) -> Result<BodyProgress, CallFailure> {
+    fn read_piece(&mut self, piece: &[u8]) -> Result<BodyProgress, CallFailure> {
         if let Some(whole) = &mut self.whole {
             if whole.len() + piece.len() > MAX_EVENT_BYTES {
                 return Err(unreadable(&SseError::TooLong { limit: MAX_EVENT_BYTES }, &self.assembly));
@@ -108,9 +109,9 @@ impl<A: Assembly> Reader<'_, '_, A> {
             return Ok(BodyProgress::Progress);
         }
         let (assembly, on_delta) = (&mut self.assembly, &mut *self.on_delta);
-        let mut heard = false;
+        let mut progressed = false;
         let fed = self.decoder.feed(piece, &mut |event| {
-            heard |= hear(assembly, &event, on_delta)?;
+            progressed |= add_event(assembly, &event, on_delta)?;
             Ok(())
         });
         fed.map_err(|stop: Stop| stop.of(&self.assembly))?;
@@ -119,25 +120,25 @@ impl<A: Assembly> Reader<'_, '_, A> {
         Ok(match self.assembly.state() {
             ReplyState::Done => BodyProgress::Done,
             ReplyState::Finished => BodyProgress::Finishing,
-            ReplyState::Open if heard || grows => BodyProgress::Progress,
+            ReplyState::Open if progressed || grows => BodyProgress::Progress,
             ReplyState::Open => BodyProgress::KeepAlive,
         })
     }
 
-    fn finish(mut self, pumped: Result<(), CallFailure>) -> Result<Reply, CallFailure> {
-        // What fails after a finish reason cannot take the reply away again.
+    fn finish(mut self, received: Result<(), CallFailure>) -> Result<Reply, CallFailure> {
+        // A failure after the finish reason does not matter: the reply is complete.
         if self.assembly.state() == ReplyState::Open {
-            pumped?;
+            received?;
             let (assembly, on_delta) = (&mut self.assembly, &mut *self.on_delta);
             match self.whole {
                 Some(whole) => match std::str::from_utf8(&whole) {
-                    Ok(text) => assembly.take_whole(text, on_delta)?,
+                    Ok(text) => assembly.add_whole(text, on_delta)?,
                     Err(_) => return Err(assembly.broken("its answer is not valid UTF-8")),
                 },
-                // Some servers leave out the blank line after their last event.
+                // Some servers leave out the blank line after the last event.
                 None => {
-                    let take = &mut |event: Event<'_>| hear(assembly, &event, on_delta).map(drop);
-                    self.decoder.finish(take).map_err(|stop| stop.of(&self.assembly))?;
+                    let sink = &mut |event: Event<'_>| add_event(assembly, &event, on_delta).map(drop);
+                    self.decoder.finish(sink).map_err(|stop| stop.of(&self.assembly))?;
                 }
             }
         }
@@ -145,16 +146,20 @@ impl<A: Assembly> Reader<'_, '_, A> {
     }
 }
 
-/// Hands on an event, unless it only keeps the connection open; returns whether it was one to take.
-fn hear<A: Assembly>(assembly: &mut A, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<bool, Stop> {
+/// Adds an event, unless it only keeps the connection open. Returns whether it was added.
+fn add_event<A: Assembly>(
+    assembly: &mut A,
+    event: &Event<'_>,
+    on_delta: &mut OnDelta<'_>,
+) -> Result<bool, Stop> {
     if A::keeps_alive(event) {
         return Ok(false);
     }
-    assembly.take(event, on_delta).map_err(Stop::Call)?;
+    assembly.add_event(event, on_delta).map_err(Stop::Call)?;
     Ok(true)
 }
 
-/// Why a stream is read no further.
+/// Why the rest of a stream is not read.
 enum Stop {
     Stream(SseError),
     Call(CallFailure),
@@ -175,11 +180,11 @@ impl Stop {
     }
 }
 
-/// Returns the failure of a stream that cannot be decoded.
+/// Returns the failure for a stream that cannot be decoded.
 fn unreadable(error: &SseError, assembly: &impl Assembly) -> CallFailure {
     let failed = assembly.broken(&format!("could not {error}"));
     match error {
-        // The same request would only bring the same flood again.
+        // A retry would get the same oversized event.
         SseError::TooLong { .. } => CallFailure { class: FailureClass::Total, ..failed },
         SseError::NotUtf8 => failed,
     }

@@ -1,7 +1,7 @@
 //! How long a provider asks to be left alone, read from its headers or its words; and waits as a person
 //! would say them.
 //!
-//! Decides no retry: whether the wait is kept is not asked here.
+//! Decides no retry: whether the wait is kept is not endpoint here.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

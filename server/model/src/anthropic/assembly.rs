@@ -83,7 +83,7 @@ impl Assembly for MessagesAssembly<'_> {
         }
     }
 
-    fn take(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+    fn add_event(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         let data = event.data.trim();
         // Some gateways translate from Chat Completions and keep its end marker.
         if self.done || data.is_empty() || data == "[DONE]" {
@@ -128,7 +128,7 @@ impl Assembly for MessagesAssembly<'_> {
         }
     }
 
-    fn take_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+    fn add_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         let whole: Whole<'_> = self.draft.read(body)?;
         if whole.error.is_some() || whole.kind.as_deref() == Some("error") {
             return Err(self.draft.refused(body));
@@ -158,17 +158,17 @@ impl Assembly for MessagesAssembly<'_> {
             if let Content::Call { at, input } = &mut part.content
                 && self.draft.reply.calls[*at].arguments.is_empty()
             {
-                self.draft.arguments(*at, input.as_deref().unwrap_or("{}"))?;
+                self.draft.add_arguments(*at, input.as_deref().unwrap_or("{}"))?;
             }
         }
         // The draft drops calls without a name when it completes.
         let has_name = self.draft.reply.calls.iter().map(|call| !call.name.is_empty()).collect::<Vec<_>>();
-        let asked = self.draft.asked;
+        let endpoint = self.draft.endpoint;
         let mut reply = self.draft.complete(stop)?;
         reply.kept = opaque_items(self.parts, &reply, &has_name).map(|items| OpaqueItems {
             wire: Wire::AnthropicMessages,
-            provider: asked.provider.to_owned(),
-            model: asked.model.to_owned(),
+            provider: endpoint.provider.to_owned(),
+            model: endpoint.model.to_owned(),
             items,
         });
         Ok(reply)
@@ -180,9 +180,13 @@ impl Assembly for MessagesAssembly<'_> {
 }
 
 impl<'a> MessagesAssembly<'a> {
-    pub fn new(request: &ModelRequest, asked: Endpoint<'a>, redactor: Arc<Redactor>) -> MessagesAssembly<'a> {
+    pub fn new(
+        request: &ModelRequest,
+        endpoint: Endpoint<'a>,
+        redactor: Arc<Redactor>,
+    ) -> MessagesAssembly<'a> {
         MessagesAssembly {
-            draft: Draft::new(request, asked, redactor),
+            draft: Draft::new(request, endpoint, redactor),
             parts: Vec::new(),
             usage: MessagesUsage::default(),
             stop_reason: None,
@@ -224,16 +228,16 @@ impl<'a> MessagesAssembly<'a> {
             "thinking" => Content::Thinking { text: String::new(), signature: String::new() },
             "tool_use" => {
                 let at = self.draft.open_call()?;
-                self.draft.identify(at, start.id.unwrap_or_default())?;
+                self.draft.set_call_id(at, start.id.unwrap_or_default())?;
                 if let Some(name) = start.name.filter(|name| !name.is_empty()) {
-                    self.draft.name(at, name, on_delta)?;
+                    self.draft.set_tool_name(at, name, on_delta)?;
                 }
                 let input = start.input.map(RawValue::get).filter(|input| !matches!(*input, "{}" | "null"));
-                self.draft.keep("tool arguments", input.map_or(0, str::len))?;
+                self.draft.count_stored("tool arguments", input.map_or(0, str::len))?;
                 Content::Call { at, input: input.map(str::to_owned) }
             }
             kind => {
-                self.draft.keep("reasoning", block.get().len())?;
+                self.draft.count_stored("reasoning", block.get().len())?;
                 Content::Opaque {
                     json: block.get().to_owned(),
                     is_encrypted_reasoning: kind == "redacted_thinking",
@@ -271,7 +275,7 @@ impl<'a> MessagesAssembly<'a> {
             (Content::Thinking { .. }, "thinking_delta") => self.add_thinking(at, delta.thinking, on_delta),
             (Content::Thinking { .. }, "signature_delta") => self.set_signature(at, delta.signature),
             (Content::Call { at, .. }, "input_json_delta") => {
-                self.draft.arguments(*at, delta.partial_json.as_deref().unwrap_or_default())
+                self.draft.add_arguments(*at, delta.partial_json.as_deref().unwrap_or_default())
             }
             (content @ (Content::Opaque { .. } | Content::Skipped), _) => {
                 *content = Content::Skipped;
@@ -293,7 +297,7 @@ impl<'a> MessagesAssembly<'a> {
     ) -> Result<(), CallFailure> {
         if let (Content::Text(text), Some(piece)) = (&mut self.parts[at].content, not_empty(piece)) {
             text.push_str(&piece);
-            self.draft.text(piece, on_delta)?;
+            self.draft.add_text(piece, on_delta)?;
         }
         Ok(())
     }
@@ -307,7 +311,7 @@ impl<'a> MessagesAssembly<'a> {
         if let (Content::Thinking { text, .. }, Some(piece)) = (&mut self.parts[at].content, not_empty(piece))
         {
             text.push_str(&piece);
-            self.draft.reasoning(piece, on_delta)?;
+            self.draft.add_reasoning(piece, on_delta)?;
         }
         Ok(())
     }
@@ -317,7 +321,7 @@ impl<'a> MessagesAssembly<'a> {
         if let (Content::Thinking { signature, .. }, Some(piece)) =
             (&mut self.parts[at].content, not_empty(piece))
         {
-            self.draft.keep("reasoning", piece.len())?;
+            self.draft.count_stored("reasoning", piece.len())?;
             *signature = piece;
         }
         Ok(())
@@ -329,10 +333,10 @@ impl<'a> MessagesAssembly<'a> {
                 Err(self.draft.broken("it says that it calls tools, and has no tool call"))
             }
             // `pause_turn` belongs to tools that the provider runs itself. Adjutant requests none of these.
-            Some("end_turn" | "tool_use" | "stop_sequence" | "pause_turn") => Ok(self.draft.ended()),
+            Some("end_turn" | "tool_use" | "stop_sequence" | "pause_turn") => Ok(self.draft.normal_stop()),
             Some("max_tokens" | "model_context_window_exceeded") => Ok(StopCause::MaxTokens),
             Some("refusal") => Ok(StopCause::Refusal),
-            reason => self.draft.ended_oddly(reason),
+            reason => self.draft.unknown_stop(reason),
         }
     }
 }

@@ -8,7 +8,7 @@ use adjutant_core::prompt::RequestedCall;
 use serde_json::value::RawValue;
 
 use super::super::parts::{Inline, UserPart};
-use super::super::sendable::{lettered, named, sendable};
+use super::super::sendable::{allowed_chars, sendable_arguments, sendable_name};
 
 #[derive(serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -63,14 +63,14 @@ impl<'a> Block<'a> {
 
     pub fn tool_use(call: &'a RequestedCall) -> serde_json::Result<Block<'a>> {
         Ok(Block::ToolUse {
-            id: lettered(&call.id),
-            name: named(&call.name),
-            input: RawValue::from_string(sendable(&call.arguments).into_owned())?,
+            id: allowed_chars(&call.id),
+            name: sendable_name(&call.name),
+            input: RawValue::from_string(sendable_arguments(&call.arguments).into_owned())?,
         })
     }
 
     pub fn tool_result(call_id: &'a str, output: &'a str) -> Block<'a> {
-        Block::ToolResult { tool_use_id: lettered(call_id), content: not_blank(output) }
+        Block::ToolResult { tool_use_id: allowed_chars(call_id), content: not_blank(output) }
     }
 }
 

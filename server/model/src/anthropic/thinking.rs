@@ -1,6 +1,7 @@
 //! The request fields that set a reasoning effort, for each generation of Claude.
 //!
-//! The model's name gives its generation. Never sends these fields if no effort is set: the model then uses its default.
+//! The model's name gives its generation. Never sends these fields if no effort is set: the model then uses its
+//! default.
 
 use adjutant_core::prompt::{Level, ModelMessage, ModelRequest};
 

@@ -7,12 +7,12 @@ use crate::secret::Secret;
 
 static KEY: LazyLock<KeySource> = LazyLock::new(|| KeySource::Variable("ACME_KEY".to_owned()));
 
-fn asked() -> Endpoint<'static> {
+fn endpoint() -> Endpoint<'static> {
     Endpoint { provider: "acme", model: "m1", key: Some(&KEY) }
 }
 
 fn classified(status: u16, body: &str) -> CallFailure {
-    classify(status, &Complaint::from_body(body), asked(), &Redactor::default())
+    classify(status, &Complaint::from_body(body), endpoint(), &Redactor::default())
 }
 
 /// Checks the class an answer gets.
@@ -136,7 +136,7 @@ fn s83_the_error_types_of_the_messages_wire_by_status_and_inside_a_stream() {
         let body = serde_json::json!({"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"});
         check(status, &body.to_string(), class);
         assert_eq!(
-            classify_in_stream(&body.to_string(), asked(), &Redactor::default()).class,
+            classify_in_stream(&body.to_string(), endpoint(), &Redactor::default()).class,
             class,
             "{body}"
         );
@@ -146,7 +146,7 @@ fn s83_the_error_types_of_the_messages_wire_by_status_and_inside_a_stream() {
 #[test]
 fn s83_an_error_inside_the_stream_is_classified_by_its_words() {
     let check = |error: &str, class| {
-        assert_eq!(classify_in_stream(error, asked(), &Redactor::default()).class, class, "{error}");
+        assert_eq!(classify_in_stream(error, endpoint(), &Redactor::default()).class, class, "{error}");
     };
     check(r#"{"type":"error","error":{"type":"overloaded_error"}}"#, FailureClass::Overloaded);
     check(r#"{"error":{"code":429,"message":"slow down"}}"#, FailureClass::RateLimited);
@@ -161,7 +161,7 @@ fn s83_an_error_inside_the_stream_is_classified_by_its_words() {
 fn s80_a_wait_inside_the_stream_is_read_from_its_words() {
     let wait = |code: &str, message: &str| {
         let error = serde_json::json!({"code": code, "message": message});
-        classify_in_stream(&error.to_string(), asked(), &Redactor::default()).retry_after_ms
+        classify_in_stream(&error.to_string(), endpoint(), &Redactor::default()).retry_after_ms
     };
     let limited = |message| wait("rate_limit_exceeded", message);
     assert_eq!(limited("Limit 30000, Used 22999. Please try again in 11.054s. Visit a page."), Some(11_054));
@@ -182,7 +182,7 @@ fn s83_the_codes_of_responses_have_their_class() {
     let check = |code: &str, class| {
         let error = serde_json::json!({"code": code, "message": "x"});
         assert_eq!(
-            classify_in_stream(&error.to_string(), asked(), &Redactor::default()).class,
+            classify_in_stream(&error.to_string(), endpoint(), &Redactor::default()).class,
             class,
             "{code}"
         );
@@ -206,8 +206,8 @@ fn s83_the_sentence_names_the_key_the_user_must_mend() {
         refused,
         "the key in ACME_KEY was refused by provider \"acme\" (401: \"bad key [hidden]\"); set ACME_KEY to a valid key and try again"
     );
-    let asked = Endpoint { key: None, ..asked() };
-    let missing = classify(401, &Complaint::default(), asked, &Redactor::default()).message;
+    let endpoint = Endpoint { key: None, ..endpoint() };
+    let missing = classify(401, &Complaint::default(), endpoint, &Redactor::default()).message;
     assert!(missing.contains("set `api_key_env`"), "{missing}");
 }
 

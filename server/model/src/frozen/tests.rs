@@ -34,6 +34,6 @@ fn s20_frozen_tools_are_bounded_and_known_by_identity() {
     for _ in 0..100 {
         written(&list("more"));
     }
-    assert_eq!(tools.kept.lock().unwrap().len(), KEPT_TOOL_LISTS);
+    assert_eq!(tools.cached.lock().unwrap().len(), MAX_TOOL_LISTS);
     assert!(tools.json_of::<Names>(&Arc::from([])).unwrap().is_none());
 }

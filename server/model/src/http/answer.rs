@@ -53,7 +53,7 @@ impl<'a> HttpAnswer<'a> {
         if !status.is_success() {
             return Err(self.refused(status.as_u16()).await);
         }
-        let name = self.post.asked.provider;
+        let name = self.post.endpoint.provider;
         if let Some(encoding) = self.header(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
             let message = format!(
                 "provider \"{name}\" answered in encoding \"{}\", which was not asked for",
@@ -95,7 +95,7 @@ impl<'a> HttpAnswer<'a> {
             || "elsewhere".to_owned(),
             |url| format!("to {}", url.origin().ascii_serialization()),
         );
-        let name = self.post.asked.provider;
+        let name = self.post.endpoint.provider;
         let message = format!(
             "provider \"{name}\" redirects {target}, which is not followed; set `base_url` to the final address"
         );
@@ -118,7 +118,7 @@ impl<'a> HttpAnswer<'a> {
         // What has come by then is enough.
         let _ = timeout_at(self.total.min(Instant::now() + ERROR_BODY_WAIT), read).await;
         let complaint = Complaint::from_body(&String::from_utf8_lossy(&body));
-        let mut failed = classify(status, &complaint, self.post.asked, &self.post.redactor);
+        let mut failed = classify(status, &complaint, self.post.endpoint, &self.post.redactor);
         if failed.class.is_passing()
             && let Some(wait) = wait
         {

@@ -19,7 +19,7 @@ use adjutant_host::settings::own_files;
 const CONNECT_WAIT: Duration = Duration::from_secs(15);
 /// Longer than a person thinks between two prompts, most of the time.
 const POOL_IDLE: Duration = Duration::from_secs(300);
-/// How long an open stream may be silent before the other side is asked whether it is still there:
+/// How long an open stream may be silent before the other side is endpoint whether it is still there:
 /// over HTTP/2 a line that is dead looks like a model that thinks.
 const PING_AFTER: Duration = Duration::from_secs(30);
 const PING_WAIT: Duration = Duration::from_secs(15);

@@ -1,6 +1,9 @@
-//! One reply, assembled from the events of a Chat Completions stream (S111).
+//! Builds one reply from the chunks of a Chat Completions stream (S111).
 //!
-//! Judges what servers really send; what holds of every reply is the draft's.
+//! A chunk adds to the text, the reasoning or the tool calls. A call is named by its index, its id or both, and servers
+//! differ in which they send. `Draft` checks the rules that all wires share.
+//!
+//! Never guesses the call of a piece that could belong to two.
 
 use std::sync::Arc;
 
@@ -17,9 +20,9 @@ use super::chunk::{CallPiece, Choice, Chunk, Message};
 
 pub(crate) struct ChatAssembly<'a> {
     draft: Draft<'a>,
-    /// The index each call was announced with, beside the calls of the draft.
+    /// The index of each call of the draft, as its first piece gave it.
     indices: Vec<Option<u64>>,
-    /// Indexes that two calls had at once: a piece with such an index alone may be of either.
+    /// The indices that two unfinished calls share: a piece with only such an index may belong to either call.
     shared: Vec<Option<u64>>,
     finish_reason: Option<String>,
     refused: bool,
@@ -35,7 +38,7 @@ impl Assembly for ChatAssembly<'_> {
         }
     }
 
-    fn take(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+    fn add_event(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         let data = event.data.trim();
         if self.done || data.is_empty() {
             return Ok(());
@@ -47,29 +50,29 @@ impl Assembly for ChatAssembly<'_> {
         if event.name == "error" {
             return Err(self.draft.refused(data));
         }
-        self.take_whole(data, on_delta)
+        self.add_whole(data, on_delta)
     }
 
-    /// A chunk and a whole answer have one shape.
-    fn take_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+    /// A chunk and an answer without streaming have the same form.
+    fn add_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         let chunk: Chunk<'_> = self.draft.read(body)?;
         if let Some(error) = chunk.error {
             return Err(self.draft.refused(error.get()));
         }
         if let Some(usage) = chunk.usage {
-            self.draft.reply.usage = Some(usage.counted());
+            self.draft.reply.usage = Some(usage.to_usage());
         }
-        // We ask for one choice; a server that sends more gets the first heard.
+        // Adjutant requests one choice. If a server sends more, only the first is read.
         let choices = chunk.choices.unwrap_or_default();
         let choice = choices.into_iter().find(|choice| choice.index.unwrap_or(0) == 0);
         match choice {
-            Some(choice) if self.state() == ReplyState::Open => self.take_choice(choice, on_delta),
+            Some(choice) if self.state() == ReplyState::Open => self.add_choice(choice, on_delta),
             _ => Ok(()),
         }
     }
 
     fn complete(self) -> Result<Reply, CallFailure> {
-        // A gateway also ends a stream in order whose model broke off.
+        // Some gateways send `[DONE]` although the model stopped early: only a finish reason counts.
         if self.finish_reason.is_none() {
             return Err(self.draft.cut_short());
         }
@@ -83,9 +86,9 @@ impl Assembly for ChatAssembly<'_> {
 }
 
 impl<'a> ChatAssembly<'a> {
-    pub fn new(request: &ModelRequest, asked: Endpoint<'a>, redactor: Arc<Redactor>) -> ChatAssembly<'a> {
+    pub fn new(request: &ModelRequest, endpoint: Endpoint<'a>, redactor: Arc<Redactor>) -> ChatAssembly<'a> {
         ChatAssembly {
-            draft: Draft::new(request, asked, redactor),
+            draft: Draft::new(request, endpoint, redactor),
             indices: Vec::new(),
             shared: Vec::new(),
             finish_reason: None,
@@ -94,33 +97,33 @@ impl<'a> ChatAssembly<'a> {
         }
     }
 
-    fn take_choice(&mut self, choice: Choice, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+    fn add_choice(&mut self, choice: Choice, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         if let Some(message) = choice.delta.or(choice.message) {
-            self.take_message(message, on_delta)?;
+            self.add_message(message, on_delta)?;
         }
         self.finish_reason = choice.finish_reason.filter(|reason| !reason.is_empty());
         Ok(())
     }
 
-    fn take_message(&mut self, message: Message, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
-        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
-        if let Some(piece) = given(message.reasoning_content).or(given(message.reasoning)) {
-            self.draft.reasoning(piece, on_delta)?;
+    fn add_message(&mut self, message: Message, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+        let not_empty = |text: Option<String>| text.filter(|text| !text.is_empty());
+        if let Some(piece) = not_empty(message.reasoning_content).or(not_empty(message.reasoning)) {
+            self.draft.add_reasoning(piece, on_delta)?;
         }
-        if let Some(piece) = given(message.refusal) {
+        if let Some(piece) = not_empty(message.refusal) {
             self.refused = true;
-            self.draft.text(piece, on_delta)?;
+            self.draft.add_text(piece, on_delta)?;
         }
-        if let Some(piece) = given(message.content) {
-            self.draft.text(piece, on_delta)?;
+        if let Some(piece) = not_empty(message.content) {
+            self.draft.add_text(piece, on_delta)?;
         }
         for piece in message.tool_calls.unwrap_or_default() {
-            self.take_call(piece, on_delta)?;
+            self.add_call_piece(piece, on_delta)?;
         }
         Ok(())
     }
 
-    fn take_call(&mut self, piece: CallPiece, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+    fn add_call_piece(&mut self, piece: CallPiece, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         let (name, arguments) =
             piece.function.map_or((None, None), |function| (function.name, function.arguments));
         let name = name.filter(|name| !name.is_empty());
@@ -134,7 +137,7 @@ impl<'a> ChatAssembly<'a> {
                 return Err(self.draft.broken("arguments came before any tool call began"));
             }
             None => {
-                if self.shares(piece.index) {
+                if self.last_is_unfinished_at(piece.index) {
                     self.shared.push(piece.index);
                 }
                 self.indices.push(piece.index);
@@ -142,16 +145,17 @@ impl<'a> ChatAssembly<'a> {
             }
         };
         if let Some(arguments) = arguments {
-            self.draft.arguments(at, &arguments.0)?;
+            self.draft.add_arguments(at, &arguments.0)?;
         }
         if let Some(id) = id {
-            self.draft.identify(at, id)?;
+            self.draft.set_call_id(at, id)?;
         }
-        name.map_or(Ok(()), |name| self.draft.name(at, name, on_delta))
+        name.map_or(Ok(()), |name| self.draft.set_tool_name(at, name, on_delta))
     }
 
-    /// Finds the call a piece belongs to; `None` if it begins one. The latest
-    /// is looked at first, so that long arguments stay cheap.
+    /// Returns the call that a piece belongs to; `None` if the piece begins a call.
+    ///
+    /// Searches from the end, because most pieces belong to the latest call.
     fn find_call(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
         let other_id = |at: usize| {
             let known = self.draft.reply.calls[at].id.as_str();
@@ -159,8 +163,8 @@ impl<'a> ChatAssembly<'a> {
         };
         if index.is_some() {
             let at = self.indices.iter().rposition(|known| *known == index)?;
-            // Some servers number every call zero; a new id with a name tells
-            // them apart. A new id alone is noise of other servers.
+            // Some servers give each call the index zero: a new id with a name begins a call. Other servers send
+            // a new id with each piece: a new id without a name does not.
             return (!(other_id(at) && name.is_some())).then_some(at);
         }
         if id.is_some() {
@@ -170,12 +174,14 @@ impl<'a> ChatAssembly<'a> {
         (name.is_none() || self.draft.reply.calls[last].name.is_empty()).then_some(last)
     }
 
-    /// Whether a call of this index has arguments that go on; what has no index has one in common. A
-    /// call without any is not whole, because every tool takes some: the next piece may be its own.
-    fn shares(&self, index: Option<u64>) -> bool {
+    /// Whether the last call has this index and its arguments are not complete JSON.
+    ///
+    /// Empty arguments are not complete: the next piece may belong to that call. Calls without an index share one.
+    fn last_is_unfinished_at(&self, index: Option<u64>) -> bool {
         let calls = self.draft.reply.calls.iter().zip(&self.indices);
-        let goes_on = |call: &RequestedCall| serde_json::from_str::<IgnoredAny>(&call.arguments).is_err();
-        calls.rev().take(1).any(|(call, known)| *known == index && goes_on(call))
+        let is_unfinished =
+            |call: &RequestedCall| serde_json::from_str::<IgnoredAny>(&call.arguments).is_err();
+        calls.rev().take(1).any(|(call, known)| *known == index && is_unfinished(call))
     }
 
     fn stop_cause(&self) -> Result<StopCause, CallFailure> {
@@ -184,27 +190,27 @@ impl<'a> ChatAssembly<'a> {
                 return Err(self.draft.broken("it says that it calls tools, and has no tool call"));
             }
             Some("stop" | "tool_calls" | "function_call" | "end_turn" | "eos" | "stop_sequence") => {
-                self.draft.ended()
+                self.draft.normal_stop()
             }
             Some("length" | "max_tokens" | "model_length") => return Ok(StopCause::MaxTokens),
             Some("content_filter" | "safety" | "refusal") => return Ok(StopCause::Refusal),
             Some("insufficient_system_resource") => {
                 let message = format!(
                     "provider \"{}\" ran out of resources in the middle of its reply",
-                    self.draft.asked.provider
+                    self.draft.endpoint.provider
                 );
                 return Err(failure(FailureClass::Overloaded, message));
             }
             Some("error") => return Err(self.draft.broken("its reply ended with an error")),
-            reason => self.draft.ended_oddly(reason)?,
+            reason => self.draft.unknown_stop(reason)?,
         };
         Ok(if self.refused { StopCause::Refusal } else { cause })
     }
 }
 
 impl super::chunk::ChatUsage {
-    /// The provider's count; its input includes what it read from its cache.
-    fn counted(self) -> Usage {
+    /// Returns the usage as Adjutant counts it: the input includes the cached tokens.
+    fn to_usage(self) -> Usage {
         Usage {
             input_tokens: self.prompt_tokens,
             output_tokens: self.completion_tokens,

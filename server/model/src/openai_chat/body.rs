@@ -1,6 +1,6 @@
-//! The body of a Chat Completions request, written straight from the messages.
+//! Writes the body of a Chat Completions request, directly from the history.
 //!
-//! Builds no tree of values.
+//! Never builds a tree of JSON values.
 
 use std::borrow::Cow;
 
@@ -14,9 +14,11 @@ use super::super::failure::unwritable;
 use super::super::frozen::{CacheMarks, FrozenRequest, List, Source, WireFormat};
 use super::super::http::Post;
 use super::super::parts::{Inline, UserPart, parts};
-use super::super::sendable::{named, paired, sendable};
+use super::super::sendable::{sendable_arguments, sendable_call_id, sendable_name};
 
-/// The longest id of a call that OpenAI takes. Others get back what they gave, for they may read it.
+/// The maximum length of a call id that OpenAI accepts, in bytes.
+///
+/// Other servers get their ids back unchanged, because an id may have a meaning for them.
 const MAX_OPENAI_CALL_ID: usize = 40;
 
 /// Writes the request for `post`.
@@ -27,7 +29,7 @@ pub(super) fn write(
 ) -> Result<Vec<u8>, CallFailure> {
     let tools = frozen.tools::<Chat>(&request.tools).map_err(unwritable)?;
     let limit = request.max_output_tokens.or(post.provider.max_output_tokens);
-    // OpenAI's own newer models refuse the old name, all others know no other.
+    // OpenAI's newer models reject the old name `max_tokens`. Other servers know only that name.
     let (max_completion_tokens, max_tokens) = if post.is_openai() { (limit, None) } else { (None, limit) };
     let stream = !request.whole;
     let head = Head {
@@ -54,7 +56,7 @@ pub(super) fn write(
     Ok(bytes)
 }
 
-/// Everything but the messages, which follow as written before.
+/// All fields of the body except `messages`. `FrozenRequest` appends the messages.
 #[derive(serde::Serialize)]
 struct Head<'a> {
     model: &'a str,
@@ -127,7 +129,7 @@ struct ChatLine<'a> {
     tool_call_id: Option<Cow<'a, str>>,
 }
 
-/// Words as a text, which every server takes; a list only where there is an image.
+/// The content of a message: a text, which every server accepts, or a list of parts if there is an image.
 #[derive(serde::Serialize)]
 #[serde(untagged)]
 enum Content<'a> {
@@ -191,14 +193,17 @@ impl<'a> ChatLine<'a> {
                 ChatLine { role: "user", content, tool_calls: Vec::new(), tool_call_id: None }
             }
             ModelMessage::Tool { call_id, output } => ChatLine {
-                tool_call_id: Some(paired(call_id, source.max_call_id)),
+                tool_call_id: Some(sendable_call_id(call_id, source.max_call_id)),
                 ..ChatLine::text("tool", output)
             },
             ModelMessage::Assistant { reply } => {
                 let calls = reply.calls.iter().map(|call| CallLine {
-                    id: paired(&call.id, source.max_call_id),
+                    id: sendable_call_id(&call.id, source.max_call_id),
                     kind: "function",
-                    function: CallBody { name: named(&call.name), arguments: sendable(&call.arguments) },
+                    function: CallBody {
+                        name: sendable_name(&call.name),
+                        arguments: sendable_arguments(&call.arguments),
+                    },
                 });
                 let tool_calls = calls.collect::<Vec<_>>();
                 let content = (tool_calls.is_empty() || !reply.text.is_empty())

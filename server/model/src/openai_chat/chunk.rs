@@ -1,6 +1,7 @@
-//! The shape of one Chat Completions chunk, read as leniently as servers write.
+//! The JSON of one Chat Completions chunk, and of an answer without streaming.
 //!
-//! Judges nothing: roles and fields nobody needs are skipped.
+//! Never checks that values fit together: that is the job of `assembly`. Unknown fields are skipped, and all fields are
+//! optional, because servers differ.
 
 use std::fmt;
 
@@ -22,7 +23,7 @@ pub(super) struct Chunk<'a> {
 pub(super) struct Choice {
     pub index: Option<i64>,
     pub delta: Option<Message>,
-    /// In place of `delta` if the answer is not a stream.
+    /// Replaces `delta` in an answer without streaming.
     pub message: Option<Message>,
     pub finish_reason: Option<String>,
 }
@@ -66,7 +67,7 @@ pub(super) struct ChatUsageDetails {
     pub cached_tokens: u64,
 }
 
-/// A piece of arguments: text, or from some servers the object itself.
+/// A piece of the arguments. It is a text; some servers send the JSON object itself.
 pub(super) struct Arguments(pub String);
 
 impl<'de> Deserialize<'de> for Arguments {

@@ -1,8 +1,9 @@
-//! One reply, assembled from the items of a Responses stream (S111).
+//! Builds one reply from the events of a Responses stream (S111).
 //!
-//! Each text comes several times: in pieces, whole behind them, and again in
-//! the last event. Never tells a word of it twice, and never believes a reply
-//! whose tellings contradict each other.
+//! The output is a list of items: messages, reasoning and function calls. The stream sends each text up to four times:
+//! in deltas, in a `done` event of the text, in the `done` event of the item, and in the last event.
+//!
+//! Never streams the same text twice to the client, and never accepts a reply whose copies of a text differ.
 
 mod streaming;
 
@@ -13,44 +14,44 @@ use adjutant_core::prompt::{ModelRequest, Reply, StopCause};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::draft::{Draft, MAX_KEPT_BYTES};
+use super::super::draft::{Draft, MAX_STORED_BYTES};
 use super::super::failure::Endpoint;
 use super::super::reading::{Assembly, OnDelta, ReplyState};
 use super::super::secret::Redactor;
 use super::super::sse::Event;
 use super::event::{EventType, ItemText, ResponsesEvent, WholeResponse, parts, plain};
-use super::item::{ItemKey, ItemPart, Items, Sort, TextSource};
+use super::item::{ItemKey, ItemKind, ItemPart, Items, TextSource};
 use super::opaque;
 
 pub(crate) struct ResponsesAssembly<'a> {
     draft: Draft<'a>,
     items: Items,
-    /// Bytes of the items as the provider wrote them; `None` once they are too many to be kept.
-    kept_bytes: Option<usize>,
+    /// The size of the items' JSON in bytes; `None` once it exceeds the limit and nothing is kept.
+    opaque_bytes: Option<usize>,
     refused: bool,
     end: Option<End>,
 }
 
-/// How the provider says that the reply ended.
+/// How the reply ended, as the provider reports it.
 enum End {
     Completed,
-    /// It was cut, for this reason.
+    /// The provider stopped early, for this reason.
     Incomplete(String),
 }
 
 impl Assembly for ResponsesAssembly<'_> {
     fn keeps_alive(event: &Event<'_>) -> bool {
-        /// Those that say that the provider is there, and nothing of the reply.
+        /// Events without content: they only show that the provider is alive.
         const IDLE: [&str; 4] = ["keepalive", "response.created", "response.in_progress", "response.queued"];
         let data = event.data.trim();
         if data.is_empty() || !matches!(event.name, "" | "message") {
             return data.is_empty() || IDLE.contains(&event.name);
         }
-        // Some gateways leave the names of events out, or write the same for all. What the model says
-        // cannot look like this: its quotes are escaped.
+        // Some gateways leave out the names of events, or use one name for all. Text of the model cannot match this
+        // search, because its quotes are escaped.
         let head = data.chars().take(96).filter(|c| !c.is_whitespace()).collect::<String>();
         let mut kinds = head.split(r#""type":""#).skip(1).filter_map(|rest| rest.split('"').next());
-        // Only what can be read whole is believed: the same bytes cut short may say something else.
+        // Parse all of it: a truncated event may only look like one of these.
         kinds.any(|kind| IDLE.contains(&kind))
             && serde_json::from_str::<EventType<'_>>(data).is_ok_and(|read| IDLE.contains(&&*read.kind))
     }
@@ -59,9 +60,9 @@ impl Assembly for ResponsesAssembly<'_> {
         if self.end.is_some() { ReplyState::Done } else { ReplyState::Open }
     }
 
-    fn take(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+    fn add_event(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         let data = event.data.trim();
-        // A gateway before another wire ends its streams like that one.
+        // Some gateways translate from Chat Completions and keep its end marker.
         if self.end.is_some() || data.is_empty() || data == "[DONE]" {
             return Ok(());
         }
@@ -76,18 +77,18 @@ impl Assembly for ResponsesAssembly<'_> {
         if !is_known(kind) {
             return Ok(());
         }
-        let piece: ResponsesEvent<'_> = self.draft.read(data)?;
-        self.take_piece(kind, piece, on_delta)
+        let event: ResponsesEvent<'_> = self.draft.read(data)?;
+        self.add_known(kind, event, on_delta)
     }
 
-    fn take_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
-        let answer: WholeResponse<'_> = self.draft.read(body)?;
+    fn add_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+        let response: WholeResponse<'_> = self.draft.read(body)?;
         match (&answer.error, &answer.status, &answer.output) {
             (Some(_), _, _) => Err(self.draft.refused(body)),
-            // What is still being made in the background is no answer.
+            // The provider still works on this answer in the background, so there is no reply yet.
             (None, Some(status), _) if matches!(&**status, "in_progress" | "queued") => Ok(()),
             (None, None, None) => Ok(()),
-            _ => self.finish(answer, "", on_delta),
+            _ => self.finish(response, "", on_delta),
         }
     }
 
@@ -98,7 +99,7 @@ impl Assembly for ResponsesAssembly<'_> {
                 return Err(self.draft.broken("a tool call of its reply never ended"));
             }
             Some(End::Completed) if self.refused => StopCause::Refusal,
-            Some(End::Completed) => self.draft.ended(),
+            Some(End::Completed) => self.draft.normal_stop(),
             Some(End::Incomplete(reason)) => match reason.as_str() {
                 "max_output_tokens" | "max_tokens" | "length" => StopCause::MaxTokens,
                 "content_filter" => StopCause::Refusal,
@@ -108,11 +109,11 @@ impl Assembly for ResponsesAssembly<'_> {
                 }
             },
         };
-        let asked = self.draft.asked;
+        let endpoint = self.draft.endpoint;
         let mut reply = self.draft.complete(stop)?;
-        if self.kept_bytes.is_some() {
+        if self.opaque_bytes.is_some() {
             self.items.sort();
-            reply.kept = opaque::of(self.items.all, &reply, asked);
+            reply.kept = opaque::items_of(self.items.all, &reply, endpoint);
         }
         Ok(reply)
     }
@@ -142,66 +143,66 @@ fn is_known(kind: &str) -> bool {
 impl<'a> ResponsesAssembly<'a> {
     pub fn new(
         request: &ModelRequest,
-        asked: Endpoint<'a>,
+        endpoint: Endpoint<'a>,
         redactor: Arc<Redactor>,
     ) -> ResponsesAssembly<'a> {
         ResponsesAssembly {
-            draft: Draft::new(request, asked, redactor),
+            draft: Draft::new(request, endpoint, redactor),
             items: Items::default(),
-            kept_bytes: Some(0),
+            opaque_bytes: Some(0),
             refused: false,
             end: None,
         }
     }
 
-    fn take_piece(
+    fn add_known(
         &mut self,
         kind: &str,
-        piece: ResponsesEvent<'_>,
+        event: ResponsesEvent<'_>,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
-        let id = piece.item_id.as_deref().filter(|id| !id.is_empty());
-        let mark = ItemKey { id, index: piece.output_index, call_id: None };
-        let part = |voice, index: Option<i64>| ItemPart { voice, index: index.unwrap_or(0) };
-        let said = part(TextSource::Said, piece.content_index);
-        let summary = part(TextSource::Summary, piece.summary_index);
-        let thought = part(TextSource::Thought, piece.content_index);
-        match (kind, piece.item, piece.response) {
-            ("response.output_item.added", Some(item), _) => self.begin_item(mark, item, on_delta),
-            ("response.output_item.done", Some(item), _) => self.end_item(mark, item, None, on_delta),
-            ("response.output_text.delta", ..) => self.stream(mark, said, piece.delta, on_delta),
-            ("response.output_text.done", ..) => self.stream_rest(mark, said, piece.text, on_delta),
+        let id = event.item_id.as_deref().filter(|id| !id.is_empty());
+        let key = ItemKey { id, index: event.output_index, call_id: None };
+        let part = |source, index: Option<i64>| ItemPart { source, index: index.unwrap_or(0) };
+        let answer = part(TextSource::Answer, event.content_index);
+        let summary = part(TextSource::Summary, event.summary_index);
+        let reasoning = part(TextSource::Reasoning, event.content_index);
+        match (kind, event.item, event.response) {
+            ("response.output_item.added", Some(item), _) => self.begin_item(key, item, on_delta),
+            ("response.output_item.done", Some(item), _) => self.end_item(key, item, None, on_delta),
+            ("response.output_text.delta", ..) => self.stream(key, answer, event.delta, on_delta),
+            ("response.output_text.done", ..) => self.finish_part(key, answer, event.text, on_delta),
             ("response.refusal.delta", ..) => {
                 self.refused = true;
-                self.stream(mark, said, piece.delta, on_delta)
+                self.stream(key, answer, event.delta, on_delta)
             }
             ("response.refusal.done", ..) => {
                 self.refused = true;
-                self.stream_rest(mark, said, piece.refusal, on_delta)
+                self.finish_part(key, answer, event.refusal, on_delta)
             }
-            ("response.reasoning_summary_text.delta", ..) => {
-                self.stream(mark, summary, piece.delta, on_delta)
-            }
+            ("response.reasoning_summary_text.delta", ..) => self.stream(key, summary, event.delta, on_delta),
             ("response.reasoning_summary_text.done", ..) => {
-                self.stream_rest(mark, summary, piece.text, on_delta)
+                self.finish_part(key, summary, event.text, on_delta)
             }
-            ("response.reasoning_text.delta", ..) => self.stream(mark, thought, piece.delta, on_delta),
-            ("response.reasoning_text.done", ..) => self.stream_rest(mark, thought, piece.text, on_delta),
+            ("response.reasoning_text.delta", ..) => self.stream(key, reasoning, event.delta, on_delta),
+            ("response.reasoning_text.done", ..) => self.finish_part(key, reasoning, event.text, on_delta),
             ("response.function_call_arguments.delta", ..) => {
-                let at = self.open_call(mark)?;
-                self.draft.arguments(at, piece.delta.as_deref().unwrap_or_default())
+                let at = self.open_call(key)?;
+                self.draft.add_arguments(at, event.delta.as_deref().unwrap_or_default())
             }
-            ("response.function_call_arguments.done", ..) if self.items.is_over(Sort::Call, mark) => Ok(()),
+            ("response.function_call_arguments.done", ..) if self.items.has_ended(ItemKind::Call, key) => {
+                Ok(())
+            }
             ("response.function_call_arguments.done", ..) => {
-                let at = self.open_call(mark)?;
-                if let Some(name) = piece.name.filter(|name| !name.is_empty()) {
-                    self.draft.name(at, name, on_delta)?;
+                let at = self.open_call(key)?;
+                if let Some(name) = event.name.filter(|name| !name.is_empty()) {
+                    self.draft.set_tool_name(at, name, on_delta)?;
                 }
-                self.final_arguments(at, piece.arguments).map(drop)
+                self.final_arguments(at, event.arguments).map(drop)
             }
             (kind, _, Some(response)) if !kind.contains("item") => {
-                let answer: WholeResponse<'_> = self.draft.read(response.get())?;
-                self.finish(answer, kind, on_delta)
+                let response: WholeResponse<'_> = self.draft.read(response.get())?;
+                self.finish(response, kind, on_delta)
             }
             ("response.output_item.added" | "response.output_item.done", ..) => Ok(()),
             (kind, ..) => self.finish(WholeResponse::default(), kind, on_delta),
@@ -210,81 +211,81 @@ impl<'a> ResponsesAssembly<'a> {
 
     fn begin_item(
         &mut self,
-        mark: ItemKey<'_>,
+        key: ItemKey<'_>,
         raw: &RawValue,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
-        let sort = self.sort_of(raw)?;
-        if sort == Sort::Other {
+        let item_kind = self.kind_of(raw)?;
+        if item_kind == ItemKind::Other {
             return Ok(());
         }
         let text: ItemText<'_> = self.draft.read(raw.get())?;
-        let mark = text.marked(mark);
-        let at = match self.items.of_announced(sort, mark) {
+        let key = text.key_with_ids(key);
+        let at = match self.items.find_announced(item_kind, key) {
             Some(at) => at,
-            None => self.items.begin(sort, mark, &mut self.draft)?,
+            None => self.items.begin(item_kind, key, &mut self.draft)?,
         };
-        self.items.all[at].announce(mark, &mut self.draft)?;
+        self.items.all[at].announce(key, &mut self.draft)?;
         self.identify(at, &text, on_delta)
     }
 
-    /// Takes an item that is complete: when it ends, or at its place in the final output.
+    /// Adds a complete item: from its `done` event, or from the final output, where its index is `final_index`.
     fn end_item(
         &mut self,
-        mark: ItemKey<'_>,
+        key: ItemKey<'_>,
         raw: &RawValue,
-        place: Option<usize>,
+        final_index: Option<usize>,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
-        let sort = self.sort_of(raw)?;
-        let text: ItemText<'_> = match sort {
-            Sort::Other => ItemText::default(),
+        let item_kind = self.kind_of(raw)?;
+        let text: ItemText<'_> = match item_kind {
+            ItemKind::Other => ItemText::default(),
             _ => self.draft.read(raw.get())?,
         };
-        let mark = text.marked(mark);
-        let found = match place {
-            Some(place) => self.items.of_final(sort, mark, place),
-            None => self.items.of_ended(sort, mark),
+        let key = text.key_with_ids(key);
+        let found = match final_index {
+            Some(final_index) => self.items.find_final(item_kind, key, final_index),
+            None => self.items.find_ended(item_kind, key),
         };
         let at = match found {
             Some(at) => at,
-            None => self.items.begin(sort, mark, &mut self.draft)?,
+            None => self.items.begin(item_kind, key, &mut self.draft)?,
         };
-        self.items.all[at].end(mark, place, &mut self.draft)?;
+        self.items.all[at].end(key, final_index, &mut self.draft)?;
         self.identify(at, &text, on_delta)?;
         let unreadable = |_| self.draft.broken("an item of its reply makes no sense");
-        let (whole, sealed) = match sort {
-            Sort::Message => {
+        let (is_complete, is_self_contained) = match item_kind {
+            ItemKind::Message => {
                 let content = parts(text.content).map_err(unreadable)?;
                 self.refused |= content.iter().any(|part| part.refusal.is_some());
                 let texts = content.into_iter().filter_map(|part| part.text.or(part.refusal));
-                (self.end_text(at, &texts.collect::<String>(), on_delta)?, true)
+                (self.finish_text(at, &texts.collect::<String>(), on_delta)?, true)
             }
-            Sort::Reasoning => {
+            ItemKind::Reasoning => {
                 let texts = |raw| -> Result<Vec<String>, CallFailure> {
                     let parts = parts(raw).map_err(unreadable)?;
                     Ok(parts.into_iter().filter_map(|part| part.text).collect())
                 };
                 let (summary, content) = (texts(text.summary)?, texts(text.content)?);
-                let sealed = opaque::is_sealed(&text, &content);
-                self.end_reasoning(at, &summary, &content, on_delta)?;
-                (true, sealed)
+                let is_self_contained = opaque::is_self_contained(&text, &content);
+                self.finish_reasoning(at, &summary, &content, on_delta)?;
+                (true, is_self_contained)
             }
-            Sort::Call => {
+            ItemKind::Call => {
                 let call = self.items.all[at].call.unwrap_or_default();
                 (self.final_arguments(call, text.arguments)?, true)
             }
-            Sort::Other => (true, true),
+            ItemKind::Other => (true, true),
         };
         let item = &mut self.items.all[at];
-        item.irreplaceable |= sort == Sort::Reasoning || text.phase.is_some();
+        item.irreplaceable |= item_kind == ItemKind::Reasoning || text.phase.is_some();
         item.cut = text.status.as_deref() == Some("incomplete");
-        let json = (whole && sealed).then(|| raw.get().to_owned());
+        let json = (is_complete && is_self_contained).then(|| raw.get().to_owned());
         self.keep(at, json);
         Ok(())
     }
 
-    /// Takes the last event, or an answer that came all at once.
+    /// Adds the last event, or an answer without streaming.
     fn finish(
         &mut self,
         answer: WholeResponse<'_>,
@@ -304,38 +305,37 @@ impl<'a> ResponsesAssembly<'a> {
         if is(&["cancelled"]) {
             return Err(self.draft.broken("its reply was cancelled"));
         }
-        for (place, raw) in answer.output.iter().flatten().enumerate() {
-            let sort = self.sort_of(raw)?;
-            if sort != Sort::Other {
+        for (final_index, raw) in answer.output.iter().flatten().enumerate() {
+            let item_kind = self.kind_of(raw)?;
+            if item_kind != ItemKind::Other {
                 let text: ItemText<'_> = self.draft.read(raw.get())?;
-                self.items.place(sort, text.marked(ItemKey::default()), place);
+                self.items.assign_final_index(item_kind, text.key_with_ids(ItemKey::default()), final_index);
             }
         }
-        for (place, raw) in answer.output.iter().flatten().enumerate() {
-            self.end_item(ItemKey::default(), raw, Some(place), on_delta)?;
+        for (final_index, raw) in answer.output.iter().flatten().enumerate() {
+            self.end_item(ItemKey::default(), raw, Some(final_index), on_delta)?;
         }
         if let Some(usage) = answer.usage {
-            self.draft.reply.usage = Some(usage.counted());
+            self.draft.reply.usage = Some(usage.to_usage());
         }
         let reason = answer.incomplete_details.and_then(|details| details.reason);
-        self.end = Some(match is(&["incomplete"]) || reason.is_some() {
-            true => End::Incomplete(reason.unwrap_or_default()),
-            false => End::Completed,
-        });
+        let is_incomplete = is(&["incomplete"]) || reason.is_some();
+        self.end =
+            Some(if is_incomplete { End::Incomplete(reason.unwrap_or_default()) } else { End::Completed });
         Ok(())
     }
 
-    fn sort_of(&self, raw: &RawValue) -> Result<Sort, CallFailure> {
+    fn kind_of(&self, raw: &RawValue) -> Result<ItemKind, CallFailure> {
         let EventType { kind, .. } = self.draft.read(raw.get())?;
         Ok(match &*kind {
-            "message" => Sort::Message,
-            "reasoning" => Sort::Reasoning,
-            "function_call" => Sort::Call,
-            _ => Sort::Other,
+            "message" => ItemKind::Message,
+            "reasoning" => ItemKind::Reasoning,
+            "function_call" => ItemKind::Call,
+            _ => ItemKind::Other,
         })
     }
 
-    /// Takes up the id and the name of a call.
+    /// Sets the id and the name of a call, if the item has them.
     fn identify(
         &mut self,
         at: usize,
@@ -344,60 +344,63 @@ impl<'a> ResponsesAssembly<'a> {
     ) -> Result<(), CallFailure> {
         let Some(call) = self.items.all[at].call else { return Ok(()) };
         if let Some(id) = text.call_id.as_ref().filter(|id| !id.is_empty()) {
-            self.draft.identify(call, id.clone())?;
+            self.draft.set_call_id(call, id.clone())?;
         }
         match text.name.as_ref().filter(|name| !name.is_empty()) {
-            Some(name) => self.draft.name(call, name.clone(), on_delta),
+            Some(name) => self.draft.set_tool_name(call, name.clone(), on_delta),
             None => Ok(()),
         }
     }
 
-    /// Keeps an item as the provider wrote it; one that cannot come back takes the place of none.
+    /// Stores the JSON of an item, to send it back later; `None` for an item that cannot be sent back.
     fn keep(&mut self, at: usize, json: Option<String>) {
         let before = self.items.all[at].json.as_ref().map_or(0, String::len);
         let more = json.as_ref().map_or(0, String::len);
-        let bytes = self.kept_bytes.map(|bytes| bytes - before + more);
-        self.kept_bytes = bytes.filter(|bytes| *bytes <= MAX_KEPT_BYTES);
-        if self.kept_bytes.is_some() {
+        let bytes = self.opaque_bytes.map(|bytes| bytes - before + more);
+        self.opaque_bytes = bytes.filter(|bytes| *bytes <= MAX_STORED_BYTES);
+        if self.opaque_bytes.is_some() {
             self.items.all[at].json = json;
         } else {
             self.items.all.iter_mut().for_each(|item| item.json = None);
         }
     }
 
-    fn open_call(&mut self, mark: ItemKey<'_>) -> Result<usize, CallFailure> {
-        let at = match self.items.of_piece(Sort::Call, mark) {
+    fn open_call(&mut self, key: ItemKey<'_>) -> Result<usize, CallFailure> {
+        let at = match self.items.find_open(ItemKind::Call, key) {
             Some(at) => at,
-            None if self.items.is_over(Sort::Call, mark) => return Err(self.went_on()),
-            None if mark.id.is_none() && mark.index.is_none() => {
+            None if self.items.has_ended(ItemKind::Call, key) => return Err(self.after_end()),
+            None if key.id.is_none() && key.index.is_none() => {
                 return Err(self.draft.broken("arguments came before any tool call began"));
             }
-            None => self.items.begin(Sort::Call, mark, &mut self.draft)?,
+            None => self.items.begin(ItemKind::Call, key, &mut self.draft)?,
         };
         Ok(self.items.all[at].call.unwrap_or_default())
     }
 
-    fn went_on(&self) -> CallFailure {
+    fn after_end(&self) -> CallFailure {
         self.draft.broken("an item of its reply went on after its end")
     }
 
-    /// Takes the arguments of a call as a whole, and returns whether they are what the call has now.
+    /// Adds the complete arguments of a call. Returns whether they equal the arguments that the call has now.
+    ///
+    /// Fails if they contradict the arguments that were streamed.
     fn final_arguments(&mut self, at: usize, raw: Option<&RawValue>) -> Result<bool, CallFailure> {
         let unreadable = |_| self.draft.broken("the arguments of a tool call make no sense");
         let whole = plain(raw).map_err(unreadable)?;
-        let told = &self.draft.reply.calls[at].arguments;
-        // Some servers leave out at the end what they streamed.
-        if whole.is_empty() || *told == whole {
-            return Ok(*told == whole);
+        let streamed = &self.draft.reply.calls[at].arguments;
+        // Some servers send no complete arguments after the deltas.
+        if whole.is_empty() || *streamed == whole {
+            return Ok(*streamed == whole);
         }
-        if let Some(rest) = whole.strip_prefix(told.as_str()) {
-            return self.draft.arguments(at, rest).map(|()| true);
+        if let Some(rest) = whole.strip_prefix(streamed.as_str()) {
+            return self.draft.add_arguments(at, rest).map(|()| true);
         }
-        // Others write the same arguments with other spaces.
+        // Other servers write the same arguments with other white space.
         let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
-        match parsed(told).is_some_and(|value| parsed(&whole) == Some(value)) {
-            true => Ok(true),
-            false => Err(self.draft.broken("the arguments of a tool call are not those it streamed")),
+        if parsed(streamed).is_some_and(|value| parsed(&whole) == Some(value)) {
+            Ok(true)
+        } else {
+            Err(self.draft.broken("the arguments of a tool call are not those it streamed"))
         }
     }
 }

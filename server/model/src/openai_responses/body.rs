@@ -1,7 +1,7 @@
-//! The body of a Responses request, written straight from the messages.
+//! Writes the body of a Responses request, directly from the history.
 //!
-//! Builds no tree of values, and never names what the provider would have to
-//! remember: all there is to know stands in the request.
+//! Never builds a tree of JSON values, and never refers to data that the provider would have to store: the request has
+//! everything.
 
 use std::borrow::Cow;
 
@@ -15,17 +15,17 @@ use super::super::failure::unwritable;
 use super::super::frozen::{CacheMarks, FrozenRequest, List, Source, WireFormat};
 use super::super::http::Post;
 use super::super::parts::{Inline, UserPart, parts};
-use super::super::sendable::{named, paired, sendable};
+use super::super::sendable::{sendable_arguments, sendable_call_id, sendable_name};
 use super::opaque::{self, MAX_CALL_ID};
 use super::reasoning;
-use super::refused::RejectedFields;
+use super::rejected::RejectedFields;
 
 /// Writes the request for `post`.
 pub(super) fn write(
     request: &ModelRequest,
     frozen: &FrozenRequest,
     post: &Post<'_>,
-    refused: RejectedFields,
+    rejected: RejectedFields,
 ) -> Result<Vec<u8>, CallFailure> {
     let tools = frozen.tools::<ResponsesFormat>(&request.tools).map_err(unwritable)?;
     let head = Head {
@@ -33,17 +33,17 @@ pub(super) fn write(
         stream: !request.whole,
         store: false,
         max_output_tokens: request.max_output_tokens.or(post.provider.max_output_tokens),
-        asked: reasoning::asked(request, post.provider, post.is_openai(), refused),
+        reasoning: reasoning::fields(request, post.provider, post.is_openai(), rejected),
         parallel_tool_calls: tools.is_some().then_some(true),
         tools: tools.as_deref(),
         text: request.manner.verbosity.map(|level| Text { verbosity: level.name() }),
         temperature: post.provider.temperature.as_ref(),
-        // Compatible servers may know no such field, and refuse what they do not know.
-        prompt_cache_key: (post.is_openai() && !refused.cache_key).then(|| cache_key(request)),
+        // Only for OpenAI: a compatible server may reject a field that it does not know.
+        prompt_cache_key: (post.is_openai() && !rejected.cache_key).then(|| cache_key(request)),
         instructions: (!request.system.is_empty()).then_some(&request.system),
     };
-    // What was kept comes back to nobody who refused it.
-    let provider = if refused.sealed { "" } else { &post.provider.name };
+    // A provider that rejected its encrypted reasoning gets no opaque items: no items match an empty name.
+    let provider = if rejected.encrypted_reasoning { "" } else { &post.provider.name };
     let source = Source {
         wire: Wire::OpenaiResponses,
         provider,
@@ -57,7 +57,7 @@ pub(super) fn write(
     Ok(bytes)
 }
 
-/// Everything but the conversation, which follows as written before.
+/// All fields of the body except `input`. `FrozenRequest` appends the messages.
 #[derive(serde::Serialize)]
 struct Head<'a> {
     model: &'a str,
@@ -66,7 +66,7 @@ struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
     #[serde(flatten)]
-    asked: reasoning::ReasoningFields,
+    reasoning: reasoning::ReasoningFields,
     #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,8 +81,10 @@ struct Head<'a> {
     instructions: Option<&'a str>,
 }
 
-/// Names the conversation, so that its requests reach the machine that has read its beginning. It follows
-/// from that beginning alone: nothing else of the session is told.
+/// Returns the cache key of a conversation: a digest of the system prompt and the first user message.
+///
+/// OpenAI sends requests with the same key to the same machine, which has the prompt in its cache. The key contains
+/// nothing else of the session.
 fn cache_key(request: &ModelRequest) -> String {
     let first = request.messages.iter().find_map(|message| match message {
         ModelMessage::User { text, .. } => Some(text.as_bytes()),
@@ -104,22 +106,22 @@ struct ToolLine<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a serde_json::Value,
-    /// What strict schemas forbid, optional fields among it, is what our tools have.
+    /// Always false: strict schemas forbid optional fields, and Adjutant's tools have them.
     strict: bool,
 }
 
-/// One item of the input.
+/// One item of `input`.
 #[derive(serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum InputLine<'a> {
-    Message { role: &'static str, content: Vec<Words<'a>> },
+    Message { role: &'static str, content: Vec<ContentLine<'a>> },
     FunctionCall { call_id: Cow<'a, str>, name: Cow<'a, str>, arguments: Cow<'a, str> },
     FunctionCallOutput { call_id: Cow<'a, str>, output: &'a str },
 }
 
 #[derive(serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Words<'a> {
+enum ContentLine<'a> {
     InputText { text: Cow<'a, str> },
     InputImage { image_url: Inline<'a> },
     OutputText { text: &'a str },
@@ -146,14 +148,14 @@ impl WireFormat for ResponsesFormat {
     fn add(list: &mut List, new: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()> {
         new.iter().try_for_each(|message| match message {
             ModelMessage::User { text, pictures } => {
-                let words = parts(text, pictures, source.images).into_iter().map(|part| match part {
-                    UserPart::Text(text) => Words::InputText { text },
-                    UserPart::Image(image_url) => Words::InputImage { image_url },
+                let content = parts(text, pictures, source.images).into_iter().map(|part| match part {
+                    UserPart::Text(text) => ContentLine::InputText { text },
+                    UserPart::Image(image_url) => ContentLine::InputImage { image_url },
                 });
-                list.push(&InputLine::Message { role: "user", content: words.collect() })
+                list.push(&InputLine::Message { role: "user", content: content.collect() })
             }
             ModelMessage::Tool { call_id, output } => list.push(&InputLine::FunctionCallOutput {
-                call_id: paired(call_id, source.max_call_id),
+                call_id: sendable_call_id(call_id, source.max_call_id),
                 output,
             }),
             ModelMessage::Assistant { reply } => add_reply(list, reply, source),
@@ -162,21 +164,21 @@ impl WireFormat for ResponsesFormat {
 }
 
 fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json::Result<()> {
-    let items = source.opaque_items(reply).unwrap_or_default().iter().map(|item| opaque::input_of(item));
-    // One item that cannot be read is not worth a session: all of them are written anew.
+    let items = source.opaque_items(reply).unwrap_or_default().iter().map(|item| opaque::to_input(item));
+    // If one opaque item is not valid JSON, write the reply from its text and calls instead.
     if let Some(items) = items.collect::<Result<Vec<_>, _>>().ok().filter(|items| !items.is_empty()) {
         items.iter().for_each(|item| list.push_raw(item));
         return Ok(());
     }
     if !reply.text.is_empty() {
-        let content = vec![Words::OutputText { text: &reply.text }];
+        let content = vec![ContentLine::OutputText { text: &reply.text }];
         list.push(&InputLine::Message { role: "assistant", content })?;
     }
     reply.calls.iter().try_for_each(|call| {
         list.push(&InputLine::FunctionCall {
-            call_id: paired(&call.id, source.max_call_id),
-            name: named(&call.name),
-            arguments: sendable(&call.arguments),
+            call_id: sendable_call_id(&call.id, source.max_call_id),
+            name: sendable_name(&call.name),
+            arguments: sendable_arguments(&call.arguments),
         })
     })
 }

@@ -1,6 +1,7 @@
-//! The shapes of a Responses stream and of a whole answer, read as leniently as servers write.
+//! The JSON of a Responses stream, and of an answer without streaming.
 //!
-//! Judges nothing: events, items and fields nobody needs are skipped.
+//! Never checks that values fit together: that is the job of `assembly`. Unknown events, items and fields are skipped,
+//! and most known fields are optional, because servers differ.
 
 use std::borrow::Cow;
 
@@ -10,7 +11,7 @@ use serde_json::value::RawValue;
 use super::super::draft::count;
 use super::item::ItemKey;
 
-/// What an event or an item is; the rest of it is read only if that is known.
+/// The type of an event or an item. The rest is parsed only for a known type.
 #[derive(serde::Deserialize)]
 pub(super) struct EventType<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -19,7 +20,7 @@ pub(super) struct EventType<'a> {
     pub error: Option<&'a RawValue>,
 }
 
-/// One event; which fields it has depends on its kind.
+/// One event of the stream. Its type decides which fields it has.
 #[derive(serde::Deserialize)]
 pub(super) struct ResponsesEvent<'a> {
     pub item_id: Option<String>,
@@ -27,7 +28,7 @@ pub(super) struct ResponsesEvent<'a> {
     pub content_index: Option<i64>,
     pub summary_index: Option<i64>,
     pub delta: Option<String>,
-    /// All of a text that was streamed in pieces.
+    /// The complete text, after its deltas.
     pub text: Option<String>,
     pub refusal: Option<String>,
     pub name: Option<String>,
@@ -39,7 +40,7 @@ pub(super) struct ResponsesEvent<'a> {
     pub response: Option<&'a RawValue>,
 }
 
-/// The whole answer: of the last event, or instead of a stream.
+/// The complete answer: in the last event, or without streaming.
 #[derive(Default, serde::Deserialize)]
 pub(super) struct WholeResponse<'a> {
     #[serde(borrow, default)]
@@ -78,22 +79,21 @@ pub(super) struct ItemText<'a> {
 }
 
 impl ItemText<'_> {
-    /// Adds to what the event says of an item what the item says of itself.
-    pub fn marked<'m>(&'m self, mark: ItemKey<'m>) -> ItemKey<'m> {
+    /// Adds the item's own ids to the key from its event.
+    pub fn key_with_ids<'m>(&'m self, key: ItemKey<'m>) -> ItemKey<'m> {
         let given = |text: &'m Option<String>| text.as_deref().filter(|text| !text.is_empty());
-        ItemKey { id: given(&self.id).or(mark.id), call_id: given(&self.call_id), ..mark }
+        ItemKey { id: given(&self.id).or(key.id), call_id: given(&self.call_id), ..key }
     }
 }
 
-/// A part of the content of an item, under the name its kind of text has.
+/// One part of the content of an item: a text or a refusal.
 #[derive(serde::Deserialize)]
 pub(super) struct ContentPart {
     pub text: Option<String>,
     pub refusal: Option<String>,
 }
 
-/// Reads a text, or what stands for one: some servers write a plain text for a list of parts, or an
-/// object for arguments.
+/// Returns a JSON string as text, and any other JSON as it is written. Some servers write arguments as an object.
 pub(super) fn plain(raw: Option<&RawValue>) -> serde_json::Result<String> {
     match raw.map(RawValue::get) {
         None | Some("null") => Ok(String::new()),
@@ -102,7 +102,7 @@ pub(super) fn plain(raw: Option<&RawValue>) -> serde_json::Result<String> {
     }
 }
 
-/// Reads the parts of a content.
+/// Returns the parts of a content. Some servers write one string instead of a list.
 pub(super) fn parts(raw: Option<&RawValue>) -> serde_json::Result<Vec<ContentPart>> {
     match raw.map(RawValue::get) {
         None | Some("null") => Ok(Vec::new()),
@@ -129,8 +129,8 @@ pub(super) struct ResponsesUsageDetails {
 }
 
 impl ResponsesUsage {
-    /// The provider's count; its input includes what it read from its cache, its output the reasoning.
-    pub fn counted(self) -> Usage {
+    /// Returns the usage as Adjutant counts it. The input includes the cached tokens, the output the reasoning.
+    pub fn to_usage(self) -> Usage {
         Usage {
             input_tokens: self.input_tokens,
             output_tokens: self.output_tokens,

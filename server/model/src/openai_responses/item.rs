@@ -1,25 +1,25 @@
-//! The items of one output while they stream: which piece belongs to which.
+//! The items of one output while it streams: finds the item that each event belongs to.
 //!
-//! Never takes one mark of an item for all: some servers number every item
-//! zero, others give one item a new id with each piece.
+//! Never relies on one identifier alone: some servers give each item the index zero, others send a new id with each
+//! event of the same item.
 
 use adjutant_core::machine::retry::CallFailure;
 
 use super::super::draft::Draft;
 
-/// The most items of one reply.
+/// The maximum number of items in one reply.
 const MAX_ITEMS: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum ItemKind {
     Message,
     Reasoning,
     Call,
-    /// A tool of the provider's own, or what may come one day.
+    /// A tool that the provider runs itself, or an unknown type.
     Other,
 }
 
-/// By what an event names its item.
+/// The identifiers by which an event names its item. Each may be missing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ItemKey<'a> {
     pub id: Option<&'a str>,
@@ -28,145 +28,149 @@ pub(super) struct ItemKey<'a> {
 }
 
 pub(super) struct Item {
-    pub sort: Sort,
+    pub kind: ItemKind,
     id: String,
     index: Option<i64>,
     call_id: String,
     announced: bool,
     ended: bool,
-    /// Its place in the final output, if that has it.
-    place: Option<usize>,
-    /// Of a tool call, its place among the calls of the draft.
+    /// Its index in the final output, once that is known.
+    final_index: Option<usize>,
+    /// For a tool call: its index in the calls of the draft.
     pub call: Option<usize>,
-    /// What was told of its text.
-    pub told: String,
-    /// The part of the text that is told now, and where it begins in `told`.
+    /// The text that was streamed to the client.
+    pub streamed: String,
+    /// The part that streams now, and where it begins in `streamed`, in bytes.
     pub part: Option<(ItemPart, usize)>,
-    /// It ended in the middle.
+    /// The provider reports that it stopped inside this item.
     pub cut: bool,
-    /// As the provider wrote it, once it is complete.
+    /// The complete item as the provider wrote it.
     pub json: Option<String>,
-    /// It has what a reply does not say, so that it has to come back as it is.
+    /// Whether it has content that a `Reply` cannot express, so that it must be sent back unchanged.
     pub irreplaceable: bool,
 }
 
 /// One part of the text of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ItemPart {
-    pub voice: TextSource,
+    pub source: TextSource,
     pub index: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextSource {
-    Said,
-    /// What is told of the reasoning.
+    Answer,
+    /// A summary of the reasoning.
     Summary,
-    /// The reasoning itself.
-    Thought,
+    /// The full reasoning.
+    Reasoning,
 }
 
 impl TextSource {
-    /// The sort of item that speaks so.
-    pub fn sort(self) -> Sort {
+    /// Returns the kind of item that has this text.
+    pub fn item_kind(self) -> ItemKind {
         match self {
-            TextSource::Said => Sort::Message,
-            TextSource::Summary | TextSource::Thought => Sort::Reasoning,
+            TextSource::Answer => ItemKind::Message,
+            TextSource::Summary | TextSource::Reasoning => ItemKind::Reasoning,
         }
     }
 }
 
-/// All items of one output, in the order they came.
+/// All items of one output, in the order of their first events.
 #[derive(Default)]
 pub(super) struct Items {
     pub all: Vec<Item>,
 }
 
 impl Items {
-    /// Begins an item.
+    /// Adds an item and returns its position.
     pub fn begin(
         &mut self,
-        sort: Sort,
-        mark: ItemKey<'_>,
+        kind: ItemKind,
+        key: ItemKey<'_>,
         draft: &mut Draft<'_>,
     ) -> Result<usize, CallFailure> {
         if self.all.len() == MAX_ITEMS {
             return Err(draft.too_much("items", MAX_ITEMS, "of them"));
         }
-        let call = if sort == Sort::Call { Some(draft.open_call()?) } else { None };
+        let call = if kind == ItemKind::Call { Some(draft.open_call()?) } else { None };
         let mut item = Item {
-            sort,
+            kind,
             id: String::new(),
             index: None,
             call_id: String::new(),
             announced: false,
             ended: false,
-            place: None,
+            final_index: None,
             call,
-            told: String::new(),
+            streamed: String::new(),
             part: None,
             cut: false,
             json: None,
             irreplaceable: false,
         };
-        item.add_rest(mark, draft)?;
+        item.fill_ids(key, draft)?;
         self.all.push(item);
         Ok(self.all.len() - 1)
     }
 
-    /// Finds the item a piece belongs to; the latest is looked at first, so that long ones stay cheap.
-    pub fn of_piece(&self, sort: Sort, mark: ItemKey<'_>) -> Option<usize> {
-        let open = |item: &Item| item.sort == sort && !item.ended;
-        if mark.id.is_none() && mark.index.is_none() {
+    /// Finds the open item that a delta belongs to.
+    ///
+    /// Searches from the end, because most deltas belong to the latest item.
+    pub fn find_open(&self, kind: ItemKind, key: ItemKey<'_>) -> Option<usize> {
+        let open = |item: &Item| item.kind == kind && !item.ended;
+        if key.id.is_none() && key.index.is_none() {
             return self.last(open);
         }
-        self.last(|item| open(item) && item.is(mark))
-            .or_else(|| self.last(|item| open(item) && item.at(mark)))
+        self.last(|item| open(item) && item.has_id(key))
+            .or_else(|| self.last(|item| open(item) && item.has_index(key)))
     }
 
-    /// Returns whether a piece comes for an item that has ended, and for no open one.
-    pub fn is_over(&self, sort: Sort, mark: ItemKey<'_>) -> bool {
-        let named = |item: &Item| if mark.id.is_some() { item.is(mark) } else { item.at(mark) };
-        self.of_piece(sort, mark).is_none()
-            && self.last(|item| item.sort == sort && item.ended && named(item)).is_some()
+    /// Whether an event belongs to an item that has ended, and to no open item.
+    pub fn has_ended(&self, kind: ItemKind, key: ItemKey<'_>) -> bool {
+        let named = |item: &Item| if key.id.is_some() { item.has_id(key) } else { item.has_index(key) };
+        self.find_open(kind, key).is_none()
+            && self.last(|item| item.kind == kind && item.ended && named(item)).is_some()
     }
 
-    /// Finds the item that is announced, if a piece of it came before.
-    pub fn of_announced(&self, sort: Sort, mark: ItemKey<'_>) -> Option<usize> {
-        let fresh = |item: &Item| item.sort == sort && !item.announced && !item.ended;
-        self.last(|item| fresh(item) && (item.is(mark) || item.at(mark)))
+    /// Finds the item of an `added` event, if a delta of it came first.
+    pub fn find_announced(&self, kind: ItemKind, key: ItemKey<'_>) -> Option<usize> {
+        let fresh = |item: &Item| item.kind == kind && !item.announced && !item.ended;
+        self.last(|item| fresh(item) && (item.has_id(key) || item.has_index(key)))
     }
 
-    /// Finds the item that is said to be complete.
-    pub fn of_ended(&self, sort: Sort, mark: ItemKey<'_>) -> Option<usize> {
-        let known = |item: &Item| item.sort == sort && !item.is_other_call(mark);
+    /// Finds the item of a `done` event.
+    pub fn find_ended(&self, kind: ItemKind, key: ItemKey<'_>) -> Option<usize> {
+        let known = |item: &Item| item.kind == kind && !item.has_other_call_id(key);
         let open = |item: &Item| known(item) && !item.ended;
-        self.last(|item| known(item) && (item.is_call(mark) || item.is(mark)))
-            .or_else(|| self.last(|item| open(item) && item.at(mark)))
-            .or_else(|| self.first(|item| open(item) && !item.is_elsewhere(mark)))
+        self.last(|item| known(item) && (item.has_call_id(key) || item.has_id(key)))
+            .or_else(|| self.last(|item| open(item) && item.has_index(key)))
+            .or_else(|| self.first(|item| open(item) && !item.has_other_index(key)))
     }
 
-    /// Gives the item that stands here in the final output its place, if its own marks tell it; before
-    /// all others, so that no other takes it.
-    pub fn place(&mut self, sort: Sort, mark: ItemKey<'_>, place: usize) {
-        let named = |item: &Item| item.is_left(sort, mark) && (item.is_call(mark) || item.is(mark));
+    /// Gives an item its index in the final output, if an id identifies it.
+    ///
+    /// This runs for the whole output first, so that no item gets an index that belongs to another by id.
+    pub fn assign_final_index(&mut self, kind: ItemKind, key: ItemKey<'_>, final_index: usize) {
+        let named =
+            |item: &Item| item.is_unassigned(kind, key) && (item.has_call_id(key) || item.has_id(key));
         if let Some(at) = self.first(named) {
-            self.all[at].place = Some(place);
+            self.all[at].final_index = Some(final_index);
         }
     }
 
-    /// Finds the item that stands at this place of the final output.
-    pub fn of_final(&self, sort: Sort, mark: ItemKey<'_>, place: usize) -> Option<usize> {
-        let here = ItemKey { index: i64::try_from(place).ok(), ..mark };
-        self.first(|item| item.place == Some(place))
-            .or_else(|| self.first(|item| item.is_left(sort, mark) && item.at(here)))
-            .or_else(|| self.first(|item| item.is_left(sort, mark)))
+    /// Finds the item at this index of the final output: by assigned index, by `output_index`, or the first without one.
+    pub fn find_final(&self, kind: ItemKind, key: ItemKey<'_>, final_index: usize) -> Option<usize> {
+        let here = ItemKey { index: i64::try_from(final_index).ok(), ..key };
+        self.first(|item| item.final_index == Some(final_index))
+            .or_else(|| self.first(|item| item.is_unassigned(kind, key) && item.has_index(here)))
+            .or_else(|| self.first(|item| item.is_unassigned(kind, key)))
     }
 
-    /// Puts the items in the order the provider gave them.
+    /// Sorts the items into the order of the final output.
     pub fn sort(&mut self) {
-        self.all.sort_by_key(|item| match item.place {
-            Some(place) => (0, i64::try_from(place).unwrap_or(i64::MAX)),
+        self.all.sort_by_key(|item| match item.final_index {
+            Some(final_index) => (0, i64::try_from(final_index).unwrap_or(i64::MAX)),
             None => (1, item.index.unwrap_or(i64::MAX)),
         });
     }
@@ -181,65 +185,65 @@ impl Items {
 }
 
 impl Item {
-    pub fn announce(&mut self, mark: ItemKey<'_>, draft: &mut Draft<'_>) -> Result<(), CallFailure> {
+    pub fn announce(&mut self, key: ItemKey<'_>, draft: &mut Draft<'_>) -> Result<(), CallFailure> {
         self.announced = true;
-        self.add_rest(mark, draft)
+        self.fill_ids(key, draft)
     }
 
-    /// Ends the item: by its own event, or by its place in the final output.
+    /// Marks the item as ended, and sets its index in the final output if that is known.
     pub fn end(
         &mut self,
-        mark: ItemKey<'_>,
-        place: Option<usize>,
+        key: ItemKey<'_>,
+        final_index: Option<usize>,
         draft: &mut Draft<'_>,
     ) -> Result<(), CallFailure> {
         self.ended = true;
-        self.place = place.or(self.place);
-        self.add_rest(mark, draft)
+        self.final_index = final_index.or(self.final_index);
+        self.fill_ids(key, draft)
     }
 
-    /// Takes up what the pieces of the item did not say before.
-    fn add_rest(&mut self, mark: ItemKey<'_>, draft: &mut Draft<'_>) -> Result<(), CallFailure> {
-        self.index = self.index.or(mark.index);
-        for (known, said) in [(&mut self.id, mark.id), (&mut self.call_id, mark.call_id)] {
+    /// Sets the identifiers that earlier events did not have.
+    fn fill_ids(&mut self, key: ItemKey<'_>, draft: &mut Draft<'_>) -> Result<(), CallFailure> {
+        self.index = self.index.or(key.index);
+        for (known, new) in [(&mut self.id, key.id), (&mut self.call_id, key.call_id)] {
             if known.is_empty() {
-                let said = said.unwrap_or_default();
-                draft.keep("ids", said.len())?;
-                said.clone_into(known);
+                let new = new.unwrap_or_default();
+                draft.count_stored("ids", new.len())?;
+                new.clone_into(known);
             }
         }
         Ok(())
     }
 
-    /// The id its output is paired by.
+    /// Returns the id that pairs the call with its output.
     pub fn call_id(&self) -> &str {
         &self.call_id
     }
 
-    fn is(&self, mark: ItemKey<'_>) -> bool {
-        mark.id.is_some_and(|id| !id.is_empty() && id == self.id)
+    fn has_id(&self, key: ItemKey<'_>) -> bool {
+        key.id.is_some_and(|id| !id.is_empty() && id == self.id)
     }
 
-    fn at(&self, mark: ItemKey<'_>) -> bool {
-        mark.index.is_some() && self.index == mark.index
+    fn has_index(&self, key: ItemKey<'_>) -> bool {
+        key.index.is_some() && self.index == key.index
     }
 
-    fn is_call(&self, mark: ItemKey<'_>) -> bool {
-        mark.call_id.is_some_and(|id| !id.is_empty() && id == self.call_id)
+    fn has_call_id(&self, key: ItemKey<'_>) -> bool {
+        key.call_id.is_some_and(|id| !id.is_empty() && id == self.call_id)
     }
 
-    /// Whether the two are known to stand at different places.
-    fn is_elsewhere(&self, mark: ItemKey<'_>) -> bool {
-        mark.index.is_some() && self.index.is_some() && self.index != mark.index
+    /// Whether both have an index and the two differ.
+    fn has_other_index(&self, key: ItemKey<'_>) -> bool {
+        key.index.is_some() && self.index.is_some() && self.index != key.index
     }
 
-    /// Whether the item has no place in the final output yet, and may be what stands there.
-    fn is_left(&self, sort: Sort, mark: ItemKey<'_>) -> bool {
-        self.sort == sort && self.place.is_none() && !self.is_other_call(mark)
+    /// Whether the item has no index in the final output yet, and may be the item of `key`.
+    fn is_unassigned(&self, kind: ItemKind, key: ItemKey<'_>) -> bool {
+        self.kind == kind && self.final_index.is_none() && !self.has_other_call_id(key)
     }
 
-    fn is_other_call(&self, mark: ItemKey<'_>) -> bool {
-        let call_id = mark.call_id.unwrap_or_default();
+    fn has_other_call_id(&self, key: ItemKey<'_>) -> bool {
+        let call_id = key.call_id.unwrap_or_default();
         !call_id.is_empty() && !self.call_id.is_empty() && call_id != self.call_id
     }
 }

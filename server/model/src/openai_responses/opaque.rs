@@ -1,8 +1,7 @@
-//! What of an output has to come back as the provider wrote it: with what it
-//! sealed, in its order, every item or none.
+//! The items of an output that the next request must send back exactly as the provider wrote them.
 //!
-//! Never keeps half an output: an item is refused without the reasoning it
-//! followed, and reasoning without the item that followed it.
+//! This keeps the model's encrypted reasoning. Never keeps a part of an output: the provider rejects an item without
+//! the reasoning before it, and reasoning without the item after it.
 
 use adjutant_core::config::Wire;
 use adjutant_core::prompt::{OpaqueItems, Reply, StopCause};
@@ -10,35 +9,38 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::super::failure::Endpoint;
-use super::super::sendable::{named, sendable};
+use super::super::sendable::{sendable_arguments, sendable_name};
 use super::event::{ItemText, plain};
-use super::item::{Item, Sort};
+use super::item::{Item, ItemKind};
 
-/// The longest id of a call that is taken.
+/// The maximum length of a call id that the provider accepts, in bytes.
 pub(super) const MAX_CALL_ID: usize = 64;
 
-/// Whether reasoning carries itself. The rest is known by its id alone, and with `store: false` no
-/// provider remembers that.
-pub(super) fn is_sealed(text: &ItemText<'_>, content: &[String]) -> bool {
-    plain(text.encrypted_content).is_ok_and(|sealed| !sealed.is_empty())
+/// Whether a reasoning item has its content, encrypted or readable.
+///
+/// An item without it is only a reference by id. It is useless with `store: false`, because no provider stores it.
+pub(super) fn is_self_contained(text: &ItemText<'_>, content: &[String]) -> bool {
+    plain(text.encrypted_content).is_ok_and(|encrypted| !encrypted.is_empty())
         || content.iter().any(|text| !text.is_empty())
 }
 
-/// Returns the items of a reply in their order, if there is something in them that the reply does not
-/// say: reasoning, or the phase of a message.
-pub(super) fn of(mut items: Vec<Item>, reply: &Reply, asked: Endpoint<'_>) -> Option<OpaqueItems> {
-    // What was cut will not be gone on with.
+/// Returns the items of a reply in their order; `None` if they have nothing that `reply` lacks.
+///
+/// A `Reply` lacks the provider's reasoning item and the `phase` of a message.
+pub(super) fn items_of(mut items: Vec<Item>, reply: &Reply, endpoint: Endpoint<'_>) -> Option<OpaqueItems> {
+    // No request continues a reply that was cut or refused.
     if !matches!(reply.stop, StopCause::EndTurn | StopCause::ToolCalls) {
         return None;
     }
-    while items.last().is_some_and(|item| item.sort == Sort::Reasoning) {
+    // Reasoning needs an item after it.
+    while items.last().is_some_and(|item| item.kind == ItemKind::Reasoning) {
         items.pop();
     }
     if !items.iter().any(|item| item.irreplaceable) {
         return None;
     }
-    // The outputs are paired with the calls by the ids of the reply.
-    let calls = items.iter().filter(|item| item.sort == Sort::Call).map(Item::call_id);
+    // Tool outputs name their calls by the ids in `reply`, so the items must have the same ids.
+    let calls = items.iter().filter(|item| item.kind == ItemKind::Call).map(Item::call_id);
     let ids = reply.calls.iter().map(|call| call.id.as_str());
     if !calls.eq(ids) || reply.calls.iter().any(|call| call.id.len() > MAX_CALL_ID) {
         return None;
@@ -46,19 +48,18 @@ pub(super) fn of(mut items: Vec<Item>, reply: &Reply, asked: Endpoint<'_>) -> Op
     let items = items.into_iter().map(|item| item.json).collect::<Option<Vec<_>>>()?;
     Some(OpaqueItems {
         wire: Wire::OpenaiResponses,
-        provider: asked.provider.to_owned(),
-        model: asked.model.to_owned(),
+        provider: endpoint.provider.to_owned(),
+        model: endpoint.model.to_owned(),
         items,
     })
 }
 
-/// Returns an item of an output as it may stand in an input.
+/// Returns an output item in the form that an input accepts.
 ///
-/// What is left out: `status`, which belongs to outputs alone ("unknown parameter"), and fields that
-/// are null, for they are taken by none of the stricter servers. What stays: `id`, because a provider
-/// checks what it sealed against the id it sealed it for; `phase`; whatever else there is. A call the
-/// model got wrong, in its arguments or its name, is mended like everywhere.
-pub(super) fn input_of(item: &str) -> serde_json::Result<String> {
+/// Removes `status`, which only outputs may have ("unknown parameter"), and null fields, which strict servers reject.
+/// Keeps all other fields, such as `phase` and `id`: encrypted reasoning is valid only with its id. Replaces invalid
+/// arguments and names of calls, as all wires do.
+pub(super) fn to_input(item: &str) -> serde_json::Result<String> {
     let Fields(fields) = serde_json::from_str(item)?;
     let mut out = String::with_capacity(item.len());
     let is_kind = |kind: &str| fields.iter().any(|(name, raw)| name == "type" && raw.get() == kind);
@@ -71,13 +72,15 @@ pub(super) fn input_of(item: &str) -> serde_json::Result<String> {
         has_summary |= name == "summary";
         match name.as_str() {
             "arguments" => {
-                push(&mut out, name, &serde_json::to_string(&sendable(&plain(Some(raw))?))?)?;
+                push(&mut out, name, &serde_json::to_string(&sendable_arguments(&plain(Some(raw))?))?)?;
             }
-            "name" if is_call => push(&mut out, name, &serde_json::to_string(&named(&plain(Some(raw))?))?)?,
+            "name" if is_call => {
+                push(&mut out, name, &serde_json::to_string(&sendable_name(&plain(Some(raw))?))?)?
+            }
             _ => push(&mut out, name, raw.get())?,
         }
     }
-    // An input has to have it; some servers write none.
+    // Inputs require `summary`, and some servers write none.
     if is_reasoning && !has_summary {
         push(&mut out, "summary", "[]")?;
     }
@@ -94,7 +97,7 @@ fn push(out: &mut String, name: &str, value: &str) -> serde_json::Result<()> {
     Ok(())
 }
 
-/// The fields of an object in their order, each value as it was written.
+/// The fields of a JSON object in their order, each value as it was written.
 struct Fields<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Fields<'de> {

@@ -1,20 +1,19 @@
-//! What a request says of reasoning, and to which models.
+//! The reasoning fields of a request.
 //!
-//! Never speaks of it to a model that may know none: such a one refuses the
-//! whole request ("unsupported parameter", "not supported with this model"),
-//! and so may a compatible server.
+//! Never sends them to a model that may not support reasoning: OpenAI rejects the whole request then ("unsupported
+//! parameter", "not supported with this model"), and a compatible server may do the same.
 
 use adjutant_core::config::Provider;
 use adjutant_core::prompt::ModelRequest;
 
-use super::refused::RejectedFields;
+use super::rejected::RejectedFields;
 
-/// What the provider is asked for of the reasoning.
+/// The fields that configure the model's reasoning.
 #[derive(serde::Serialize)]
 pub(super) struct ReasoningFields {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Effort>,
-    /// The reasoning comes sealed, so that it can be sent back to a provider that keeps nothing.
+    /// Requests the reasoning in encrypted form, to send it back: the provider stores nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     include: Option<[&'static str; 1]>,
 }
@@ -26,18 +25,20 @@ struct Effort {
     summary: Option<&'static str>,
 }
 
-/// Returns what is asked for: all of it where an effort is set, for then the model reasons; else only the
-/// sealed reasoning, and that of OpenAI's own models that are known to reason.
-pub(super) fn asked(
+/// Returns the fields for `request`, without those in `rejected`.
+///
+/// With an effort, the model reasons, so all fields are sent. Without one, only `include` is sent, and only to OpenAI's
+/// own models that are known to reason.
+pub(super) fn fields(
     request: &ModelRequest,
     provider: &Provider,
     is_openai: bool,
-    refused: RejectedFields,
+    rejected: RejectedFields,
 ) -> ReasoningFields {
-    let summary = (!refused.summary).then_some("auto");
+    let summary = (!rejected.summary).then_some("auto");
     let reasoning = request.manner.effort.map(|effort| Effort { effort: effort.name(), summary });
     let is_known = || !provider.facts(&request.model).efforts.is_empty();
     let reasons = reasoning.is_some() || (is_openai && is_known());
-    let include = (reasons && !refused.sealed).then_some(["reasoning.encrypted_content"]);
+    let include = (reasons && !rejected.encrypted_reasoning).then_some(["reasoning.encrypted_content"]);
     ReasoningFields { reasoning, include }
 }

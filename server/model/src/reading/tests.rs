@@ -9,8 +9,8 @@ use crate::tests::request;
 
 #[test]
 fn s82_a_flood_in_one_event_is_not_asked_for_again() {
-    let asked = Endpoint { provider: "acme", model: "m1", key: None };
-    let assembly = ChatAssembly::new(&request("hello"), asked, Arc::default());
+    let endpoint = Endpoint { provider: "acme", model: "m1", key: None };
+    let assembly = ChatAssembly::new(&request("hello"), endpoint, Arc::default());
     let failed = unreadable(&SseError::TooLong { limit: 64 << 20 }, &assembly);
     assert_eq!(failed.class, FailureClass::Total);
     assert_eq!(

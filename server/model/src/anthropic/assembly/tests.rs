@@ -28,7 +28,7 @@ fn assemble_streamed(events: &[Value]) -> Result<(Reply, Vec<Delta>), CallFailur
     for event in events {
         let data = event.to_string();
         let event = Event { name: event["type"].as_str().unwrap_or_default(), id: "", data: &data };
-        assembly.take(&event, &mut |delta| streamed.push(delta))?;
+        assembly.add_event(&event, &mut |delta| streamed.push(delta))?;
     }
     Ok((assembly.complete()?, streamed))
 }
@@ -190,8 +190,9 @@ fn s83_every_way_to_stop() {
 
 #[test]
 fn s83_an_error_event_in_whatever_dress() {
-    let class =
-        |name: &str, data: &str| new().take(&Event { name, id: "", data }, &mut |_| {}).unwrap_err().class;
+    let class = |name: &str, data: &str| {
+        new().add_event(&Event { name, id: "", data }, &mut |_| {}).unwrap_err().class
+    };
     let overloaded = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
     assert_eq!(class("error", overloaded), FailureClass::Overloaded);
     assert_eq!(class("", overloaded), FailureClass::Overloaded);
@@ -349,7 +350,7 @@ fn s83_counts_include_the_cache_and_only_grow() {
 fn s81_a_whole_answer_is_taken_as_its_stream_would_be() {
     let whole = |body: Value| {
         let mut assembly = new();
-        assembly.take_whole(&body.to_string(), &mut |_| {})?;
+        assembly.add_whole(&body.to_string(), &mut |_| {})?;
         assembly.complete()
     };
     let reply = whole(json!({"type": "message", "role": "assistant", "content": [

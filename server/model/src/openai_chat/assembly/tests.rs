@@ -19,11 +19,11 @@ fn assemble_streamed(deltas: &[Value], finish: &str) -> Result<(Reply, Vec<Delta
 }
 
 fn assemble_events(events: Vec<String>) -> Result<(Reply, Vec<Delta>), CallFailure> {
-    let asked = Endpoint { provider: "acme", model: "m1", key: None };
-    let mut assembly = ChatAssembly::new(&request("hello"), asked, Arc::default());
+    let endpoint = Endpoint { provider: "acme", model: "m1", key: None };
+    let mut assembly = ChatAssembly::new(&request("hello"), endpoint, Arc::default());
     let mut streamed = Vec::new();
     for data in &events {
-        assembly.take(&Event { name: "", id: "", data }, &mut |delta| streamed.push(delta))?;
+        assembly.add_event(&Event { name: "", id: "", data }, &mut |delta| streamed.push(delta))?;
     }
     Ok((assembly.complete()?, streamed))
 }

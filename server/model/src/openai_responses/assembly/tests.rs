@@ -15,23 +15,23 @@ use crate::tests::request;
 type Told = (Reply, Vec<Delta>);
 
 fn assembled(events: &[Value]) -> Result<Told, CallFailure> {
-    let asked = Endpoint { provider: "acme", model: "m1", key: None };
-    let mut assembly = ResponsesAssembly::new(&request("hello"), asked, Arc::default());
+    let endpoint = Endpoint { provider: "acme", model: "m1", key: None };
+    let mut assembly = ResponsesAssembly::new(&request("hello"), endpoint, Arc::default());
     let mut told = Vec::new();
     for event in events {
         let data = event.to_string();
         let event = Event { name: event["type"].as_str().unwrap_or_default(), id: "", data: &data };
         if !ResponsesAssembly::keeps_alive(&event) {
-            assembly.take(&event, &mut |delta| told.push(delta))?;
+            assembly.add_event(&event, &mut |delta| told.push(delta))?;
         }
     }
     Ok((assembly.complete()?, told))
 }
 
 fn whole(body: &Value) -> Result<Reply, CallFailure> {
-    let asked = Endpoint { provider: "acme", model: "m1", key: None };
-    let mut assembly = ResponsesAssembly::new(&request("hello"), asked, Arc::default());
-    assembly.take_whole(&body.to_string(), &mut |_| {})?;
+    let endpoint = Endpoint { provider: "acme", model: "m1", key: None };
+    let mut assembly = ResponsesAssembly::new(&request("hello"), endpoint, Arc::default());
+    assembly.add_whole(&body.to_string(), &mut |_| {})?;
     assembly.complete()
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 fn check(item: &str, expected: &str) {
-    assert_eq!(input_of(item).unwrap(), expected);
+    assert_eq!(to_input(item).unwrap(), expected);
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn s111_only_what_no_input_may_have_is_left_out() {
         r#"{"type":"message","phase":"commentary","content":[ {"n": 1.50} ]}"#,
     );
     check(r#"{"type":"reasoning"}"#, r#"{"type":"reasoning","summary":[]}"#);
-    assert!(input_of("[1]").is_err());
+    assert!(to_input("[1]").is_err());
 }
 
 #[test]

@@ -29,9 +29,9 @@ fn s111_sealed_reasoning_is_kept_with_all_that_stood_beside_it() {
     let odd =
         r#"{ "type":"reasoning","zeta": 1.50, "encrypted_content" : "a\/b+==", "id":"r","summary":[] }"#;
     let end = format!(r#"{{"type":"response.completed","response":{{"output":[{odd},{}]}}}}"#, output[1]);
-    let asked = Endpoint { provider: "acme", model: "m1", key: None };
-    let mut assembly = ResponsesAssembly::new(&request("hello"), asked, Arc::default());
-    assembly.take(&Event { name: "", id: "", data: &end }, &mut |_| {}).unwrap();
+    let endpoint = Endpoint { provider: "acme", model: "m1", key: None };
+    let mut assembly = ResponsesAssembly::new(&request("hello"), endpoint, Arc::default());
+    assembly.add_event(&Event { name: "", id: "", data: &end }, &mut |_| {}).unwrap();
     assert_eq!(assembly.complete().unwrap().kept.unwrap().items[0], odd);
 }
 

@@ -94,7 +94,7 @@ proptest! {
                 // What was streamed is what is there, and what is kept can be sent back.
                 prop_assert_eq!(words(&told), reply.text);
                 for item in reply.kept.into_iter().flat_map(|kept| kept.items) {
-                    prop_assert!(opaque::input_of(&item).is_ok());
+                    prop_assert!(opaque::to_input(&item).is_ok());
                 }
             }
             Err(failed) => prop_assert_eq!(failed.class, FailureClass::Broken),
