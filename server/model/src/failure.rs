@@ -1,6 +1,6 @@
-//! What a provider's refusal means: its class, and one sentence for the user.
+//! Classifies a provider's error, and writes one sentence about it for the user.
 //!
-//! Decides no retry, and never lets a key through into a message.
+//! Never decides a retry, and never lets a key into a message.
 
 use adjutant_core::config::KeySource;
 use adjutant_core::machine::retry::{CallFailure, FailureClass};
@@ -10,24 +10,24 @@ use super::page::text_of;
 use super::secret::Redactor;
 use super::waits::wait_in_words;
 
-/// The most characters of a provider's own words in a message of ours.
+/// The maximum length of a provider's text that a message quotes, in characters.
 const MAX_QUOTE_CHARS: usize = 300;
-/// The most bytes of it that are looked through for words to quote: an error in a stream may have 32 MiB.
-const MOST_QUOTED: usize = 64 * 1024;
-/// The most characters of it that are searched for what it means.
-const MOST_SEARCHED: usize = 4000;
+/// How much of a provider's text is searched for words to quote, in bytes. An error in a stream may have 32 MiB.
+const MAX_SCANNED_BYTES: usize = 64 * 1024;
+/// How much of a provider's text is searched for words that tell its class, in characters.
+const MAX_SEARCHED_CHARS: usize = 4000;
 
-/// Makes a failure without a wait.
+/// Returns a failure that names no wait before the next attempt.
 pub(super) fn failure(class: FailureClass, message: impl Into<String>) -> CallFailure {
     CallFailure { class, message: message.into(), retry_after_ms: None }
 }
 
-/// Makes the failure of a request that cannot be written.
+/// Returns the failure for a request that cannot be written as JSON.
 pub(super) fn unwritable(error: serde_json::Error) -> CallFailure {
     failure(FailureClass::InvalidRequest, format!("could not write the request: {error}"))
 }
 
-/// Who was endpoint, for the sentences.
+/// The provider, model and key of a call, for messages.
 #[derive(Clone, Copy)]
 pub(super) struct Endpoint<'a> {
     pub provider: &'a str,
@@ -35,18 +35,18 @@ pub(super) struct Endpoint<'a> {
     pub key: Option<&'a KeySource>,
 }
 
-/// What a provider said about an error, in any of the usual shapes.
+/// An error of a provider, parsed from any of the usual forms.
 #[derive(Debug, Default)]
 pub(super) struct Complaint {
     /// The machine-readable names: `code`, `type` and `status` of the error, joined.
     pub codes: String,
-    /// A status given inside the body.
+    /// The status inside the body, if it has one.
     pub status: Option<u16>,
     pub message: String,
 }
 
 impl Complaint {
-    /// Reads an error, or the body that it is; what is not JSON is taken as text.
+    /// Parses the body of an error. A body that is not JSON becomes the message.
     pub fn from_body(body: &str) -> Complaint {
         match serde_json::from_str::<Value>(body) {
             Ok(value) => Complaint::from_json(&value),
@@ -54,7 +54,7 @@ impl Complaint {
         }
     }
 
-    /// Reads `{"error": {..}}`, `{"error": ".."}`, `{"message": ".."}`, a list of one, or the inner object itself.
+    /// Parses `{"error": {..}}`, `{"error": ".."}`, `{"message": ".."}`, a list of one, or the inner object itself.
     fn from_json(value: &Value) -> Complaint {
         let value = value.get(0).unwrap_or(value);
         let inner = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
@@ -72,15 +72,15 @@ impl Complaint {
     }
 
     fn refuses_tools(&self) -> bool {
-        let said = self.message.chars().take(MOST_SEARCHED).collect::<String>().to_ascii_lowercase();
+        let said = self.message.chars().take(MAX_SEARCHED_CHARS).collect::<String>().to_ascii_lowercase();
         TOOL_WORDS.iter().any(|words| said.contains(words))
     }
 }
 
-/// How providers say that a model takes no tools.
+/// Words of providers when a model does not support tools.
 const TOOL_WORDS: [&str; 3] = ["not support tool", "support tool use", "tools is not supported"];
 
-/// Says what the answer with `status` and `complaint` means.
+/// Returns the class and the message for an answer with `status` and `complaint`.
 pub(super) fn classify(
     status: u16,
     complaint: &Complaint,
@@ -90,7 +90,7 @@ pub(super) fn classify(
     let quote = quote(&complaint.message, redactor);
     let class = class_of(status, complaint);
     let (what, hint) = what_and_hint(class, complaint, endpoint);
-    // Inside a stream the status was good and says nothing.
+    // An error inside a stream comes with status 200, which says nothing about it.
     let said = match (status, quote.is_empty()) {
         (200, true) => String::new(),
         (200, false) => format!(" (\"{quote}\")"),
@@ -101,7 +101,7 @@ pub(super) fn classify(
     failure(class, format!("{what}{said}{hint}"))
 }
 
-/// Says what happened, and what to do about it where there is something.
+/// Returns what happened, and what the user can do about it; the second is empty if there is nothing to do.
 fn what_and_hint(class: FailureClass, complaint: &Complaint, endpoint: Endpoint<'_>) -> (String, String) {
     let Endpoint { provider, model, .. } = endpoint;
     match class {
@@ -145,7 +145,7 @@ fn what_and_hint(class: FailureClass, complaint: &Complaint, endpoint: Endpoint<
     }
 }
 
-/// The same of a key, by where it is from.
+/// Returns the same for a key that was rejected or is missing. The advice depends on the source of the key.
 fn key_refused(Endpoint { provider, key, .. }: Endpoint<'_>) -> (String, String) {
     match key {
         Some(KeySource::Variable(name)) => (
@@ -192,8 +192,7 @@ const QUOTA_WORDS: [&str; 8] = [
     "billing_error",
     "api usage limits",
 ];
-/// Words of a provider that does not take the conversation back as it was: calls it cannot pair with
-/// outputs, and reasoning that is not, or no longer, its own.
+/// Words of a provider that rejects the history: it cannot pair calls with outputs, or cannot verify the reasoning.
 const HISTORY_WORDS: [&str; 10] = [
     "tool_use ids",
     "tool_result",
@@ -206,7 +205,7 @@ const HISTORY_WORDS: [&str; 10] = [
     "encrypted_content",
     "encrypted content",
 ];
-/// Words of a provider about an image: one it cannot read, one that is too large, or any at all.
+/// Words of a provider that rejects an image: invalid, too large, or not supported.
 const IMAGE_WORDS: [&str; 14] = [
     "image_url",
     "input_image",
@@ -226,40 +225,42 @@ const IMAGE_WORDS: [&str; 14] = [
 const MODEL_WORDS: [&str; 4] = ["model_not_found", "unknown model", "no such model", "invalid model name"];
 
 fn class_of(status: u16, complaint: &Complaint) -> FailureClass {
-    let words =
-        format!("{} {}", complaint.codes, complaint.message.chars().take(MOST_SEARCHED).collect::<String>())
-            .to_ascii_lowercase();
-    let speaks_of = |list: &[&str]| list.iter().any(|word| words.contains(word));
-    // A refused key comes first: what else its body speaks of does not matter.
+    let words = format!(
+        "{} {}",
+        complaint.codes,
+        complaint.message.chars().take(MAX_SEARCHED_CHARS).collect::<String>()
+    )
+    .to_ascii_lowercase();
+    let mentions = |list: &[&str]| list.iter().any(|word| words.contains(word));
+    // The status of a rejected key comes first: its body may also mention other problems.
     match status {
         401 => return FailureClass::Auth,
         402 => return FailureClass::Quota,
-        403 if !speaks_of(&QUOTA_WORDS) => return FailureClass::Auth,
+        403 if !mentions(&QUOTA_WORDS) => return FailureClass::Auth,
         _ => {}
     }
-    // One provider speaks of quota also when a minute's worth is used up.
-    if speaks_of(&QUOTA_WORDS) && !complaint.codes.contains("resource_exhausted") {
+    // One provider also uses the word quota for its limit per minute.
+    if mentions(&QUOTA_WORDS) && !complaint.codes.contains("resource_exhausted") {
         return FailureClass::Quota;
     }
-    // Some servers say this with 429 or 500; only a shorter request helps there
-    // too. With 429, other words of tokens mean tokens per minute.
-    let too_long = if status == 429 { speaks_of(&CONTEXT_WORDS[..2]) } else { speaks_of(&CONTEXT_WORDS) };
+    // Some servers report this with 429 or 500. With 429, the other words may mean tokens per minute.
+    let too_long = if status == 429 { mentions(&CONTEXT_WORDS[..2]) } else { mentions(&CONTEXT_WORDS) };
     if status == 413 || too_long {
         return FailureClass::ContextExceeded;
     }
     match status {
-        // A gateway finds no model that would take them.
-        404 if speaks_of(&IMAGE_WORDS) => FailureClass::Images,
-        // A gateway says so of a model that nobody serves with tools.
+        // A gateway that found no model that supports images.
+        404 if mentions(&IMAGE_WORDS) => FailureClass::Images,
+        // A gateway that found no provider that supports tools with this model.
         400 | 404 if complaint.refuses_tools() => FailureClass::InvalidRequest,
         404 => FailureClass::ModelNotFound,
         429 => FailureClass::RateLimited,
         408 | 409 | 425 | 500..=599 => FailureClass::Overloaded,
-        // An error inside a stream that began well: its words are all there is.
+        // An error inside a stream: only its words tell the class.
         200 => class_of_words(&complaint.codes, &words),
-        _ if speaks_of(&MODEL_WORDS) => FailureClass::ModelNotFound,
-        400 | 422 if speaks_of(&HISTORY_WORDS) => FailureClass::History,
-        400 | 415 | 422 if speaks_of(&IMAGE_WORDS) => FailureClass::Images,
+        _ if mentions(&MODEL_WORDS) => FailureClass::ModelNotFound,
+        400 | 422 if mentions(&HISTORY_WORDS) => FailureClass::History,
+        400 | 415 | 422 if mentions(&IMAGE_WORDS) => FailureClass::Images,
         _ => FailureClass::InvalidRequest,
     }
 }
@@ -294,18 +295,18 @@ pub(super) fn classify_in_stream(error: &str, endpoint: Endpoint<'_>, redactor: 
     let complaint = Complaint::from_body(error);
     let status = complaint.status.filter(|status| (400..600).contains(status)).unwrap_or(200);
     let mut failed = classify(status, &complaint, endpoint, redactor);
-    // There are no headers any more that could say it.
+    // The headers were sent before the error, so only its message can name the wait.
     if failed.class == FailureClass::RateLimited {
         failed.retry_after_ms = wait_in_words(&complaint.message);
     }
     failed
 }
 
-/// Makes foreign text fit for a sentence: no keys, no markup of a page, one line, bounded.
+/// Returns a provider's text for use in a message: without keys and HTML, on one line, and short.
 pub(super) fn quote(text: &str, redactor: &Redactor) -> String {
-    // Keys are looked for before and after: markup may be in a key's way, or a part of one.
+    // Redact twice: markup may interrupt a key, or be part of one.
     let text = redactor.redact(text);
-    let clean = redactor.redact(&text_of(start_of(&text, MOST_QUOTED)));
+    let clean = redactor.redact(&text_of(start_of(&text, MAX_SCANNED_BYTES)));
     let mut quote = String::new();
     for (count, word) in
         clean.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).enumerate()
@@ -324,9 +325,9 @@ pub(super) fn quote(text: &str, redactor: &Redactor) -> String {
     }
 }
 
-/// The first bytes of a text, in whole characters.
-fn start_of(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
+/// Returns at most `max_bytes` of the start of a text, cut between characters.
+fn start_of(text: &str, max_bytes: usize) -> &str {
+    let mut end = max_bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -1,4 +1,4 @@
-//! The entry point of `tests/fuzz` to what reads the answers of providers. No other build has it.
+//! The entry point for `tests/fuzz` to the code that reads answers of providers. Never part of any other build.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use adjutant_core::config::Wire;
 use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{Delta, GenerationSettings, ModelMessage, ModelRequest, Reply};
 
-/// Reads the body of an answer that came in these pieces; returns also what was heard while it came.
+/// Reads the body of an answer from these pieces. Returns also the deltas that it streamed.
 pub fn read_reply(wire: Wire, pieces: &[&[u8]], whole: bool) -> (Result<Reply, CallFailure>, Vec<Delta>) {
     let request = ModelRequest {
         model: "m1".to_owned(),
@@ -18,7 +18,7 @@ pub fn read_reply(wire: Wire, pieces: &[&[u8]], whole: bool) -> (Result<Reply, C
         whole,
         images: Default::default(),
     };
-    let mut heard = Vec::new();
-    let reply = crate::unsent::read(wire, &request, pieces, &mut |delta| heard.push(delta));
-    (reply, heard)
+    let mut deltas = Vec::new();
+    let reply = crate::unsent::read(wire, &request, pieces, &mut |delta| deltas.push(delta));
+    (reply, deltas)
 }

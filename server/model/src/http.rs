@@ -1,7 +1,7 @@
-//! HTTP to a provider: one request, checked before anything connects, and its answer.
+//! Sends one HTTP request to a provider, after checking its address and headers.
 //!
-//! Follows no redirect, sends a key nowhere but to the provider's own address,
-//! and never speaks plain HTTP to another machine.
+//! Never follows a redirect, never sends a key to another address than the provider's, and never uses plain HTTP to
+//! another machine.
 
 mod answer;
 mod clients;
@@ -29,7 +29,7 @@ use clients::ClientKey;
 use keys::{FetchedKey, KeyRequest};
 use network::Connection;
 
-/// One request to a provider, ready but for its key, path and body.
+/// One request to a provider, without its key, path and body.
 pub(super) struct Post<'a> {
     pub provider: &'a Provider,
     pub endpoint: Endpoint<'a>,
@@ -37,13 +37,13 @@ pub(super) struct Post<'a> {
     base: Url,
     headers: HeaderMap,
     limits: ModelLimits,
-    began: Instant,
-    /// Which one it goes through, once that is known.
+    started: Instant,
+    /// The proxy of the request, once it is known.
     proxy: Option<Proxy>,
 }
 
 impl<'a> Post<'a> {
-    /// Checks the address and the headers of `provider`; asks nobody for a key and connects to nothing.
+    /// Checks the address and the headers of `provider`. It fetches no key and does not connect.
     pub fn to(provider: &'a Provider, limits: &ModelLimits, model: &'a str) -> Result<Post<'a>, CallFailure> {
         let base = checked_address(provider)?;
         let redactor = Redactor::default();
@@ -55,22 +55,22 @@ impl<'a> Post<'a> {
             base,
             headers,
             limits: *limits,
-            began: Instant::now(),
+            started: Instant::now(),
             proxy: None,
         })
     }
 
-    /// Returns whether the address is one of OpenAI's own.
+    /// Whether the address belongs to OpenAI or Azure OpenAI.
     pub fn is_openai(&self) -> bool {
         self.base
             .host_str()
             .is_some_and(|host| host == "api.openai.com" || host.ends_with(".openai.azure.com"))
     }
 
-    /// Sends `body` and returns the answer once its headers say that it is a reply.
+    /// Sends `body` and returns the answer as soon as its headers show that it is a reply.
     ///
-    /// A key that a command gave earlier and that is refused now is asked for once more, and the
-    /// request sent once more with the new one.
+    /// If the provider rejects a cached key of a command, runs the command again and resends the request once with
+    /// the new key.
     pub async fn send(
         mut self,
         clients: &Clients,
@@ -79,36 +79,38 @@ impl<'a> Post<'a> {
     ) -> Result<HttpAnswer<'a>, CallFailure> {
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
-        let way = ClientKey::to(self.provider, &url, &*clients.keys.variables)?;
-        self.proxy.clone_from(&way.proxy);
-        if let Some((_, password)) = way.proxy.as_ref().and_then(|proxy| proxy.login.as_ref()) {
+        let client_key = ClientKey::to(self.provider, &url, &*clients.keys.variables)?;
+        self.proxy.clone_from(&client_key.proxy);
+        if let Some((_, password)) = client_key.proxy.as_ref().and_then(|proxy| proxy.login.as_ref()) {
             self.redactor.hide(Secret::new(password));
         }
         let mut request = Request::new(Method::POST, url.clone());
         *request.headers_mut() = self.headers.clone();
         *request.body_mut() = Some(body.into());
-        let wanted = KeyRequest { provider: self.provider, url: &url, redactor: &self.redactor };
-        let key = match self.headers.contains_key(key_header(self.provider.wire).0) {
-            // A header of the settings stands for the key.
-            true => None,
-            false => self.in_time(clients.keys.find(&wanted)).await?,
+        let key_request = KeyRequest { provider: self.provider, url: &url, redactor: &self.redactor };
+        let key = if self.headers.contains_key(key_header(self.provider.wire).0) {
+            // The settings give the key as a header.
+            None
+        } else {
+            self.within_total(clients.keys.find(&key_request)).await?
         };
-        let (mut response, mut first_byte) = self.once(clients, &way, &request, key.as_ref()).await?;
+        let (mut response, mut first_byte) =
+            self.send_once(clients, &client_key, &request, key.as_ref()).await?;
         if response.status() == StatusCode::UNAUTHORIZED
             && let Some(refused) = &key
-            && let Some(renewed) = self.in_time(clients.keys.renewed(refused, &wanted)).await?
+            && let Some(renewed) = self.within_total(clients.keys.renewed(refused, &key_request)).await?
         {
-            (response, first_byte) = self.once(clients, &way, &request, Some(&renewed)).await?;
+            (response, first_byte) = self.send_once(clients, &client_key, &request, Some(&renewed)).await?;
         }
         let total = self.total_end();
         HttpAnswer { post: self, response, first_byte, total }.checked().await
     }
 
-    /// Sends the request with a key; returns the answer and until when its first content may take.
-    async fn once(
+    /// Sends the request with `key`. Returns the answer, and the deadline for its first content.
+    async fn send_once(
         &self,
         clients: &Clients,
-        way: &ClientKey,
+        client_key: &ClientKey,
         request: &Request,
         key: Option<&FetchedKey>,
     ) -> Result<(Response, Instant), CallFailure> {
@@ -116,8 +118,8 @@ impl<'a> Post<'a> {
             failure(FailureClass::InvalidRequest, "could not make the request: its body is gone".to_owned())
         })?;
         if let Some(FetchedKey { key, .. }) = key {
-            let (name, before) = key_header(self.provider.wire);
-            let value = HeaderValue::from_str(&format!("{before}{}", key.reveal()));
+            let (name, prefix) = key_header(self.provider.wire);
+            let value = HeaderValue::from_str(&format!("{prefix}{}", key.reveal()));
             let mut value = value.map_err(|_| {
                 failure(FailureClass::Auth, "the key has characters that no key has".to_owned())
             })?;
@@ -134,42 +136,45 @@ impl<'a> Post<'a> {
         let first_byte = Instant::now() + Duration::from_millis(self.limits.first_byte_ms);
         let total = self.total_end();
         let sent = async {
-            let client = clients.of(way).await?;
+            let client = clients.of(client_key).await?;
             client.execute(request).await.map_err(|error| {
                 if network::is_untrusted(&error) {
-                    clients.forget(way);
+                    clients.forget(client_key);
                 }
-                self.network(&error)
+                self.network_failure(&error)
             })
         };
         match timeout_at(first_byte.min(total), sent).await {
             Ok(response) => Ok((response?, first_byte)),
-            Err(_) if first_byte < total => Err(self.first_byte()),
-            Err(_) => Err(self.total()),
+            Err(_) if first_byte < total => Err(self.first_byte_failure()),
+            Err(_) => Err(self.total_failure()),
         }
     }
 
-    /// Waits no longer than the call may take in all.
-    async fn in_time<T>(&self, wait: impl Future<Output = Result<T, CallFailure>>) -> Result<T, CallFailure> {
-        timeout_at(self.total_end(), wait).await.unwrap_or_else(|_| Err(self.total()))
+    /// Waits for `wait`, at most until the total limit of the call.
+    async fn within_total<T>(
+        &self,
+        wait: impl Future<Output = Result<T, CallFailure>>,
+    ) -> Result<T, CallFailure> {
+        timeout_at(self.total_end(), wait).await.unwrap_or_else(|_| Err(self.total_failure()))
     }
 
     fn total_end(&self) -> Instant {
-        self.began + Duration::from_millis(self.limits.total_ms)
+        self.started + Duration::from_millis(self.limits.total_ms)
     }
 
-    fn network(&self, error: &reqwest::Error) -> CallFailure {
-        let line = Connection {
+    fn network_failure(&self, error: &reqwest::Error) -> CallFailure {
+        let connection = Connection {
             provider: self.endpoint.provider,
-            place: self.base.origin().ascii_serialization(),
+            origin: self.base.origin().ascii_serialization(),
             proxy: self.proxy.as_ref(),
             ca_file: self.provider.reach.ca_file.as_deref(),
             redactor: &self.redactor,
         };
-        line.broke(error)
+        connection.failure_of(error)
     }
 
-    fn first_byte(&self) -> CallFailure {
+    fn first_byte_failure(&self) -> CallFailure {
         let wait = in_words(self.limits.first_byte_ms);
         failure(
             FailureClass::FirstByte,
@@ -177,7 +182,7 @@ impl<'a> Post<'a> {
         )
     }
 
-    fn total(&self) -> CallFailure {
+    fn total_failure(&self) -> CallFailure {
         let wait = in_words(self.limits.total_ms);
         failure(
             FailureClass::Total,
@@ -188,7 +193,7 @@ impl<'a> Post<'a> {
         )
     }
 
-    fn stalled(&self) -> CallFailure {
+    fn stalled_failure(&self) -> CallFailure {
         let wait = in_words(self.limits.idle_ms);
         failure(
             FailureClass::Stalled,
@@ -202,7 +207,8 @@ impl<'a> Post<'a> {
 
 fn checked_address(provider: &Provider) -> Result<Url, CallFailure> {
     let name = &provider.name;
-    let refuse = |why: String| failure(FailureClass::InvalidRequest, format!("provider \"{name}\": {why}"));
+    let refuse =
+        |reason: String| failure(FailureClass::InvalidRequest, format!("provider \"{name}\": {reason}"));
     let Some(text) = provider.base_url.as_deref() else {
         return Err(refuse("`base_url` is not set; set it to the address of its API".to_owned()));
     };
@@ -226,7 +232,7 @@ fn checked_address(provider: &Provider) -> Result<Url, CallFailure> {
     }
 }
 
-/// Where a wire has its key, and what stands before it.
+/// Returns the header that carries the key, and the text before the key in it.
 fn key_header(wire: Wire) -> (HeaderName, &'static str) {
     match wire {
         Wire::AnthropicMessages => (HeaderName::from_static("x-api-key"), ""),
@@ -240,17 +246,17 @@ fn is_loopback(host: &str) -> bool {
 }
 
 fn checked_headers(provider: &Provider, redactor: &Redactor) -> Result<HeaderMap, CallFailure> {
-    const OURS: [&str; 5] = ["host", "content-length", "content-type", "transfer-encoding", "connection"];
+    const RESERVED: [&str; 5] = ["host", "content-length", "content-type", "transfer-encoding", "connection"];
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     if provider.wire == Wire::AnthropicMessages {
-        // The version whose events we read; a header of the settings comes after it and wins.
+        // The version of the events that `anthropic::event` parses. The settings can replace this header.
         headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
     }
     for (name, value) in &provider.headers {
         redactor.hide(Secret::new(value));
-        // The value may be a key, so that only the name is shown.
+        // The value may be a key, so the message has only the name.
         let refused = || {
             failure(
                 FailureClass::InvalidRequest,
@@ -259,7 +265,7 @@ fn checked_headers(provider: &Provider, redactor: &Redactor) -> Result<HeaderMap
         };
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused())?;
         let mut value = HeaderValue::from_str(value).map_err(|_| refused())?;
-        if OURS.contains(&name.as_str()) {
+        if RESERVED.contains(&name.as_str()) {
             return Err(refused());
         }
         value.set_sensitive(true);

@@ -1,7 +1,8 @@
-//! The models: one attempt of one call, over whichever wire the provider speaks.
+//! Calls a model: makes one attempt of one call, over the wire of the provider.
 //!
-//! Decides no retry and keeps no conversation; a call is all it knows. Nothing
-//! connects, and no TLS is set up, before the first call.
+//! Start with `openai_chat`, the simplest wire, and `reading`, which every wire uses.
+//!
+//! Never retries, and never decides anything about a session. Never connects or sets up TLS before the first call.
 
 mod anthropic;
 mod draft;
@@ -33,7 +34,7 @@ use adjutant_core::prompt::{Delta, ModelRequest, Reply};
 use frozen::FrozenRequest;
 pub use scripted::script_fault;
 
-/// The way to every model. Cheap to clone; clones share their connections.
+/// Calls any model. Cheap to clone; clones share their connections.
 #[derive(Clone)]
 pub struct Models {
     inner: Arc<Inner>,
@@ -58,8 +59,9 @@ impl Models {
         Models::with_keys(|name| std::env::var(name).ok())
     }
 
-    /// Returns the models with the environment that `variables` gives, which gets the name of one:
-    /// keys, and the proxies to providers.
+    /// Returns the models with another environment, from which keys and proxies are read.
+    ///
+    /// `variables` gets the name of a variable and returns its value.
     pub fn with_keys(variables: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Models {
         Models {
             inner: Arc::new(Inner {
@@ -71,15 +73,15 @@ impl Models {
         }
     }
 
-    /// Says who starts the programs that print keys; without, none can be started.
+    /// Sets the function that runs the commands that print keys. Without it, these commands cannot run.
     pub fn start_key_commands_by(&self, run: http::RunCommand) {
-        // Who said it first keeps it: a program is started the same way everywhere.
+        // The first function stays, because every caller sets the same one.
         let _ = self.inner.clients.keys.run.set(run);
     }
 
-    /// Makes attempt number `attempt`, from one, at getting a reply.
+    /// Makes one attempt to get a reply. The first `attempt` is one.
     ///
-    /// `on_delta` gets the pieces while they stream; it must return at once.
+    /// `on_delta` gets the deltas while they stream. It must return immediately.
     /// Dropping the future closes the connection.
     pub async fn call(
         &self,
@@ -90,7 +92,7 @@ impl Models {
         mut on_delta: impl FnMut(Delta) + Send,
     ) -> Result<Reply, CallFailure> {
         let inner = &*self.inner;
-        // An answer that comes whole begins when it is complete.
+        // An answer without streaming has its first byte only when it is complete.
         let patient = ModelLimits { first_byte_ms: limits.first_byte_ms.max(limits.total_ms / 3), ..*limits };
         let limits = if request.whole { &patient } else { limits };
         match provider.wire {
@@ -116,6 +118,6 @@ impl Models {
 #[cfg(test)]
 mod tests;
 
-// The fuzz targets name us as everybody else does, also where they are part of our own tests.
+// The fuzz targets are also part of this crate's tests, and import it by its name.
 #[cfg(test)]
 extern crate self as adjutant_model;

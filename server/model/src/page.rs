@@ -1,6 +1,6 @@
-//! The text of a page that came where an error was expected: a gateway's HTML, a store's XML.
+//! Extracts the text of an HTML or XML page that a gateway sends instead of an error.
 //!
-//! Never renders, follows or loads anything; what is no page is returned as it is.
+//! Never renders or loads anything. A text that is not a page is returned unchanged.
 
 use std::borrow::Cow;
 
@@ -23,21 +23,21 @@ pub(super) fn text_of(said: &str) -> Cow<'_, str> {
                     "script" | "style" | "svg" | "noscript" => pieces.skip_to_end_of(&name),
                     _ => {}
                 }
-                // Words of two blocks are two words; a letter in bold is in the middle of one.
+                // A block element separates words. An inline element may be inside a word.
                 if !INLINE.contains(&name.trim_start_matches('/')) {
                     body.push(' ');
                 }
             }
         }
     }
-    // Most pages of errors say the same in both.
+    // Most error pages have the same text in title and body.
     Cow::Owned(if body.trim().is_empty() { unescaped(&title) } else { unescaped(&body) })
 }
 
 const INLINE: [&str; 12] =
     ["a", "abbr", "b", "big", "code", "em", "font", "i", "small", "span", "strong", "tt"];
 
-/// The longest name of a sign that is looked up.
+/// The maximum length of the name in a character reference such as `&quot;`.
 const MAX_NAME: usize = 8;
 
 fn is_page(said: &str) -> bool {
@@ -50,7 +50,7 @@ fn is_page(said: &str) -> bool {
 
 enum HtmlPiece<'a> {
     Text(&'a str),
-    /// Its name in lower case, with the slash of an end.
+    /// The name in lower case; an end tag begins with a slash.
     Tag(String),
 }
 
@@ -77,7 +77,7 @@ impl<'a> Pieces<'a> {
         (!text.is_empty()).then_some(HtmlPiece::Text(text))
     }
 
-    /// Passes over what an element holds; `name` is in lower case.
+    /// Skips the content of an element. `name` is in lower case.
     fn skip_to_end_of(&mut self, name: &str) {
         let is_end = |at: &usize| {
             let found = self.rest.get(at + 2..at + 2 + name.len());
@@ -88,21 +88,21 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// Where a tag is over; a sign in quotes does not end it.
+/// Returns where a tag ends. A `>` in quotes does not end it.
 fn end_of_tag(tag: &str) -> usize {
     let mut quote = None;
-    for (at, sign) in tag.char_indices() {
-        match (quote, sign) {
+    for (at, character) in tag.char_indices() {
+        match (quote, character) {
             (None, '>') => return at + 1,
-            (None, '"' | '\'') => quote = Some(sign),
-            (Some(open), sign) if open == sign => quote = None,
+            (None, '"' | '\'') => quote = Some(character),
+            (Some(open), character) if open == character => quote = None,
             _ => {}
         }
     }
     tag.len()
 }
 
-/// The signs that pages write by name or number, once.
+/// Replaces character references such as `&amp;` and `&#47;`, once.
 fn unescaped(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
@@ -110,10 +110,10 @@ fn unescaped(text: &str) -> String {
         clean.push_str(before);
         let end = after.bytes().take(MAX_NAME + 1).position(|byte| byte == b';');
         let named = end.map(|end| (&after[..end], &after[end + 1..]));
-        match named.and_then(|(name, rest)| Some((sign_of(name)?, rest))) {
-            Some((sign, behind)) => {
-                clean.push(sign);
-                rest = behind;
+        match named.and_then(|(name, rest)| Some((character_of(name)?, rest))) {
+            Some((character, after_reference)) => {
+                clean.push(character);
+                rest = after_reference;
             }
             None => {
                 clean.push('&');
@@ -125,7 +125,7 @@ fn unescaped(text: &str) -> String {
     clean
 }
 
-fn sign_of(name: &str) -> Option<char> {
+fn character_of(name: &str) -> Option<char> {
     let number = |text: &str, base| u32::from_str_radix(text, base).ok().filter(|number| *number != 0);
     match name {
         "amp" => Some('&'),

@@ -1,6 +1,6 @@
-//! The parts of what the user says, the same for every wire: pictures first, then the words.
+//! The parts of a user message, the same for every wire: images first, then the text.
 //!
-//! Decides nothing: a picture that is withheld, or whose content is not there, is a text in its place.
+//! Never decides which images the model gets: an image that is withheld or lost becomes a text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::fmt;
 use adjutant_core::prompt::Base64Image;
 use adjutant_core::prompt::image::{ImageRefusal, Picture};
 
-/// One part of a message of the user.
+/// One part of a user message.
 #[derive(Debug, PartialEq)]
 pub(super) enum UserPart<'a> {
     Text(Cow<'a, str>),
@@ -24,7 +24,7 @@ pub(super) struct Inline<'a> {
 }
 
 impl fmt::Display for Inline<'_> {
-    /// Writes it as a `data:` URL.
+    /// Writes the image as a `data:` URL.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "data:{};base64,{}", self.media_type, self.base64)
     }
@@ -36,8 +36,9 @@ impl serde::Serialize for Inline<'_> {
     }
 }
 
-/// Returns the parts of a message, at least one. Texts that stand together are one, so that a message
-/// that shows no image is one text, as every model takes it.
+/// Returns the parts of a message, at least one.
+///
+/// Adjacent texts become one part. So a message without images is a single text, which every model accepts.
 pub(super) fn parts<'a>(
     text: &'a str,
     pictures: &[Picture],
@@ -51,7 +52,7 @@ pub(super) fn parts<'a>(
                 let media_type = picture.image.mime_type.name();
                 UserPart::Image(Inline { media_type, base64: &content.0 })
             }
-            (why, _) => UserPart::Text(picture.in_words(why.unwrap_or(ImageRefusal::Lost)).into()),
+            (reason, _) => UserPart::Text(picture.in_words(reason.unwrap_or(ImageRefusal::Lost)).into()),
         };
         push(&mut parts, part);
     }

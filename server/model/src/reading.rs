@@ -60,7 +60,7 @@ pub(super) async fn call<A: Assembly>(
     let mut answer = post.send(clients, path, body).await?;
     let whole = answer.is_whole().then(Vec::new);
     let mut reader = Reader { decoder: Decoder::default(), assembly, on_delta, pending: 0, whole };
-    let received = answer.pump(|piece| reader.read_piece(piece)).await;
+    let received = answer.read_body(|piece| reader.read_piece(piece)).await;
     reader.finish(received)
 }
 

@@ -1,7 +1,6 @@
-//! A model played from a file, for the demo, for tests and for replays.
+//! A model whose replies come from a file, for the demo, for tests and for replays.
 //!
-//! Keeps no state: which turn is played follows from the conversation alone,
-//! so that a restart changes nothing. Never reaches the network.
+//! It has no state: the history alone decides the next turn, so a restart changes nothing. Never uses the network.
 
 mod script;
 
@@ -17,12 +16,12 @@ use super::failure::failure;
 use super::waits::in_words;
 use adjutant_host::settings::own_files;
 
-/// The most characters of a tool output that a placeholder shows.
-const MAX_SHOWN_CHARS: usize = 200;
-/// What a model says that has nothing left to say.
+/// The maximum length of `{{last_output}}`, in characters.
+const MAX_OUTPUT_CHARS: usize = 200;
+/// The reply after the last turn of the script.
 const EXHAUSTED: &str = "(the script has no more turns)";
-/// Words between two chances to be cancelled when there is no pace.
-const WORDS_A_YIELD: usize = 64;
+/// Without a pace, how many words are streamed before the task yields, so that it can be cancelled.
+const WORDS_PER_YIELD: usize = 64;
 
 /// Returns the path of the script that `provider` names.
 pub(super) fn path_of(provider: &Provider) -> Result<&str, CallFailure> {
@@ -38,7 +37,7 @@ fn read(path: &str) -> Result<Script, String> {
     Script::parse(path, &text)
 }
 
-/// Says why the script of a provider cannot be played, if it has one. Blocks.
+/// Returns why the script of a provider cannot be used; `None` if it can, or if the provider has none. Blocks.
 pub fn script_fault(provider: &Provider) -> Option<String> {
     read(provider.script.as_deref()?).err()
 }
@@ -49,7 +48,7 @@ async fn load(path: String) -> Result<Script, CallFailure> {
     loaded.map_err(|message| failure(FailureClass::InvalidRequest, message))
 }
 
-/// Plays one attempt of the turn that the conversation has come to.
+/// Makes one attempt of the turn that the history has reached.
 pub(super) async fn call(
     path: &str,
     limits: &ModelLimits,
@@ -72,10 +71,10 @@ pub(super) async fn call(
     }
 }
 
-/// Returns the turn to play: a fold over the conversation.
+/// Returns the index of the turn to play.
 ///
-/// Each reply moves one turn on, unless its turn says to be repeated on an
-/// output that one of its calls got. User messages move nothing.
+/// Each reply in the history moves to the next turn. A turn stays if the output of one of its calls contains a text of
+/// its `repeat_on`. User messages do not count.
 fn position(turns: &[Turn], messages: &[ModelMessage]) -> usize {
     let mut position = 0;
     for (at, message) in messages.iter().enumerate() {
@@ -108,16 +107,16 @@ async fn play(
         request.messages.iter().filter(|message| matches!(message, ModelMessage::Assistant { .. })).count();
     let turn = script.turns.get(position(&script.turns, &request.messages));
     let Some(turn) = turn else {
-        let mut voice = PacedStream::new(script.pace_ms, None, on_delta);
-        voice.say(EXHAUSTED, Delta::Text).await?;
+        let mut stream = PacedStream::new(script.pace_ms, None, on_delta);
+        stream.stream_text(EXHAUSTED, Delta::Text).await?;
         return Ok(Reply { text: EXHAUSTED.to_owned(), stop: StopCause::EndTurn, ..Reply::default() });
     };
     let fail = turn.fail.iter().find(|fail| fail.attempt.is_none_or(|number| number == attempt));
-    let mut voice = PacedStream::new(turn.pace_ms.unwrap_or(script.pace_ms), fail, on_delta);
+    let mut stream = PacedStream::new(turn.pace_ms.unwrap_or(script.pace_ms), fail, on_delta);
     let text = turn.text.replace("{{last_output}}", last_output(&request.messages));
-    voice.say(&turn.reasoning, Delta::Reasoning).await?;
-    voice.say(&text, Delta::Text).await?;
-    voice.announce(turn)?;
+    stream.stream_text(&turn.reasoning, Delta::Reasoning).await?;
+    stream.stream_text(&text, Delta::Text).await?;
+    stream.stream_calls(turn)?;
     let calls = turn.calls.iter().enumerate().map(|(at, call)| RequestedCall {
         id: format!("call_{replies}_{at}"),
         name: call.tool.clone(),
@@ -133,60 +132,59 @@ async fn play(
     })
 }
 
-/// Returns the first line of the latest tool output, bounded.
+/// Returns the first line of the latest tool output, at most `MAX_OUTPUT_CHARS` long.
 fn last_output(messages: &[ModelMessage]) -> &str {
     let last = messages.iter().rev().find_map(|message| match message {
         ModelMessage::Tool { output, .. } => Some(output),
         _ => None,
     });
     let line = last.and_then(|output| output.lines().next()).unwrap_or_default();
-    line.char_indices().nth(MAX_SHOWN_CHARS).map_or(line, |(end, _)| &line[..end])
+    line.char_indices().nth(MAX_OUTPUT_CHARS).map_or(line, |(end, _)| &line[..end])
 }
 
-/// Says words at a pace, until the turn is to fail.
+/// Streams words at a pace, and fails where the script says so.
 struct PacedStream<'a, F> {
     pace: Duration,
-    /// When the next word is due; counted from the first, so that the pace
-    /// does not depend on how long a timer takes.
+    /// When the next word is due. Counted from the start, so that late timers do not add up.
     due: Instant,
     fail: Option<&'a Fail>,
-    said: usize,
+    streamed: usize,
     on_delta: F,
 }
 
 impl<'a, F: FnMut(Delta)> PacedStream<'a, F> {
     fn new(pace_ms: u64, fail: Option<&'a Fail>, on_delta: F) -> Self {
-        PacedStream { pace: Duration::from_millis(pace_ms), due: Instant::now(), fail, said: 0, on_delta }
+        PacedStream { pace: Duration::from_millis(pace_ms), due: Instant::now(), fail, streamed: 0, on_delta }
     }
 
-    async fn say(&mut self, text: &str, wrap: fn(String) -> Delta) -> Result<(), CallFailure> {
+    async fn stream_text(&mut self, text: &str, wrap: fn(String) -> Delta) -> Result<(), CallFailure> {
         for word in words(text) {
-            self.check_fail(self.said)?;
+            self.check_fail(self.streamed)?;
             (self.on_delta)(wrap(word.to_owned()));
-            self.said += 1;
+            self.streamed += 1;
             if !self.pace.is_zero() {
                 self.due += self.pace;
                 sleep_until(self.due).await;
-            } else if self.said.is_multiple_of(WORDS_A_YIELD) {
+            } else if self.streamed.is_multiple_of(WORDS_PER_YIELD) {
                 tokio::task::yield_now().await;
             }
         }
         Ok(())
     }
 
-    fn announce(&mut self, turn: &Turn) -> Result<(), CallFailure> {
+    fn stream_calls(&mut self, turn: &Turn) -> Result<(), CallFailure> {
         for call in &turn.calls {
-            self.check_fail(self.said)?;
+            self.check_fail(self.streamed)?;
             (self.on_delta)(Delta::ToolCall { name: call.tool.clone() });
-            self.said += 1;
+            self.streamed += 1;
         }
-        // A reply that is to fail does so at its end if it is shorter than that.
+        // A reply shorter than `after_words` fails at its end.
         self.check_fail(usize::MAX)
     }
 
-    fn check_fail(&self, said: usize) -> Result<(), CallFailure> {
+    fn check_fail(&self, streamed: usize) -> Result<(), CallFailure> {
         match self.fail {
-            Some(fail) if said >= fail.after_words => Err(CallFailure {
+            Some(fail) if streamed >= fail.after_words => Err(CallFailure {
                 class: fail.class,
                 message: fail
                     .message
@@ -199,7 +197,7 @@ impl<'a, F: FnMut(Delta)> PacedStream<'a, F> {
     }
 }
 
-/// Splits a text into words that keep the space after them: joined, they are the text.
+/// Splits a text into words with the space after each. Joined, they are the text again.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

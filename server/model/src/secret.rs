@@ -1,7 +1,6 @@
-//! Keys, and keeping them out of every text (S1).
+//! Keys, and how they are removed from every text (S1).
 //!
-//! A key is never shown, logged or serialised; it leaves only as the header of
-//! a request to the provider it belongs to.
+//! Never shows, logs or serialises a key. A key is only sent in the header of a request to its own provider.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -24,31 +23,30 @@ impl Secret {
     }
 }
 
-/// What stands in a text where a key stood.
+/// Replaces a key in a text.
 const HIDDEN: &str = "[hidden]";
 
-/// How well-known kinds of key begin.
+/// The first characters of well-known kinds of keys.
 const KEY_SHAPES: [&str; 9] = ["sk-", "sk_", "pk-", "pk_", "rk_", "gsk_", "xai-", "AIza", "ghp_"];
 
-/// The shortest configured value that counts as secret: hiding `1` or `true`
-/// everywhere would only make texts unreadable.
+/// The minimum length of a configured value that is hidden, in bytes. Hiding `1` or `true` would make texts unreadable.
 const MIN_SECRET_BYTES: usize = 6;
 
-/// Takes known and key-shaped values out of a text.
+/// Removes known keys, and values that look like keys, from texts.
 ///
-/// One serves a whole call: what is found out on the way is hidden in what is said later.
+/// One redactor serves a whole call, so that a key found during the call is hidden in all later texts.
 #[derive(Default)]
 pub(super) struct Redactor {
     known: Mutex<Vec<Secret>>,
 }
 
 impl Redactor {
-    /// Remembers a value that must not appear.
+    /// Adds a value that `redact` hides.
     pub fn hide(&self, secret: Secret) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if secret.0.len() >= MIN_SECRET_BYTES && !known.contains(&secret) {
             known.push(secret);
-            // The longest first, so that a value inside another one leaves no rest of it.
+            // Longest first: a value that contains another one is hidden as a whole.
             known.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
         }
     }
@@ -118,7 +116,7 @@ mod tests {
             "Kx&#47;9&#43;secret&#61;value".to_owned(),
             "Kx&#x2F;9&#x2b;secret&#x3D;value".to_owned(),
         ];
-        // Whatever stands in front moves the key by a byte or two, so that its letters differ.
+        // Text before the key shifts it within its base64 group, so its characters differ.
         for (before, after) in
             [("", ""), ("a", ""), ("ab", "c"), ("user:", ""), ("Bearer ", "\n"), ("abcd", "xyz")]
         {
@@ -128,10 +126,13 @@ mod tests {
             forms.push(plain);
         }
         for form in forms {
-            let told = redactor.redact(&format!("said \"{form}\" of it"));
-            assert!(told.starts_with("said \"[hidden]") && told.ends_with("\" of it"), "{form}: {told}");
-            let rest = told.replace("[hidden]", "");
-            assert!(rest.len() <= "said \"\" of it".len() + 2, "{form}: {told}");
+            let redacted = redactor.redact(&format!("said \"{form}\" of it"));
+            assert!(
+                redacted.starts_with("said \"[hidden]") && redacted.ends_with("\" of it"),
+                "{form}: {redacted}"
+            );
+            let rest = redacted.replace("[hidden]", "");
+            assert!(rest.len() <= "said \"\" of it".len() + 2, "{form}: {redacted}");
         }
         for plain in ["Kx is a value", "c2VjcmV0", "S3gvOSs in part"] {
             assert_eq!(redactor.redact(plain), plain);

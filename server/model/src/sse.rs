@@ -1,12 +1,12 @@
-//! Server-sent events: bytes in, events out, as they come.
+//! Decodes server-sent events from a stream of bytes.
 //!
-//! Looks at each byte once, however the stream is cut into chunks, and never
-//! holds more than one event. Knows nothing of what the events mean.
+//! Looks at each byte once, no matter how the stream is cut into chunks. Never holds more than one event, and never
+//! interprets one.
 
-/// The most bytes one event may have: the largest reply told whole in one, each character of it escaped.
+/// The maximum size of one event, in bytes: the largest complete reply, with each character escaped.
 pub const MAX_EVENT_BYTES: usize = 32 << 20;
 
-/// One event; its fields live until the next one is decoded.
+/// One event. Its fields live until the next one is decoded.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Event<'a> {
     /// The `event:` field before the data, empty if there was none.
@@ -29,19 +29,18 @@ pub enum SseError {
 /// An incremental decoder of one stream.
 #[derive(Debug)]
 pub struct Decoder {
-    /// The line that has begun and not ended.
+    /// The incomplete line.
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
     name: Vec<u8>,
     id: Vec<u8>,
-    /// The last byte was a CR: an LF that follows belongs to it.
+    /// The last byte was a CR, so an LF after it belongs to the same line end.
     after_cr: bool,
-    /// No line has ended yet, so a byte-order mark may still stand before it.
+    /// No line has ended yet, so the line may begin with a byte-order mark.
     first_line: bool,
     limit: usize,
-    /// Bytes looked at for a line end; equals the bytes fed, which is what
-    /// keeps the decoder linear.
+    /// How many bytes were searched for a line end. It equals the bytes fed, which proves that the decoder is linear.
     scanned: u64,
 }
 
@@ -67,7 +66,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes one chunk and hands each event that it completes to `sink`.
+    /// Decodes one chunk and passes each event that it completes to `sink`.
     pub fn feed<E: From<SseError>>(
         &mut self,
         mut chunk: &[u8],
@@ -81,7 +80,7 @@ impl Decoder {
             }
             let Some(end) = chunk.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
                 self.scanned += chunk.len() as u64;
-                self.hold(chunk)?;
+                self.buffer(chunk)?;
                 break;
             };
             self.scanned += end as u64 + 1;
@@ -89,16 +88,15 @@ impl Decoder {
             if self.line.is_empty() {
                 self.end_line(&chunk[..end], sink)?;
             } else {
-                self.hold(&chunk[..end])?;
-                self.end_held_line(sink)?;
+                self.buffer(&chunk[..end])?;
+                self.end_buffered_line(sink)?;
             }
             chunk = &chunk[end + 1..];
         }
         Ok(())
     }
 
-    /// Hands over what stands at the end of the stream without the blank line
-    /// that would have completed it. Returns whether there was such an event.
+    /// Ends the stream. Passes the last event to `sink`, if its blank line is missing, and returns whether there was one.
     pub fn finish<E: From<SseError>>(
         mut self,
         sink: &mut impl FnMut(Event<'_>) -> Result<(), E>,
@@ -112,34 +110,36 @@ impl Decoder {
         Ok(trailing)
     }
 
-    /// Returns how many bytes were looked at for a line end.
+    /// Returns how many bytes were searched for a line end.
     pub fn scanned(&self) -> u64 {
         self.scanned
     }
 
-    /// Returns how many bytes there are of the event that has begun and not ended; comments, which
-    /// servers send to keep a connection open, do not count.
+    /// Returns the size of the incomplete event in bytes.
+    ///
+    /// Comments do not count, because servers send them only to keep the connection open.
     pub fn pending(&self) -> usize {
         let line = if self.line.first() == Some(&b':') { 0 } else { self.line.len() };
         self.data.len() + self.name.len() + line
     }
 
-    fn hold(&mut self, piece: &[u8]) -> Result<(), SseError> {
+    fn buffer(&mut self, piece: &[u8]) -> Result<(), SseError> {
         self.check_room(self.line.len() + piece.len())?;
         self.line.extend_from_slice(piece);
         Ok(())
     }
 
     fn check_room(&self, more: usize) -> Result<(), SseError> {
-        match self.data.len() + self.name.len() + self.id.len() + more > self.limit {
-            true => Err(SseError::TooLong { limit: self.limit }),
-            false => Ok(()),
+        if self.data.len() + self.name.len() + self.id.len() + more > self.limit {
+            return Err(SseError::TooLong { limit: self.limit });
         }
+        Ok(())
     }
 
-    /// Ends a line that came in several chunks. It may be all of a large event, so its bytes become
-    /// the data of that and are not copied.
-    fn end_held_line<E: From<SseError>>(
+    /// Ends a line that came in several chunks.
+    ///
+    /// It may be the whole of a large event, so its bytes become the event's data without a copy.
+    fn end_buffered_line<E: From<SseError>>(
         &mut self,
         sink: &mut impl FnMut(Event<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -154,7 +154,7 @@ impl Decoder {
             }
             _ => self.end_line(&line, sink)?,
         }
-        // An allocation is kept for the next line that is cut.
+        // Reuse the allocation for the next line.
         self.line = line;
         self.line.clear();
         Ok(())
@@ -187,8 +187,8 @@ impl Decoder {
                 self.data.extend_from_slice(value);
             }
             b"event" => {
-                // A name after data begins the next event. The last event of a stream counts without
-                // its blank line, so nothing that follows its data may change what it is.
+                // A name after data begins the next event. The last event needs no blank line, so its name must not
+                // change after its data.
                 if self.has_data {
                     self.dispatch(sink)?;
                 }

@@ -1,6 +1,6 @@
-//! Answers that nobody was asked for: bytes through the very reader and assembler of a wire.
+//! Reads the bytes of an answer with the reader and assembly of a wire, without a request.
 //!
-//! For tests and fuzz targets only; touches no network.
+//! For tests and fuzz targets only. Never uses the network.
 
 use std::sync::Arc;
 
@@ -16,8 +16,7 @@ use super::reading::{Assembly, OnDelta, read_in_pieces};
 
 const ASKED: Endpoint<'static> = Endpoint { provider: "acme", model: "m1", key: None };
 
-/// Reads the body of an answer on one wire, as it comes in these pieces; the request says whether it
-/// is a stream.
+/// Reads the body of an answer from these pieces. It is no stream if `request.whole` is set.
 pub(crate) fn read(
     wire: Wire,
     request: &ModelRequest,
@@ -31,7 +30,7 @@ pub(crate) fn read(
         Wire::OpenaiResponses => {
             run(ResponsesAssembly::new(request, ASKED, Arc::default()), request, pieces, on_delta)
         }
-        // A script is no stream, so nothing of its own is left out here.
+        // A script has no stream of its own.
         Wire::OpenaiChat | Wire::Scripted => {
             run(ChatAssembly::new(request, ASKED, Arc::default()), request, pieces, on_delta)
         }

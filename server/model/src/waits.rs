@@ -1,11 +1,12 @@
-//! How long a provider asks to be left alone, read from its headers or its words; and waits as a person
-//! would say them.
+//! Parses the wait that a provider requests in its headers or its message, and formats waits for messages.
 //!
-//! Decides no retry: whether the wait is kept is not endpoint here.
+//! Never decides a retry, or whether Adjutant obeys the wait.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Reads `retry-after-ms`, or `Retry-After` in seconds or as a date; what is neither counts as absent.
+/// Returns the wait in milliseconds, from `retry-after-ms` or from `Retry-After` in seconds or as a date.
+///
+/// `None` if there is neither, or if it is invalid.
 pub(super) fn retry_after_ms(
     milliseconds: Option<&str>,
     after: Option<&str>,
@@ -25,7 +26,7 @@ pub(super) fn retry_after_ms(
     u64::try_from(wait.as_millis()).ok()
 }
 
-/// Reads the one date format servers may still write: `Wed, 21 Oct 2026 07:28:00 GMT`.
+/// Parses the only date format that servers may write: `Wed, 21 Oct 2026 07:28:00 GMT`.
 fn http_date(text: &str) -> Option<SystemTime> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let words = text.split_ascii_whitespace().collect::<Vec<_>>();
@@ -37,8 +38,7 @@ fn http_date(text: &str) -> Option<SystemTime> {
     if !(1..=31).contains(&day) || !(1970..=9999).contains(&year) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    // Days of the Gregorian calendar, years counted from March so that the
-    // leap day is the last of its year.
+    // Days of the Gregorian calendar. Years begin in March, so that the leap day is the last day of a year.
     let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
     let days_to_1970 = 719_468;
@@ -46,7 +46,7 @@ fn http_date(text: &str) -> Option<SystemTime> {
     Some(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-/// Says a wait the way a person would.
+/// Formats a wait for a person, such as `90 s` or `3 min`, rounded up.
 pub(super) fn in_words(milliseconds: u64) -> String {
     let seconds = milliseconds.div_ceil(1000);
     match seconds {
@@ -57,7 +57,7 @@ pub(super) fn in_words(milliseconds: u64) -> String {
     }
 }
 
-/// Finds the wait in words such as "Please try again in 1m2.5s."
+/// Returns the wait in a message such as "Please try again in 1m2.5s.", in milliseconds.
 pub(super) fn wait_in_words(message: &str) -> Option<u64> {
     let message = message.to_ascii_lowercase();
     let mut rest = message.split_once("try again in ")?.1.trim_start();

@@ -1,6 +1,6 @@
-//! One answer: judged by its head, then read piece by piece within the time limits.
+//! Reads one HTTP answer: checks its status and headers, then reads its body within the time limits.
 //!
-//! Knows no wire format, follows no redirect and unpacks nothing.
+//! Never depends on a wire format, follows a redirect or decompresses a body.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,30 +13,29 @@ use super::Post;
 use crate::failure::{Complaint, classify, failure, quote};
 use crate::waits::{in_words, retry_after_ms};
 
-/// The most bytes read of an answer that is an error.
+/// How much of an error's body is read, in bytes.
 const MAX_ERROR_BYTES: usize = 64 << 10;
-/// How long the body of an error may take at most: its status alone says enough.
+/// How long the body of an error is read. Its status alone is enough for a message.
 const ERROR_BODY_WAIT: Duration = Duration::from_secs(5);
-/// How long the end of a stream is awaited once its last event was read, so
-/// that the connection can be used again.
+/// How long the end of the body is awaited after the last event, so that the connection can be reused.
 const DRAIN_WAIT: Duration = Duration::from_millis(100);
-/// How long a reply that is complete waits for what usually still follows.
+/// How long a complete reply waits for the events that usually follow, such as the usage.
 const FINISHING_WAIT: Duration = Duration::from_secs(5);
 
-/// What the reader of a body says of one piece.
+/// What one piece of the body brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyProgress {
-    /// It carried content: the idle limit starts anew.
+    /// Content: the idle limit starts again.
     Progress,
-    /// It kept the connection open and no more (G4).
+    /// Only a keep-alive (G4).
     KeepAlive,
-    /// The reply is complete; something less important may follow.
+    /// The finish reason: the reply is complete, and only the usage may follow.
     Finishing,
-    /// The last event was read.
+    /// The last event.
     Done,
 }
 
-/// An answer that began as a reply.
+/// An answer whose status and headers show that it is a reply.
 pub(crate) struct HttpAnswer<'a> {
     pub post: Post<'a>,
     pub(super) response: Response,
@@ -80,7 +79,7 @@ impl<'a> HttpAnswer<'a> {
         Ok(self)
     }
 
-    /// Returns whether the provider answered with one JSON object although a stream was asked for.
+    /// Whether the answer is one JSON object and not a stream.
     pub fn is_whole(&self) -> bool {
         self.header(CONTENT_TYPE).is_some_and(|kind| kind.trim_start().starts_with("application/json"))
     }
@@ -115,7 +114,7 @@ impl<'a> HttpAnswer<'a> {
                 }
             }
         };
-        // What has come by then is enough.
+        // On a timeout or an error, the part that was read is enough.
         let _ = timeout_at(self.total.min(Instant::now() + ERROR_BODY_WAIT), read).await;
         let complaint = Complaint::from_body(&String::from_utf8_lossy(&body));
         let mut failed = classify(status, &complaint, self.post.endpoint, &self.post.redactor);
@@ -128,34 +127,35 @@ impl<'a> HttpAnswer<'a> {
         failed
     }
 
-    /// Feeds the body to `eat`, piece by piece, within the limits, until it is
-    /// done or the body ends.
-    pub async fn pump(
+    /// Passes the body to `sink` piece by piece, until `sink` returns `Done` or the body ends.
+    ///
+    /// Fails when a time limit is exceeded.
+    pub async fn read_body(
         &mut self,
-        mut eat: impl FnMut(&[u8]) -> Result<BodyProgress, CallFailure>,
+        mut sink: impl FnMut(&[u8]) -> Result<BodyProgress, CallFailure>,
     ) -> Result<(), CallFailure> {
         let idle = Duration::from_millis(self.post.limits.idle_ms);
-        // Many servers send headers at once and then read a long prompt: until
-        // the first content the longer of the two limits holds.
+        // Many servers send the headers first and process the prompt then. So the longer of the two limits applies
+        // until the first content.
         let mut until = self.first_byte.max(Instant::now() + idle);
         let mut finishing = false;
         loop {
             let piece = match timeout_at(until.min(self.total), self.response.chunk()).await {
                 Ok(Ok(Some(piece))) => piece,
                 Ok(Ok(None)) => return Ok(()),
-                Ok(Err(error)) => return Err(self.post.network(&error)),
-                Err(_) if self.total <= until => return Err(self.post.total()),
-                Err(_) => return Err(self.post.stalled()),
+                Ok(Err(error)) => return Err(self.post.network_failure(&error)),
+                Err(_) if self.total <= until => return Err(self.post.total_failure()),
+                Err(_) => return Err(self.post.stalled_failure()),
             };
-            let eaten = eat(&piece)?;
+            let progress = sink(&piece)?;
             let now = Instant::now();
-            // A body that always has more never reaches the timer above.
+            // If pieces are always ready, the timeout above never fires.
             if now >= self.total {
-                return Err(self.post.total());
+                return Err(self.post.total_failure());
             }
-            match eaten {
+            match progress {
                 BodyProgress::Progress => until = now + idle,
-                BodyProgress::KeepAlive if now >= until => return Err(self.post.stalled()),
+                BodyProgress::KeepAlive if now >= until => return Err(self.post.stalled_failure()),
                 BodyProgress::KeepAlive => {}
                 BodyProgress::Finishing if finishing => {}
                 BodyProgress::Finishing => {
@@ -184,9 +184,9 @@ impl<'a> HttpAnswer<'a> {
     }
 }
 
-/// The character set that a content type names, in small letters.
-fn charset_of(kind: &str) -> Option<String> {
-    kind.split(';').skip(1).find_map(|parameter| {
+/// Returns the character set in a `Content-Type`, in lower case.
+fn charset_of(content_type: &str) -> Option<String> {
+    content_type.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
         let value = value.trim().trim_matches('"').to_ascii_lowercase();
         (name.trim().eq_ignore_ascii_case("charset") && !value.is_empty()).then_some(value)

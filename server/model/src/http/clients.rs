@@ -1,6 +1,6 @@
-//! The HTTP clients: how one is built, and which are kept between calls.
+//! Builds HTTP clients and caches them between calls.
 //!
-//! Builds none before the first call, and none that checks less than the platform does.
+//! Never builds one before the first call, and never checks a certificate less strictly than the platform.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,28 +17,28 @@ use crate::failure::failure;
 use adjutant_host::settings::own_files;
 
 const CONNECT_WAIT: Duration = Duration::from_secs(15);
-/// Longer than a person thinks between two prompts, most of the time.
+/// Longer than the usual pause between two prompts.
 const POOL_IDLE: Duration = Duration::from_secs(300);
-/// How long an open stream may be silent before the other side is endpoint whether it is still there:
-/// over HTTP/2 a line that is dead looks like a model that thinks.
+/// How long a stream may be silent before a ping is sent. Without it, a dead HTTP/2 connection looks like a model that
+/// thinks.
 const PING_AFTER: Duration = Duration::from_secs(30);
 const PING_WAIT: Duration = Duration::from_secs(15);
-/// The most clients kept: one for each way that settings ever named; the one unused longest goes.
-const MAX_KEPT: usize = 8;
+/// The number of cached clients. The least recently used one is removed first.
+const MAX_CLIENTS: usize = 8;
 
-/// What is kept between calls: connections, and the keys that were asked for.
+/// The clients with their connections, and the keys, which calls share.
 pub(crate) struct Clients {
     pub(crate) keys: Keys,
-    /// The one used last stands last.
-    kept: Mutex<Vec<Arc<CachedClient>>>,
+    /// In order of use, the latest last.
+    cached: Mutex<Vec<Arc<CachedClient>>>,
 }
 
 struct CachedClient {
-    way: ClientKey,
+    key: ClientKey,
     client: OnceCell<Client>,
 }
 
-/// All that makes one client differ from another.
+/// The properties of a client. Calls with the same properties share a client.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ClientKey {
     secure: bool,
@@ -47,16 +47,16 @@ pub(super) struct ClientKey {
 }
 
 impl ClientKey {
-    /// Returns the way to the address of a provider.
+    /// Returns the properties for requests to `url`.
     pub fn to(provider: &Provider, url: &Url, variables: &Variables) -> Result<ClientKey, CallFailure> {
         if url.scheme() != "https" {
-            // Plain HTTP stays on this machine.
+            // Plain HTTP goes only to this machine.
             return Ok(ClientKey { secure: false, ca_file: None, proxy: None });
         }
         let port = url.port_or_known_default().unwrap_or(443);
         let found = provider.reach.proxy_for(url.host_str().unwrap_or_default(), port, variables);
-        let proxy = found.map_err(|why| {
-            let message = format!("provider \"{}\" cannot be reached: {why}", provider.name);
+        let proxy = found.map_err(|reason| {
+            let message = format!("provider \"{}\" cannot be reached: {reason}", provider.name);
             failure(FailureClass::InvalidRequest, message)
         })?;
         Ok(ClientKey { secure: true, ca_file: provider.reach.ca_file.clone(), proxy })
@@ -65,16 +65,16 @@ impl ClientKey {
 
 impl Clients {
     pub fn new(variables: Box<Variables>) -> Clients {
-        Clients { keys: Keys::new(variables), kept: Mutex::default() }
+        Clients { keys: Keys::new(variables), cached: Mutex::default() }
     }
 
-    /// Returns the client for a way, built when it is first needed.
-    pub(super) async fn of(&self, way: &ClientKey) -> Result<Client, CallFailure> {
-        let kept = self.cached(way);
-        let client = kept.client.get_or_try_init(|| async {
-            let way = way.clone();
-            // Reading the certificates of the platform takes milliseconds of files.
-            let built = tokio::task::spawn_blocking(move || build(&way)).await;
+    /// Returns the client with these properties; builds it at the first use.
+    pub(super) async fn of(&self, key: &ClientKey) -> Result<Client, CallFailure> {
+        let cached = self.find_or_insert(key);
+        let client = cached.client.get_or_try_init(|| async {
+            let key = key.clone();
+            // Reading the certificates of the platform blocks for milliseconds.
+            let built = tokio::task::spawn_blocking(move || build(&key)).await;
             built
                 .unwrap_or_else(|error| Err(error.to_string()))
                 .map_err(|why| failure(FailureClass::InvalidRequest, format!("could not set up HTTP: {why}")))
@@ -82,34 +82,34 @@ impl Clients {
         client.await.cloned()
     }
 
-    fn cached(&self, way: &ClientKey) -> Arc<CachedClient> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let one = match kept.iter().position(|one| one.way == *way) {
-            Some(at) => kept.remove(at),
-            None => Arc::new(CachedClient { way: way.clone(), client: OnceCell::new() }),
+    fn find_or_insert(&self, key: &ClientKey) -> Arc<CachedClient> {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let one = match cached.iter().position(|one| one.key == *key) {
+            Some(at) => cached.remove(at),
+            None => Arc::new(CachedClient { key: key.clone(), client: OnceCell::new() }),
         };
-        if kept.len() >= MAX_KEPT {
-            // Calls that use it have it for themselves and end well.
-            kept.remove(0);
+        if cached.len() >= MAX_CLIENTS {
+            // Running calls hold their own reference to the removed client.
+            cached.remove(0);
         }
-        kept.push(Arc::clone(&one));
+        cached.push(Arc::clone(&one));
         one
     }
 
-    /// Forgets the client of a way that did not know a certificate: the file may be mended by now.
-    pub(super) fn forget(&self, way: &ClientKey) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).retain(|one| one.way != *way);
+    /// Removes the client that did not trust a certificate: the user may fix the file before the next call.
+    pub(super) fn forget(&self, key: &ClientKey) {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner).retain(|one| one.key != *key);
     }
 
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 
-/// Builds a client; an error says what to do.
-fn build(way: &ClientKey) -> Result<Client, String> {
-    // An error only says that a provider is installed already.
+/// Builds a client. The error names a setting to correct.
+fn build(key: &ClientKey) -> Result<Client, String> {
+    // It fails only if a crypto provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
         .user_agent(concat!("adjutant/", env!("CARGO_PKG_VERSION")))
@@ -120,19 +120,19 @@ fn build(way: &ClientKey) -> Result<Client, String> {
         .pool_idle_timeout(POOL_IDLE)
         .tcp_keepalive(Duration::from_secs(30))
         .tcp_nodelay(true)
-        // What the environment says was judged already.
+        // `ClientKey` has the proxy of the environment already.
         .no_proxy();
-    let built = if way.secure { secure(builder, way)?.build() } else { plain(builder).build() };
-    built.map_err(|error| match &way.ca_file {
+    let built = if key.secure { secure(builder, key)?.build() } else { plain(builder).build() };
+    built.map_err(|error| match &key.ca_file {
         Some(path) => format!("{}; look at `http.ca_file` ({path:?})", innermost(&error)),
         None => format!("{}; `SSL_CERT_FILE` or `http.ca_file` can name certificates", innermost(&error)),
     })
 }
 
-fn secure(mut builder: ClientBuilder, way: &ClientKey) -> Result<ClientBuilder, String> {
+fn secure(mut builder: ClientBuilder, key: &ClientKey) -> Result<ClientBuilder, String> {
     builder =
         builder.https_only(true).http2_keep_alive_interval(PING_AFTER).http2_keep_alive_timeout(PING_WAIT);
-    if let Some(path) = &way.ca_file {
+    if let Some(path) = &key.ca_file {
         let pem =
             own_files::certificates(path).map_err(|why| format!("the file {why}; correct `http.ca_file`"))?;
         let bad = |error: reqwest::Error| {
@@ -143,19 +143,19 @@ fn secure(mut builder: ClientBuilder, way: &ClientKey) -> Result<ClientBuilder, 
         };
         builder = builder.tls_certs_merge(Certificate::from_pem_bundle(&pem).map_err(bad)?);
     }
-    let Some(proxy) = &way.proxy else { return Ok(builder) };
+    let Some(proxy) = &key.proxy else { return Ok(builder) };
     let address = Url::parse(&proxy.address)
         .map_err(|error| format!("{} is no address of a proxy: {error}", proxy.named_by))?;
-    // A login goes apart from the address, which libraries show in what they log.
-    let mut through = reqwest::Proxy::custom(move |_| Some(address.clone()));
+    // The login is not part of the address, because libraries log the address.
+    let mut proxy_of_all = reqwest::Proxy::custom(move |_| Some(address.clone()));
     if let Some((user, password)) = &proxy.login {
-        through = through.basic_auth(user, password);
+        proxy_of_all = proxy_of_all.basic_auth(user, password);
     }
-    Ok(builder.proxy(through))
+    Ok(builder.proxy(proxy_of_all))
 }
 
 fn plain(builder: ClientBuilder) -> ClientBuilder {
-    // The name is pinned, so that no resolver can send a plain request elsewhere.
+    // `localhost` always resolves to this machine, so that no resolver can send a plain request elsewhere.
     let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)];
     let loopback = loopback.map(|address| SocketAddr::new(address, 0));
     builder.tls_certs_only([]).resolve_to_addrs("localhost", &loopback)

@@ -1,7 +1,7 @@
-//! Keys: found where the settings say, when a call needs one.
+//! Fetches the key of a provider from the source that the settings name.
 //!
-//! A key of a command is kept in memory, for one provider at one address, until it is refused.
-//! Never runs or reads anything before a call, and never repeats what was found.
+//! A key that a command prints is cached in memory, for one provider at one address, until the provider rejects it.
+//! Never runs or reads anything before a call, and never writes a key into a message.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,153 +19,155 @@ use adjutant_host::settings::own_files;
 /// Finds the value of an environment variable by its name.
 pub(super) type Variables = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-/// Runs a program of the user's settings to its end, within limits of time and output; an error fits
-/// behind the name of the setting.
+/// Runs a program of the user's settings to its end, within limits of time and output.
+///
+/// The error completes a sentence that begins with the name of the setting.
 pub type RunCommand = fn(Vec<String>) -> Pin<Box<dyn Future<Output = Result<Output, String>> + Send>>;
 
-/// The most keys of commands that are kept; the oldest goes.
-const MAX_KEPT: usize = 32;
+/// The number of cached keys of commands. The oldest is removed first.
+const MAX_CACHED: usize = 32;
 
-/// Where keys come from, and those that commands gave.
+/// The sources of keys, and the cached keys of commands.
 pub(crate) struct Keys {
     pub variables: Box<Variables>,
-    /// Set by who may start programs.
+    /// The function that runs commands, once it is set.
     pub run: OnceLock<RunCommand>,
-    kept: Mutex<Vec<Arc<CachedKey>>>,
+    cached: Mutex<Vec<Arc<CachedKey>>>,
 }
 
 /// The key of one command, for one provider at one address.
 struct CachedKey {
     provider: String,
-    words: Vec<String>,
+    command: Vec<String>,
     origin: String,
-    /// Held while the command runs, so that two calls do not run it twice.
+    /// Locked while the command runs, so that two calls do not run it twice.
     key: tokio::sync::Mutex<Option<Secret>>,
 }
 
-/// Whose key is wanted, and from whom it has to be hidden.
+/// The provider that needs a key, and the redactor that hides it.
 pub(super) struct KeyRequest<'a> {
     pub provider: &'a Provider,
-    /// Where it will be sent.
+    /// The address that the key is sent to.
     pub url: &'a Url,
     pub redactor: &'a Redactor,
 }
 
-/// A key, and whether it may be old.
+/// A key, and whether it may be outdated.
 pub(super) struct FetchedKey {
     pub key: Secret,
-    /// It is from an earlier call, so that another run of its command may give a better one.
-    pub kept: bool,
+    /// Whether it is from an earlier call, so that the command may print a newer one.
+    pub from_cache: bool,
 }
 
 impl Keys {
     pub fn new(variables: Box<Variables>) -> Keys {
-        Keys { variables, run: OnceLock::new(), kept: Mutex::default() }
+        Keys { variables, run: OnceLock::new(), cached: Mutex::default() }
     }
 
-    /// Returns the key of a provider, or none if it needs none.
-    pub(super) async fn find(&self, wanted: &KeyRequest<'_>) -> Result<Option<FetchedKey>, CallFailure> {
-        let fresh = |key| Some(FetchedKey { key, kept: false });
-        match &wanted.provider.key {
+    /// Returns the key of a provider; `None` if it needs none.
+    pub(super) async fn find(&self, request: &KeyRequest<'_>) -> Result<Option<FetchedKey>, CallFailure> {
+        let fresh = |key| Some(FetchedKey { key, from_cache: false });
+        match &request.provider.key {
             None => Ok(None),
-            Some(KeySource::Variable(name)) => self.variable(name, wanted).map(fresh),
-            Some(KeySource::File(path)) => wanted.file(path).await.map(fresh),
-            Some(KeySource::Command(words)) => {
-                let place = self.place(words, wanted);
-                let mut kept = place.key.lock().await;
-                if let Some(key) = &*kept {
-                    wanted.redactor.hide(key.clone());
-                    return Ok(Some(FetchedKey { key: key.clone(), kept: true }));
+            Some(KeySource::Variable(name)) => self.variable(name, request).map(fresh),
+            Some(KeySource::File(path)) => request.file(path).await.map(fresh),
+            Some(KeySource::Command(command)) => {
+                let entry = self.entry(command, request);
+                let mut cached = entry.key.lock().await;
+                if let Some(key) = &*cached {
+                    request.redactor.hide(key.clone());
+                    return Ok(Some(FetchedKey { key: key.clone(), from_cache: true }));
                 }
-                let key = self.ask(words, wanted).await?;
-                *kept = Some(key.clone());
+                let key = self.run_command(command, request).await?;
+                *cached = Some(key.clone());
                 Ok(fresh(key))
             }
         }
     }
 
-    /// Takes back a key that was refused and returns another one, if its command now gives one.
+    /// Removes a rejected key from the cache. Returns a new key, if its command prints another one now.
     pub(super) async fn renewed(
         &self,
         refused: &FetchedKey,
-        wanted: &KeyRequest<'_>,
+        request: &KeyRequest<'_>,
     ) -> Result<Option<FetchedKey>, CallFailure> {
-        let Some(KeySource::Command(words)) = &wanted.provider.key else { return Ok(None) };
-        let place = self.place(words, wanted);
-        let mut kept = place.key.lock().await;
-        match &*kept {
-            // Another call was faster.
+        let Some(KeySource::Command(command)) = &request.provider.key else { return Ok(None) };
+        let entry = self.entry(command, request);
+        let mut cached = entry.key.lock().await;
+        match &*cached {
+            // Another call has replaced the key already.
             Some(key) if *key != refused.key => {
-                wanted.redactor.hide(key.clone());
-                return Ok(Some(FetchedKey { key: key.clone(), kept: false }));
+                request.redactor.hide(key.clone());
+                return Ok(Some(FetchedKey { key: key.clone(), from_cache: false }));
             }
-            _ => *kept = None,
+            _ => *cached = None,
         }
-        if !refused.kept {
-            // The command ran just now; the next call asks it again.
+        if !refused.from_cache {
+            // The command has just run. The next call runs it again.
             return Ok(None);
         }
-        let key = self.ask(words, wanted).await?;
+        let key = self.run_command(command, request).await?;
         if key == refused.key {
             return Ok(None);
         }
-        *kept = Some(key.clone());
-        Ok(Some(FetchedKey { key, kept: false }))
+        *cached = Some(key.clone());
+        Ok(Some(FetchedKey { key, from_cache: false }))
     }
 
-    fn place(&self, words: &[String], wanted: &KeyRequest<'_>) -> Arc<CachedKey> {
-        let origin = wanted.url.origin().ascii_serialization();
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+    fn entry(&self, command: &[String], request: &KeyRequest<'_>) -> Arc<CachedKey> {
+        let origin = request.url.origin().ascii_serialization();
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |one: &&Arc<CachedKey>| {
-            one.provider == wanted.provider.name && one.words == words && one.origin == origin
+            one.provider == request.provider.name && one.command == command && one.origin == origin
         };
-        if let Some(one) = kept.iter().find(same) {
+        if let Some(one) = cached.iter().find(same) {
             return Arc::clone(one);
         }
-        if kept.len() >= MAX_KEPT {
-            kept.remove(0);
+        if cached.len() >= MAX_CACHED {
+            cached.remove(0);
         }
-        let provider = wanted.provider.name.clone();
+        let provider = request.provider.name.clone();
         let one = Arc::new(CachedKey {
             provider,
-            words: words.to_vec(),
+            command: command.to_vec(),
             origin,
             key: tokio::sync::Mutex::default(),
         });
-        kept.push(Arc::clone(&one));
+        cached.push(Arc::clone(&one));
         one
     }
 
-    fn variable(&self, name: &str, wanted: &KeyRequest<'_>) -> Result<Secret, CallFailure> {
+    fn variable(&self, name: &str, request: &KeyRequest<'_>) -> Result<Secret, CallFailure> {
         let value = (self.variables)(name).unwrap_or_default();
-        let Some(key) = wanted.only_line(&value) else {
-            return Err(wanted.none(format!(
+        let Some(key) = request.only_line(&value) else {
+            return Err(request.no_key(format!(
                 "needs a key and the environment variable {name} has none; set it and start again"
             )));
         };
-        key.ok_or_else(|| odd(&format!("the key in {name}"), &format!("set {name} to a valid key")))
+        key.ok_or_else(|| invalid_key(&format!("the key in {name}"), &format!("set {name} to a valid key")))
     }
 
-    /// Runs the command of a key.
-    async fn ask(&self, words: &[String], wanted: &KeyRequest<'_>) -> Result<Secret, CallFailure> {
+    /// Runs the command and returns the key that it prints.
+    async fn run_command(&self, command: &[String], request: &KeyRequest<'_>) -> Result<Secret, CallFailure> {
         const SETTING: &str = "`api_key_command`";
-        let refused = |why: &str| wanted.none(format!("has no key: its {SETTING} {why}"));
+        let refused = |why: &str| request.no_key(format!("has no key: its {SETTING} {why}"));
         let Some(run) = self.run.get() else { return Err(refused("cannot be run here")) };
-        tracing::debug!(provider = wanted.provider.name, "run the command of the key");
-        let output = run(words.to_vec()).await.map_err(|why| refused(&quote(&why, wanted.redactor)))?;
+        tracing::debug!(provider = request.provider.name, "run the command of the key");
+        let output = run(command.to_vec()).await.map_err(|why| refused(&quote(&why, request.redactor)))?;
         let printed = String::from_utf8_lossy(&output.stdout);
-        let key = wanted.only_line(&printed);
+        let key = request.only_line(&printed);
         if !output.status.success() {
-            // What it printed may be a key all the same; it was hidden above.
-            let complaint = quote(&String::from_utf8_lossy(&output.stderr), wanted.redactor);
+            // Its output may contain a key anyway, which `only_line` has hidden.
+            let complaint = quote(&String::from_utf8_lossy(&output.stderr), request.redactor);
             let complaint = if complaint.is_empty() { complaint } else { format!(": \"{complaint}\"") };
             return Err(refused(&format!("failed ({}){complaint}", output.status)));
         }
         match key {
             Some(Some(key)) => Ok(key),
-            Some(None) => {
-                Err(odd(&format!("what the {SETTING} printed"), "let it print the key alone, in one line"))
-            }
+            Some(None) => Err(invalid_key(
+                &format!("what the {SETTING} printed"),
+                "let it print the key alone, in one line",
+            )),
             None => Err(refused("printed nothing; let it print the key")),
         }
     }
@@ -176,33 +178,35 @@ impl KeyRequest<'_> {
         let owned = path.to_owned();
         let read = tokio::task::spawn_blocking(move || own_files::private_text(&owned)).await;
         let text = read.unwrap_or_else(|error| Err(format!("{path:?} could not be read ({error})")));
-        let text = text.map_err(|why| self.none(format!("has no key: the file {why}")))?;
+        let text = text.map_err(|why| self.no_key(format!("has no key: the file {why}")))?;
         match self.only_line(&text) {
             Some(Some(key)) => Ok(key),
-            Some(None) => {
-                Err(odd(&format!("what is in the file {path:?}"), "let it hold the key alone, in one line"))
-            }
-            None => Err(self.none(format!("has no key: the file {path:?} is empty; put the key into it"))),
+            Some(None) => Err(invalid_key(
+                &format!("what is in the file {path:?}"),
+                "let it hold the key alone, in one line",
+            )),
+            None => Err(self.no_key(format!("has no key: the file {path:?} is empty; put the key into it"))),
         }
     }
 
-    /// Returns the key that a text is: none if it is empty, `Some(None)` if it cannot be one. Whatever
-    /// it is, it is hidden from now on.
+    /// Returns the key in a text: `None` if the text is empty, `Some(None)` if it cannot be a key.
+    ///
+    /// From now on the redactor hides each line of the text.
     fn only_line(&self, text: &str) -> Option<Option<Secret>> {
         let text = text.trim();
         for line in text.lines() {
             self.redactor.hide(Secret::new(line.trim()));
         }
-        // What a header takes: no spaces, no line breaks, nothing but ASCII.
-        let fine = text.bytes().all(|byte| byte.is_ascii_graphic());
-        (!text.is_empty()).then(|| fine.then(|| Secret::new(text)))
+        // A header allows only visible ASCII characters.
+        let is_valid = text.bytes().all(|byte| byte.is_ascii_graphic());
+        (!text.is_empty()).then(|| is_valid.then(|| Secret::new(text)))
     }
 
-    fn none(&self, why: String) -> CallFailure {
-        failure(FailureClass::Auth, format!("provider \"{}\" {why}", self.provider.name))
+    fn no_key(&self, reason: String) -> CallFailure {
+        failure(FailureClass::Auth, format!("provider \"{}\" {reason}", self.provider.name))
     }
 }
 
-fn odd(what: &str, what_to_do: &str) -> CallFailure {
+fn invalid_key(what: &str, what_to_do: &str) -> CallFailure {
     failure(FailureClass::Auth, format!("{what} has characters that no key has; {what_to_do}"))
 }

@@ -1,6 +1,6 @@
-//! What a failed connection means: one sentence that names who could not be reached.
+//! Describes a failed connection in one sentence that names the provider or proxy that failed.
 //!
-//! Decides no retry, and shows no login of a proxy.
+//! Never decides a retry, and never shows the login of a proxy.
 
 use std::error::Error;
 use std::io;
@@ -12,51 +12,54 @@ use rustls::CertificateError;
 use crate::failure::{failure, quote};
 use crate::secret::Redactor;
 
-/// Who was being spoken to, and how.
+/// The other side of a connection, for messages.
 pub(super) struct Connection<'a> {
     pub provider: &'a str,
     /// Scheme, host and port of the provider.
-    pub place: String,
+    pub origin: String,
     pub proxy: Option<&'a Proxy>,
     pub ca_file: Option<&'a str>,
     pub redactor: &'a Redactor,
 }
 
 impl Connection<'_> {
-    /// Says what a failure of the connection means.
-    pub fn broke(&self, error: &reqwest::Error) -> CallFailure {
+    /// Returns the failure for an error of the connection.
+    pub fn failure_of(&self, error: &reqwest::Error) -> CallFailure {
         let name = self.provider;
-        let said = quote(&innermost(error), self.redactor);
+        let cause_text = quote(&innermost(error), self.redactor);
         if error.is_builder() {
-            return failure(FailureClass::InvalidRequest, format!("could not make the request: {said}"));
+            return failure(
+                FailureClass::InvalidRequest,
+                format!("could not make the request: {cause_text}"),
+            );
         }
         if head_is_too_large(error) {
-            // The same request would only bring the same flood again.
+            // A retry would get the same headers.
             let message = format!(
                 "the answer of provider \"{name}\" has more headers than the limit of 100 and of 400 KiB in all"
             );
             return failure(FailureClass::Total, message);
         }
-        // An end in the middle of the body is a broken stream; a reset is the network's.
+        // An early end of the body is a broken stream. A reset is a failure of the network.
         if ends_early(error) {
-            let message = format!("provider \"{name}\" ended its answer too early: {said}");
+            let message = format!("provider \"{name}\" ended its answer too early: {cause_text}");
             return failure(FailureClass::Broken, message);
         }
         let tunnel = error.is_connect().then(|| tunnel(error)).flatten();
         if let Some(certificate) = certificate_error(error) {
-            return self.untrusted(certificate, tunnel.is_some());
+            return self.certificate_failure(certificate, tunnel.is_some());
         }
         if let (Some(proxy), true) = (self.proxy, error.is_connect()) {
-            return self.not_through(proxy, tunnel.as_deref(), &said);
+            return self.proxy_failure(proxy, tunnel.as_deref(), &cause_text);
         }
         let what = if error.is_connect() { "could not connect to" } else { "lost the connection to" };
-        failure(FailureClass::Network, format!("{what} provider \"{name}\" at {}: {said}", self.place))
+        failure(FailureClass::Network, format!("{what} provider \"{name}\" at {}: {cause_text}", self.origin))
     }
 
-    fn not_through(&self, proxy: &Proxy, tunnel: Option<&str>, said: &str) -> CallFailure {
+    fn proxy_failure(&self, proxy: &Proxy, tunnel: Option<&str>, cause_text: &str) -> CallFailure {
         let Proxy { address, login, named_by } = proxy;
         let shown = format!("the proxy {address} (set by {named_by})");
-        let provider = format!("provider \"{}\" at {}", self.provider, self.place);
+        let provider = format!("provider \"{}\" at {}", self.provider, self.origin);
         let lost = |message: String| failure(FailureClass::Network, message);
         match tunnel {
             Some("proxy authorization required") => {
@@ -69,18 +72,18 @@ impl Connection<'_> {
                 failure(FailureClass::Auth, format!("{shown} {what}"))
             }
             Some("failed to create underlying connection") => {
-                lost(format!("could not connect to {shown} for {provider}: {said}"))
+                lost(format!("could not connect to {shown} for {provider}: {cause_text}"))
             }
-            Some(_) => lost(format!("{shown} did not lead to {provider}: {said}")),
-            // The way through the proxy was open, or nobody answered in time.
-            None => lost(format!("could not connect to {provider} through {shown}: {said}")),
+            Some(_) => lost(format!("{shown} did not lead to {provider}: {cause_text}")),
+            // The tunnel was open, or the connection timed out.
+            None => lost(format!("could not connect to {provider} through {shown}: {cause_text}")),
         }
     }
 
-    fn untrusted(&self, error: &CertificateError, of_proxy: bool) -> CallFailure {
+    fn certificate_failure(&self, error: &CertificateError, of_proxy: bool) -> CallFailure {
         let whose = match self.proxy {
             Some(proxy) if of_proxy => format!("the proxy {}", proxy.address),
-            _ => format!("provider \"{}\" at {}", self.provider, self.place),
+            _ => format!("provider \"{}\" at {}", self.provider, self.origin),
         };
         let message = match (error, self.ca_file) {
             (CertificateError::UnknownIssuer, None) => format!(
@@ -97,13 +100,13 @@ impl Connection<'_> {
     }
 }
 
-/// Returns the causes of an error, the outermost first, also what an I/O error wraps.
+/// Returns an error and its causes, the outermost first, including the inner error of an I/O error.
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     let mut next = Some(error);
     std::iter::from_fn(move || {
         let error = next?;
         next = match error.downcast_ref::<io::Error>() {
-            // Its own `source` leaves out the one it holds.
+            // `io::Error::source` skips the inner error.
             Some(io) => io.get_ref().map(|inner| inner as &(dyn Error + 'static)),
             None => error.source(),
         };
@@ -111,19 +114,19 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     })
 }
 
-/// Returns the text of the first cause, which is the one that says something.
+/// Returns the text of the innermost cause, which is the most specific one.
 pub(super) fn innermost(error: &reqwest::Error) -> String {
     causes(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
-/// Returns how far the way through a proxy came, if that is where it ended.
+/// Returns why the tunnel through a proxy failed, if that is what failed.
 ///
-/// The library tells it by its text alone; tests over a real proxy watch over the words.
+/// The library gives the reason only as text. Tests over a real proxy check these texts.
 fn tunnel(error: &reqwest::Error) -> Option<String> {
     causes(error).find_map(|cause| cause.to_string().strip_prefix("tunnel error: ").map(str::to_owned))
 }
 
-/// Tells whether a client did not know the authority of a certificate.
+/// Whether a certificate was rejected.
 pub(super) fn is_untrusted(error: &reqwest::Error) -> bool {
     certificate_error(error).is_some()
 }
@@ -135,15 +138,14 @@ fn certificate_error(error: &reqwest::Error) -> Option<&CertificateError> {
     })
 }
 
-/// Tells whether an answer has more headers than HTTP/1.1 is read with here.
+/// Whether an answer has more headers than the HTTP/1.1 parser allows.
 ///
-/// The library keeps the limits and tells it by its text alone; a test over a real socket watches over
-/// the words.
+/// The library sets these limits and gives the reason only as text. A test over a real socket checks it.
 fn head_is_too_large(error: &reqwest::Error) -> bool {
     causes(error).any(|cause| cause.to_string() == "message head is too large")
 }
 
-/// Tells whether the answer ended before it was whole, as opposed to a reset.
+/// Whether the answer ended before it was complete. A reset does not count.
 fn ends_early(error: &reqwest::Error) -> bool {
     !error.is_connect()
         && causes(error).any(|cause| {

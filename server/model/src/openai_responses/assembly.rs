@@ -83,7 +83,7 @@ impl Assembly for ResponsesAssembly<'_> {
 
     fn add_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         let response: WholeResponse<'_> = self.draft.read(body)?;
-        match (&answer.error, &answer.status, &answer.output) {
+        match (&response.error, &response.status, &response.output) {
             (Some(_), _, _) => Err(self.draft.refused(body)),
             // The provider still works on this answer in the background, so there is no reply yet.
             (None, Some(status), _) if matches!(&**status, "in_progress" | "queued") => Ok(()),
@@ -288,16 +288,16 @@ impl<'a> ResponsesAssembly<'a> {
     /// Adds the last event, or an answer without streaming.
     fn finish(
         &mut self,
-        answer: WholeResponse<'_>,
+        response: WholeResponse<'_>,
         kind: &str,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
         let is = |ends: &[&str]| {
-            let status = answer.status.as_deref().unwrap_or_default();
+            let status = response.status.as_deref().unwrap_or_default();
             ends.contains(&status) || kind.strip_prefix("response.").is_some_and(|kind| ends.contains(&kind))
         };
-        if is(&["failed"]) || answer.error.is_some() {
-            return Err(match answer.error {
+        if is(&["failed"]) || response.error.is_some() {
+            return Err(match response.error {
                 Some(error) => self.draft.refused(error.get()),
                 None => self.draft.broken("its reply failed, it does not say why"),
             });
@@ -305,20 +305,20 @@ impl<'a> ResponsesAssembly<'a> {
         if is(&["cancelled"]) {
             return Err(self.draft.broken("its reply was cancelled"));
         }
-        for (final_index, raw) in answer.output.iter().flatten().enumerate() {
+        for (final_index, raw) in response.output.iter().flatten().enumerate() {
             let item_kind = self.kind_of(raw)?;
             if item_kind != ItemKind::Other {
                 let text: ItemText<'_> = self.draft.read(raw.get())?;
                 self.items.assign_final_index(item_kind, text.key_with_ids(ItemKey::default()), final_index);
             }
         }
-        for (final_index, raw) in answer.output.iter().flatten().enumerate() {
+        for (final_index, raw) in response.output.iter().flatten().enumerate() {
             self.end_item(ItemKey::default(), raw, Some(final_index), on_delta)?;
         }
-        if let Some(usage) = answer.usage {
+        if let Some(usage) = response.usage {
             self.draft.reply.usage = Some(usage.to_usage());
         }
-        let reason = answer.incomplete_details.and_then(|details| details.reason);
+        let reason = response.incomplete_details.and_then(|details| details.reason);
         let is_incomplete = is(&["incomplete"]) || reason.is_some();
         self.end =
             Some(if is_incomplete { End::Incomplete(reason.unwrap_or_default()) } else { End::Completed });

@@ -1,6 +1,6 @@
-//! The file format of a scripted model; `docs/scripted-model.md`.
+//! Parses the file of a scripted model; the format is in `docs/scripted-model.md`.
 //!
-//! Reads text and nothing else; every mistake is named by file, line and key.
+//! Never reads a file itself. Each error names the file, the line and the key.
 
 use adjutant_core::machine::retry::FailureClass;
 use adjutant_core::prompt::{StopCause, Usage};
@@ -32,14 +32,14 @@ pub(super) struct Call {
     pub arguments: String,
 }
 
-/// A failure to play in place of a reply.
+/// A failure to play instead of a reply.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Fail {
-    /// The attempt that fails, from one; all of them if absent.
+    /// The attempt that fails; the first is one. All attempts fail if it is absent.
     pub attempt: Option<u32>,
     pub class: FailureClass,
-    /// How many words are said before.
+    /// How many words are streamed before the failure.
     #[serde(default)]
     pub after_words: usize,
     pub retry_after_ms: Option<u64>,
@@ -49,7 +49,7 @@ pub(super) struct Fail {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptText {
-    /// Shown to nobody yet; says to a reader what the script is.
+    /// Not used. It tells a reader what the script is for.
     #[serde(rename = "name")]
     _name: Option<String>,
     #[serde(default)]
@@ -94,7 +94,7 @@ struct UsageText {
 }
 
 impl Script {
-    /// Reads a script; `name` is what the messages call it.
+    /// Parses a script. `name` is its name in messages.
     pub fn parse(name: &str, text: &str) -> Result<Script, String> {
         let place = |offset: usize| {
             let line =
@@ -118,7 +118,7 @@ impl Script {
 }
 
 impl TurnText {
-    /// An error carries the number of the call it is about.
+    /// Checks the turn. The error has the index of the call that it belongs to, if any.
     fn checked(self) -> Result<Turn, (Option<usize>, String)> {
         if self.text.is_empty() && self.calls.is_empty() && self.fail.is_empty() {
             return Err((None, "a turn needs `text`, a `[[turn.call]]` or a `[[turn.fail]]`".to_owned()));

@@ -1,35 +1,34 @@
-//! The other forms in which a known key can stand in a text: base64, hexadecimal, percent signs,
-//! escapes of JSON and HTML.
+//! Hides the encoded forms of a known key: base64, hexadecimal, percent-encoding, and escapes of JSON and HTML.
 //!
-//! Never decodes the text: it looks for what the key becomes.
+//! Never decodes the text. It encodes the key and searches for the result.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
-/// The fewest letters by which a form is recognised; fewer are in every text.
-const FEWEST: usize = 6;
+/// The minimum length of a form that is searched. Shorter ones appear in ordinary text.
+const MIN_FORM_LENGTH: usize = 6;
 
-/// How a form is written, and so how it is looked for.
+/// How a form is searched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spelling {
-    /// In upper or lower case; it begins and ends with the key.
-    SignBySign,
-    /// What stands around it in the same word encodes what stood around the key, and its ends.
+    /// Each byte is encoded on its own. The search ignores case and hides exactly the form.
+    ByteByByte,
+    /// The search is exact and hides the whole word, because its other characters encode the ends of the key.
     Base64,
 }
 
-/// Returns `text` with `hidden` in place of every such form of `key`.
+/// Replaces every encoded form of `key` in `text` with `hidden`.
 pub(super) fn hide(mut text: String, key: &str, hidden: &str) -> String {
     for form in escaped(key) {
-        text = without(&text, &form, hidden, Spelling::SignBySign);
+        text = replace_form(&text, &form, hidden, Spelling::ByteByByte);
     }
     for form in base64(key) {
-        text = without(&text, &form, hidden, Spelling::Base64);
+        text = replace_form(&text, &form, hidden, Spelling::Base64);
     }
     text
 }
 
-/// Every way to write the key sign by sign, in lower case.
+/// Returns all forms of the key that encode each byte on its own, in lower case.
 fn escaped(key: &str) -> Vec<String> {
     let each = |write: &dyn Fn(u8) -> String| key.bytes().map(write).collect::<String>();
     let special = |write: fn(u8) -> String| {
@@ -54,16 +53,17 @@ fn escaped(key: &str) -> Vec<String> {
     forms
 }
 
-/// The letters that do not depend on what stands before and after the key, for each of the three
-/// places where a byte can stand in base64; in both alphabets.
+/// Returns the base64 characters that depend only on the key and not on the text around it.
+///
+/// A key can begin at each of the three bytes of a base64 group. All three are returned, in both alphabets.
 fn base64(key: &str) -> Vec<String> {
     let mut forms = Vec::new();
     for (before, skipped) in [("", 0), ("a", 2), ("aa", 3)] {
         let whole = STANDARD_NO_PAD.encode(format!("{before}{key}"));
-        // The last letter holds bits of the byte that follows, unless the key ends with a group.
+        // The last character has bits of the next byte, unless the key ends with a group.
         let open = !(before.len() + key.len()).is_multiple_of(3);
         let end = whole.len() - usize::from(open);
-        if end.saturating_sub(skipped) >= FEWEST {
+        if end.saturating_sub(skipped) >= MIN_FORM_LENGTH {
             let form = whole[skipped..end].to_owned();
             forms.push(form.replace('+', "-").replace('/', "_"));
             forms.push(form);
@@ -72,23 +72,23 @@ fn base64(key: &str) -> Vec<String> {
     forms
 }
 
-fn is_base64_sign(sign: char) -> bool {
-    sign.is_ascii_alphanumeric() || matches!(sign, '+' | '/' | '-' | '_' | '=')
+fn is_base64_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_' | '=')
 }
 
-/// Returns `text` with `hidden` in place of every `form`.
-fn without(text: &str, form: &str, hidden: &str, spelling: Spelling) -> String {
-    let (searched, of_word): (_, fn(char) -> bool) = match spelling {
-        Spelling::SignBySign => (text.to_ascii_lowercase(), |_| false),
-        Spelling::Base64 => (text.to_owned(), is_base64_sign),
+/// Replaces every `form` in `text` with `hidden`.
+fn replace_form(text: &str, form: &str, hidden: &str, spelling: Spelling) -> String {
+    let (searched, is_hidden_too): (_, fn(char) -> bool) = match spelling {
+        Spelling::ByteByByte => (text.to_ascii_lowercase(), |_| false),
+        Spelling::Base64 => (text.to_owned(), is_base64_char),
     };
     let mut clean = String::with_capacity(text.len());
     let mut done = 0;
-    // Lower case of ASCII keeps every place in the text.
+    // ASCII lower case does not move any byte, so positions in `searched` are positions in `text`.
     while let Some(at) = searched[done..].find(form).map(|at| at + done) {
-        let start = text[done..at].trim_end_matches(of_word).len() + done;
+        let start = text[done..at].trim_end_matches(is_hidden_too).len() + done;
         let after = &text[at + form.len()..];
-        let end = text.len() - after.trim_start_matches(of_word).len();
+        let end = text.len() - after.trim_start_matches(is_hidden_too).len();
         clean.push_str(&text[done..start]);
         clean.push_str(hidden);
         done = end;

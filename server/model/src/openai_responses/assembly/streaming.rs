@@ -34,7 +34,7 @@ impl ResponsesAssembly<'_> {
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
         let Some(whole) = whole.filter(|whole| !whole.is_empty()) else { return Ok(()) };
-        if self.items.has_ended(part.source.sort(), key) {
+        if self.items.has_ended(part.source.item_kind(), key) {
             return Ok(());
         }
         let at = self.find_or_begin(key, part)?;
@@ -57,7 +57,7 @@ impl ResponsesAssembly<'_> {
 
     /// Returns the open item that a text belongs to; begins one if there is none.
     fn find_or_begin(&mut self, key: ItemKey<'_>, part: ItemPart) -> Result<usize, CallFailure> {
-        let item_kind = part.source.sort();
+        let item_kind = part.source.item_kind();
         match self.items.find_open(item_kind, key) {
             Some(at) => Ok(at),
             None if self.items.has_ended(item_kind, key) => Err(self.after_end()),
