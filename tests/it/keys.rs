@@ -216,7 +216,7 @@ async fn s1_a_command_that_fails_is_told_with_its_complaint_and_without_its_secr
     let lines = refused(&server, &by_command(&server, &["printf", "line-One\nline-Two\n"])).await;
     assert_eq!(
         lines,
-        "what the `api_key_command` printed has characters that no key has; let it print the key alone, in one line"
+        "what the `api_key_command` printed contains characters that a key cannot have; make it print only the key, on one line"
     );
 }
 
@@ -327,7 +327,7 @@ async fn s1_a_file_that_is_not_private_is_refused_with_what_to_do() {
     with(b"two\nlines", 0o600);
     check(
         &file,
-        "what is in the file KEY has characters that no key has; let it hold the key alone, in one line",
+        "what is in the file KEY contains characters that a key cannot have; put only the key into it, on one line",
     )
     .await;
     with(&[0xff; 10], 0o600);

@@ -142,7 +142,7 @@ fn s83_a_refused_conversation_is_sent_once_more_and_never_again() {
     assert_eq!(rig.await_run_end(&session, &run).outcome, Outcome::Failed);
     assert_eq!(model.requests().len(), 2);
     let ask = rig.await_ask_of(AskKind::ApiReqFailed);
-    assert!(ask.title.contains("does not take the conversation as it stands"), "{}", ask.title);
+    assert!(ask.title.contains("rejected the history of the conversation"), "{}", ask.title);
     rig.await_state(State::Idle);
     rig.end();
 }

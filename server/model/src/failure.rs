@@ -72,8 +72,8 @@ impl Complaint {
     }
 
     fn refuses_tools(&self) -> bool {
-        let said = self.message.chars().take(MAX_SEARCHED_CHARS).collect::<String>().to_ascii_lowercase();
-        TOOL_WORDS.iter().any(|words| said.contains(words))
+        let message = self.message.chars().take(MAX_SEARCHED_CHARS).collect::<String>().to_ascii_lowercase();
+        TOOL_WORDS.iter().any(|words| message.contains(words))
     }
 }
 
@@ -91,14 +91,14 @@ pub(super) fn classify(
     let class = class_of(status, complaint);
     let (what, hint) = what_and_hint(class, complaint, endpoint);
     // An error inside a stream comes with status 200, which says nothing about it.
-    let said = match (status, quote.is_empty()) {
+    let quoted = match (status, quote.is_empty()) {
         (200, true) => String::new(),
         (200, false) => format!(" (\"{quote}\")"),
         (_, true) => format!(" ({status})"),
         (_, false) => format!(" ({status}: \"{quote}\")"),
     };
     let hint = if hint.is_empty() { hint } else { format!("; {hint}") };
-    failure(class, format!("{what}{said}{hint}"))
+    failure(class, format!("{what}{quoted}{hint}"))
 }
 
 /// Returns what happened, and what the user can do about it; the second is empty if there is nothing to do.
@@ -124,18 +124,18 @@ fn what_and_hint(class: FailureClass, complaint: &Complaint, endpoint: Endpoint<
             (format!("provider \"{provider}\" has trouble or is overloaded"), String::new())
         }
         FailureClass::History => (
-            format!("provider \"{provider}\" does not take the conversation as it stands"),
+            format!("provider \"{provider}\" rejected the history of the conversation"),
             "start a new session, or choose another model".to_owned(),
         ),
         FailureClass::Images => (
             format!("provider \"{provider}\" refused an image of the conversation"),
-            "the model is told of the images in words from now on".to_owned(),
+            "from now on the model gets a text instead of each image".to_owned(),
         ),
         FailureClass::Broken => {
             (format!("provider \"{provider}\" reported an error in the stream"), String::new())
         }
         _ if complaint.refuses_tools() => (
-            format!("model \"{model}\" takes no tools"),
+            format!("model \"{model}\" does not support tools"),
             format!("choose another model, or set `tools = false` for provider \"{provider}\""),
         ),
         _ => (
@@ -161,7 +161,7 @@ fn key_refused(Endpoint { provider, key, .. }: Endpoint<'_>) -> (String, String)
             "put a valid key into it and try again".to_owned(),
         ),
         None => (
-            format!("provider \"{provider}\" wants a key"),
+            format!("provider \"{provider}\" needs a key"),
             "set `api_key_env` to the name of the variable that holds one".to_owned(),
         ),
     }

@@ -121,7 +121,7 @@ impl<'a> Post<'a> {
             let (name, prefix) = key_header(self.provider.wire);
             let value = HeaderValue::from_str(&format!("{prefix}{}", key.reveal()));
             let mut value = value.map_err(|_| {
-                failure(FailureClass::Auth, "the key has characters that no key has".to_owned())
+                failure(FailureClass::Auth, "the key contains characters that a key cannot have".to_owned())
             })?;
             value.set_sensitive(true);
             request.headers_mut().insert(name, value);

@@ -1,6 +1,6 @@
 //! Calls a model: makes one attempt of one call, over the wire of the provider.
 //!
-//! Start with `openai_chat`, the simplest wire, and `reading`, which every wire uses.
+//! Start with `openai_chat`, the simplest wire, and `reading`, which all wires over HTTP use.
 //!
 //! Never retries, and never decides anything about a session. Never connects or sets up TLS before the first call.
 

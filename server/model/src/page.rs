@@ -5,11 +5,11 @@
 use std::borrow::Cow;
 
 /// Returns the text of a page without its markup.
-pub(super) fn text_of(said: &str) -> Cow<'_, str> {
-    if !is_page(said) {
-        return Cow::Borrowed(said);
+pub(super) fn text_of(document: &str) -> Cow<'_, str> {
+    if !is_page(document) {
+        return Cow::Borrowed(document);
     }
-    let mut pieces = Pieces { rest: said };
+    let mut pieces = Pieces { rest: document };
     let (mut title, mut body) = (String::new(), String::new());
     let mut in_title = false;
     while let Some(piece) = pieces.next() {
@@ -40,8 +40,8 @@ const INLINE: [&str; 12] =
 /// The maximum length of the name in a character reference such as `&quot;`.
 const MAX_NAME: usize = 8;
 
-fn is_page(said: &str) -> bool {
-    let start: String = said.trim_start_matches('\u{feff}').trim_start().chars().take(300).collect();
+fn is_page(document: &str) -> bool {
+    let start: String = document.trim_start_matches('\u{feff}').trim_start().chars().take(300).collect();
     let start = start.to_ascii_lowercase();
     let opens =
         ["<!doctype", "<html", "<head", "<body", "<?xml", "<!--", "<title", "<h1", "<center", "<p>", "<div"];

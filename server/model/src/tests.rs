@@ -1,7 +1,6 @@
-//! Whole calls over real sockets against the loopback model.
+//! Complete calls over real sockets, against a model double on loopback.
 //!
-//! One suite for every wire: a scenario says what the model does, and is played on each wire of
-//! [`Dialect::ALL`]. What only one format has stands in the file of that format.
+//! Each scenario runs on every wire of [`Dialect::ALL`]. Features of one wire are tested in the file of that wire.
 
 mod chat;
 mod corpus;
@@ -26,7 +25,7 @@ use adjutant_testkit::model::{Dialect, ModelServer, Reply as Answer};
 
 use super::*;
 
-/// Liveness is tested with a generous deadline.
+/// A generous deadline for tests of liveness.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 pub(super) const LIMITS: ModelLimits =
@@ -81,7 +80,7 @@ fn models() -> Models {
     Models::with_keys(|name| (name == "ACME_KEY").then(|| "topsecret-key".to_owned()))
 }
 
-/// One call and what it streamed.
+/// The result of one call, and its deltas.
 struct Called {
     result: Result<Reply, CallFailure>,
     deltas: Vec<Delta>,
@@ -103,12 +102,12 @@ async fn call_once(wire: Dialect, server: &ModelServer) -> Called {
     call(&models(), &provider_on(wire, &server.base_url()), &LIMITS).await
 }
 
-/// The same stream in one write, so that no pause falls into it by chance.
+/// The same stream in one write, so that it has no random pause.
 fn at_once(wire: Dialect, answer: &Answer) -> Answer {
     Answer::status(200).header("content-type", "text/event-stream").body(answer.bytes_in(wire))
 }
 
-/// Waits beside the runtime, which has to run for the close to happen.
+/// Waits on another thread, because the runtime must run to close the connection.
 async fn wait_for_closed(server: Arc<ModelServer>) {
     tokio::task::spawn_blocking(move || server.wait_for_closed(1)).await.unwrap();
 }

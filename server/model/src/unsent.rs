@@ -16,7 +16,7 @@ use super::reading::{Assembly, OnDelta, read_in_pieces};
 
 const ASKED: Endpoint<'static> = Endpoint { provider: "acme", model: "m1", key: None };
 
-/// Reads the body of an answer from these pieces. It is no stream if `request.whole` is set.
+/// Reads the body of an answer from these pieces. It is not a stream if `request.whole` is set.
 pub(crate) fn read(
     wire: Wire,
     request: &ModelRequest,

@@ -1,4 +1,4 @@
-//! What each refusal is taken for, and that no key gets into a sentence.
+//! The class of each provider error, and that no key gets into a message.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ fn classified(status: u16, body: &str) -> CallFailure {
     classify(status, &Complaint::from_body(body), endpoint(), &Redactor::default())
 }
 
-/// Checks the class an answer gets.
+/// Checks the class of an answer.
 fn check(status: u16, body: &str, class: FailureClass) {
     assert_eq!(classified(status, body).class, class, "{status} {body}");
 }
@@ -253,7 +253,7 @@ fn finding_b11_a_page_of_many_megabytes_is_read_in_one_pass_and_quoted_by_its_be
         let page = format!("<html>{}end", "<svg></SVG>".repeat(100_000));
         send.send(text_of(&page).trim().to_owned())
     });
-    // Work that grows with the square of the page takes minutes.
+    // Quadratic time would take minutes.
     assert_eq!(receive.recv_timeout(std::time::Duration::from_secs(10)).as_deref(), Ok("end"));
     let page = |markup: usize| format!("<html>{}end", "<p></p>".repeat(markup));
     assert_eq!(quote(&page(1_000), &Redactor::default()), "end");
@@ -265,7 +265,7 @@ proptest::proptest! {
     fn no_page_is_a_crash_or_keeps_a_key(parts in proptest::collection::vec("[<>&;#x/a-c!\"' -]{0,12}|<html>|<script>|-->|é", 0..20)) {
         let redactor = Redactor::default();
         redactor.hide(Secret::new("topsecret"));
-        let told = quote(&format!("<html>{}topsecret{}", parts.concat(), parts.concat()), &redactor);
-        proptest::prop_assert!(!told.contains("topsecret"));
+        let quoted = quote(&format!("<html>{}topsecret{}", parts.concat(), parts.concat()), &redactor);
+        proptest::prop_assert!(!quoted.contains("topsecret"));
     }
 }

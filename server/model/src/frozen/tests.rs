@@ -1,4 +1,4 @@
-//! Tool lists that stay the same bytes.
+//! Cached tool lists: the same bytes for the same list.
 
 use serde_json::json;
 

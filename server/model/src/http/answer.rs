@@ -29,7 +29,7 @@ pub(crate) enum BodyProgress {
     Progress,
     /// Only a keep-alive (G4).
     KeepAlive,
-    /// The finish reason: the reply is complete, and only the usage may follow.
+    /// The reply is complete; only the usage may follow.
     Finishing,
     /// The last event.
     Done,

@@ -166,7 +166,7 @@ impl Keys {
             Some(Some(key)) => Ok(key),
             Some(None) => Err(invalid_key(
                 &format!("what the {SETTING} printed"),
-                "let it print the key alone, in one line",
+                "make it print only the key, on one line",
             )),
             None => Err(refused("printed nothing; let it print the key")),
         }
@@ -183,7 +183,7 @@ impl KeyRequest<'_> {
             Some(Some(key)) => Ok(key),
             Some(None) => Err(invalid_key(
                 &format!("what is in the file {path:?}"),
-                "let it hold the key alone, in one line",
+                "put only the key into it, on one line",
             )),
             None => Err(self.no_key(format!("has no key: the file {path:?} is empty; put the key into it"))),
         }
@@ -208,5 +208,5 @@ impl KeyRequest<'_> {
 }
 
 fn invalid_key(what: &str, what_to_do: &str) -> CallFailure {
-    failure(FailureClass::Auth, format!("{what} has characters that no key has; {what_to_do}"))
+    failure(FailureClass::Auth, format!("{what} contains characters that a key cannot have; {what_to_do}"))
 }

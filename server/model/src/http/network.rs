@@ -74,7 +74,7 @@ impl Connection<'_> {
             Some("failed to create underlying connection") => {
                 lost(format!("could not connect to {shown} for {provider}: {cause_text}"))
             }
-            Some(_) => lost(format!("{shown} did not lead to {provider}: {cause_text}")),
+            Some(_) => lost(format!("{shown} did not connect to {provider}: {cause_text}")),
             // The tunnel was open, or the connection timed out.
             None => lost(format!("could not connect to {provider} through {shown}: {cause_text}")),
         }

@@ -1,4 +1,4 @@
-//! What becomes of a stream that cannot be decoded.
+//! The failures for streams that cannot be decoded.
 
 use std::sync::Arc;
 

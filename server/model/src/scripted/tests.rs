@@ -1,4 +1,4 @@
-//! Scripts as files: what is played when, and how a bad one is named.
+//! Scripts as files: which turn is played, and the messages for invalid scripts.
 
 use std::sync::{Arc, Mutex};
 
@@ -33,7 +33,7 @@ impl Played {
     }
 }
 
-/// Plays `script` as it stands in a file, after `messages`.
+/// Writes `script` to a file and plays it after `messages`.
 async fn play_attempt(script: &str, messages: &[ModelMessage], attempt: u32) -> Played {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("script.toml");
@@ -134,7 +134,7 @@ async fn s20_a_turn_is_repeated_while_its_output_says_so() {
     assert_eq!(played(script, &interrupted).await.text(), "first");
     assert_eq!(played(script, &after(&[assistant(), output("please try again")])).await.text(), "first");
     assert_eq!(played(script, &after(&[assistant(), output("done")])).await.text(), "second");
-    // What the user says, and what other turns got, repeats nothing.
+    // Texts of the user and outputs of other turns repeat nothing.
     assert_eq!(played(script, &[assistant(), user("interrupted")]).await.text(), "second");
     assert_eq!(played(script, &[assistant(), assistant(), output("interrupted")]).await.text(), EXHAUSTED);
 }
@@ -200,7 +200,7 @@ async fn s82_a_slow_script_meets_the_total_limit_and_can_be_dropped() {
     assert_eq!(receiver.recv().await, None, "nothing is left that could still speak");
 }
 
-/// Checks that the script at fault is named with `expected` after its path.
+/// Checks that the error has the path of the script, then `expected`.
 async fn check_bad(script: &str, expected: &str) {
     let failed = played(script, &[]).await.result.unwrap_err();
     assert_eq!(failed.class, FailureClass::InvalidRequest);
@@ -243,7 +243,7 @@ async fn s83_a_script_that_is_no_file_is_not_waited_for() {
     assert_eq!(failed.message, format!("the script {pipe:?} is no regular file"));
 }
 
-/// Returns the examples of the document, each a whole script.
+/// Returns the examples of the document. Each is a complete script.
 fn documented() -> Vec<&'static str> {
     let document = include_str!("../../../../docs/scripted-model.md");
     let blocks = document.split("```toml\n").skip(1).filter_map(|block| block.split("```").next());

@@ -1,4 +1,4 @@
-//! The grammar of event streams, its bounds, and that no cut of the bytes matters.
+//! The grammar of event streams, its limits, and that it does not matter how the bytes are cut.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 
 type Owned = (String, String, String);
 
-/// Decodes `chunks`; the flag tells whether a trailing event stood at the end.
+/// Decodes `chunks`. The flag is set if the last event had no blank line.
 fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Result<(Vec<Owned>, bool), SseError> {
     let mut events = Vec::new();
     let mut sink = |event: Event<'_>| {
@@ -21,7 +21,7 @@ fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Result<(Vec<Owned>,
     Ok((events, trailing))
 }
 
-/// Checks that `stream` decodes to `expected` data, whole and byte by byte.
+/// Checks that `stream` decodes to `expected` data, in one chunk and byte by byte.
 fn check(stream: &[u8], expected: &[&str]) {
     for (events, trailing) in [decode([stream]).unwrap(), decode(stream.chunks(1)).unwrap()] {
         assert_eq!(events.iter().map(|event| event.2.as_str()).collect::<Vec<_>>(), expected);
@@ -60,7 +60,7 @@ fn finding_f9_a_name_after_data_begins_the_next_event() {
     let (events, _) = decode([b"event: a\ndata: x\nevent: b\ndata: y\n\n".as_slice()]).unwrap();
     let owned = |a: &str, b: &str| (a.to_owned(), String::new(), b.to_owned());
     assert_eq!(events, [owned("a", "x"), owned("b", "y")]);
-    // The same without its second half: what was said first stays what it was.
+    // The same without its second half: the first event is unchanged.
     let (events, trailing) = decode([b"event: a\ndata: x\n".as_slice()]).unwrap();
     assert_eq!((events, trailing), (vec![owned("a", "x")], true));
 }
@@ -123,7 +123,7 @@ fn g4_keep_alives_are_not_counted_as_part_of_an_event() {
     assert_eq!(feed(b"\n\n"), 0);
 }
 
-/// A stream from the pieces that matter, in any order.
+/// A stream of syntax elements in any order.
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just("data: ".to_owned()),

@@ -1,4 +1,4 @@
-//! What Chat Completions alone has: its request, and what its chunks may get wrong.
+//! Tests of Chat Completions only: its request, and invalid chunks.
 
 use serde_json::json;
 

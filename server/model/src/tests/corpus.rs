@@ -1,7 +1,7 @@
 //! Bad answers of providers as data: each line of `tests/corpus/llm_stream.jsonl`, on every wire it fits.
 //!
-//! Here is what their words mean; a line nobody gives a meaning fails. What only a whole run can show
-//! names the test that does.
+//! This file gives the lines their meaning. A line without a meaning fails. A line that needs a whole run names the test
+//! that plays it.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::*;
 
 const LINES: &str = include_str!("../../../../tests/corpus/llm_stream.jsonl");
 
-/// Lines that are about a run or about time, and the tests that play them.
+/// Lines that need a run or time, and the tests that play them.
 const ELSEWHERE: [(&str, &str); 7] = [
     ("llm-041", "s82_no_headers_within_the_first_byte_limit"),
     ("llm-043", "s82_a_call_that_never_ends_meets_the_total_limit"),
@@ -39,13 +39,13 @@ fn text<'a>(value: &'a Value, path: &str) -> &'a str {
     value.pointer(path).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Whether another attempt follows by itself.
+/// Whether the call is retried without the user.
 fn is_retried(failed: &CallFailure) -> bool {
     failed.class != FailureClass::History
         && next_attempt(failed, &Tries::default(), 0.0, &RetryPolicy::default()).is_some()
 }
 
-/// Checks what `expect` says of a failed call.
+/// Checks a failed call against `expect`.
 fn check_failed(called: &Called, expect: &str, what: &str) {
     let failed = called.failure();
     match expect {
@@ -74,10 +74,10 @@ async fn f12_corpus_http() {
     }
 }
 
-/// What a line about framing does to the bytes of a sound reply; none for one that is played as it is.
+/// Applies a line about framing to the bytes of a valid reply. `None` if the line is played unchanged.
 fn reframed(id: &str, bytes: &str) -> Option<Vec<u8>> {
     let bytes = match id {
-        // A character split over packets: the caller cuts everywhere.
+        // A character split over packets: the caller cuts after each byte.
         "llm-024" => bytes.to_owned(),
         "llm-026" => bytes.replace('\n', "\r"),
         "llm-028" => format!("\u{feff}{bytes}"),
@@ -91,7 +91,7 @@ fn reframed(id: &str, bytes: &str) -> Option<Vec<u8>> {
 fn chunk(chunk: &Value) -> Vec<u8> {
     match (chunk.as_str(), text(chunk, "/b64")) {
         (Some(text), _) => text.as_bytes().to_vec(),
-        // The corpus has these two alone.
+        // The corpus has only these.
         (None, "ZGF0YTogeyJ0ZXh0Ijoiww==") => b"data: {\"text\":\"\xc3".to_vec(),
         (None, "qSJ9Cgo=") => b"\xa9\"}\n\n".to_vec(),
         (None, "ZGF0YTog//76Cgo=") => b"data: \xff\xfe\xfa\n\n".to_vec(),
@@ -108,7 +108,7 @@ async fn f12_corpus_framing() {
             let stream = |bytes: Vec<u8>| {
                 Answer::status(200).header("content-type", "text/event-stream").body(bytes).in_pieces_of(1)
             };
-            // As it stands: no reply of ours, so that it can only fail, and is tried again.
+            // The line unchanged is no reply of any wire, so the call fails and is retried.
             let chunks = line.input["chunks"].as_array().expect("a line has chunks");
             let server = ModelServer::start([stream(chunks.iter().flat_map(chunk).collect())]);
             check_failed(&call_once(wire, &server).await, "retry", &what);
@@ -126,12 +126,12 @@ async fn f12_corpus_framing() {
     }
 }
 
-/// The answer a line about meaning stands for; none where a wire cannot say it.
+/// Returns the answer that a line about meaning describes. `None` if the wire cannot express it.
 fn meant(id: &str, wire: Dialect) -> Option<Answer> {
     let half = || Answer::text("So.").and_raw_call("read_file", "{\"path\":\"a\"}");
     let twice = |event: Value| Answer::events([event.to_string()]);
     match (id, wire) {
-        // Chat Completions has no end of a call; its reply has.
+        // In Chat Completions only the reply has an end, not the call.
         ("llm-058", _) => Some(half().unfinished()),
         ("llm-060", Dialect::Messages) => {
             let block = json!({"type": "content_block_start", "index": 0,
@@ -157,7 +157,7 @@ fn meant(id: &str, wire: Dialect) -> Option<Answer> {
                 json!({"type": "response.output_item.done", "output_index": 0, "item": call("read_file")}).to_string(),
             ]))
         }
-        // A block of Messages is named once, when it begins.
+        // In Messages only the start event has the name of a block.
         ("llm-062", Dialect::Messages) => None,
         ("llm-064", _) => Some(half().finish("length")),
         ("llm-066", _) => Some(Answer::text("")),

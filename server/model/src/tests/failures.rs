@@ -1,10 +1,10 @@
-//! Calls that fail, on every wire: each in one class, with one sentence, within its limit.
+//! Calls that fail, on every wire: each with one class and one message, within its time limit.
 
 use serde_json::json;
 
 use super::*;
 
-/// Checks the class that `answer` gives on each wire, and that each says the same of it.
+/// Checks that `answer` fails with this class on each wire, always with the same message.
 async fn check(answer: Answer, class: FailureClass) -> CallFailure {
     let mut first = None;
     for wire in Dialect::ALL {
@@ -15,7 +15,7 @@ async fn check(answer: Answer, class: FailureClass) -> CallFailure {
         let address = server.base_url().replace("/v1", "");
         failed.message = failed.message.replace(&address, "http://127.0.0.1:1");
         let first = first.get_or_insert_with(|| failed.clone());
-        // The words of the JSON reader are its own.
+        // The text of the JSON parser may differ.
         let sentence =
             |failed: &CallFailure| failed.message.split("makes no sense").next().map(str::to_owned);
         assert_eq!(sentence(first), sentence(&failed), "{wire:?}");
@@ -69,7 +69,7 @@ async fn s22_a_model_that_takes_no_tools_is_told_apart_and_what_to_set_is_said()
         let body = json!({"error": {"message": words}}).to_string();
         let refused = check(Answer::status(status).body(body), FailureClass::InvalidRequest).await;
         assert!(
-            refused.message.contains("takes no tools") && refused.message.contains("`tools = false`"),
+            refused.message.contains("does not support tools") && refused.message.contains("`tools = false`"),
             "{refused:?}"
         );
     }
@@ -111,7 +111,7 @@ async fn s83_an_error_whose_body_never_ends_keeps_the_total_limit() {
     for wire in Dialect::ALL {
         let server = ModelServer::start([Answer::status(500).body("so it ends here").hold_behind("so it")]);
         let (models, provider) = (models(), provider_on(wire, &server.base_url()));
-        // Where only the limit for the body of an error held, this would take longer.
+        // With only the limit for the body of an error, this would take longer.
         let called = tokio::time::timeout(Duration::from_secs(4), call(&models, &provider, &limits)).await;
         assert_eq!(called.expect("the call ends in time").class(), FailureClass::Overloaded, "{wire:?}");
         server.release();
@@ -145,7 +145,7 @@ async fn finding_f7_a_body_in_another_character_set_than_utf_8_is_refused() {
         "application/json;charset=windows-1252",
         "text/event-stream; boundary=x; charset=shift_jis",
     ] {
-        // Bytes that would be read as something else.
+        // Bytes with another meaning in UTF-8.
         let answer = Answer::status(200).header("content-type", kind).body("data: {\"a\":\"caf\u{e9}\"}\n\n");
         let failed = check(answer, FailureClass::InvalidRequest).await;
         assert!(
@@ -153,7 +153,7 @@ async fn finding_f7_a_body_in_another_character_set_than_utf_8_is_refused() {
                 && failed.message.ends_with("only UTF-8 is read")
         );
     }
-    // The same body under the name of UTF-8 is read; that it makes no reply is another failure.
+    // The same body as UTF-8 is read. It fails for another reason: it is not a reply.
     for kind in
         ["text/event-stream; charset=UTF-8", "text/event-stream;charset=\"utf8\"", "text/event-stream"]
     {
@@ -204,7 +204,7 @@ async fn s83_headers_that_cannot_be_sent_are_named_without_their_value() {
 async fn s80_a_connection_dropped_in_mid_word_is_broken_or_lost() {
     for wire in Dialect::ALL {
         let whole = Answer::text("one two three");
-        // In the middle of the event behind the first word.
+        // Inside the event after the first word.
         let at = whole.end_of(wire, "one ") + 20;
         let server = ModelServer::start([whole.cut_after(at)]);
         let called = call_once(wire, &server).await;
@@ -287,10 +287,10 @@ async fn s82_a_call_that_never_ends_meets_the_total_limit() {
 #[tokio::test]
 async fn g4_keep_alives_do_not_hide_a_stall() {
     for wire in Dialect::ALL {
-        // The rest would come, but only after many times the idle limit.
+        // The rest would come only after many times the idle limit.
         let answer =
             Answer::text("one ").and_keep_alives(100).and_text("two").paced(Duration::from_millis(20));
-        // Also where each comes in pieces.
+        // The same with each event in pieces.
         for answer in [answer.clone(), answer.in_pieces_of(40)] {
             let server = ModelServer::start([answer]);
             let limits = ModelLimits { idle_ms: 300, ..LIMITS };
@@ -306,7 +306,7 @@ async fn s82_l11_a_slow_first_word_is_not_cut_by_the_idle_limit() {
     for wire in Dialect::ALL {
         let answer = at_once(wire, &Answer::text("at last")).hold_after(0);
         let server = Arc::new(ModelServer::start([answer]));
-        // With no idle time at all, only the first-byte limit lets it wait.
+        // Without any idle time, only the first-byte limit applies.
         let limits = ModelLimits { idle_ms: 0, ..LIMITS };
         let waiter = tokio::task::spawn_blocking({
             let server = Arc::clone(&server);

@@ -1,7 +1,7 @@
-//! Providers that send without end: each flood ends in one failure that names its limit, on every wire,
-//! and the connection is closed before much more was taken than the limit.
+//! Providers that send without end, on every wire: each call fails with the limit in its message, and closes the
+//! connection soon after the limit.
 //!
-//! What the double could send is the bound on memory that is asserted here; the bench measures it.
+//! The tests bound the memory by the bytes that the double could send. The bench measures the memory itself.
 
 use adjutant_testkit::authority::Authority;
 use adjutant_testkit::model::{Deaf, DeafHttp2};
@@ -9,16 +9,16 @@ use adjutant_testkit::model::{Deaf, DeafHttp2};
 use super::*;
 
 const MIB: u64 = 1 << 20;
-/// What stands in the sockets of both sides and in the buffers of the client when it hangs up.
+/// The bytes in the sockets of both sides and in the client's buffers when it closes the connection.
 const IN_SOCKETS: u64 = 24 * MIB;
-/// The most bytes of one event, and of an answer all at once.
+/// The maximum size of one event, and of an answer without streaming.
 const EVENT: u64 = 32 * MIB;
 
-/// What comes of one flood.
+/// The expected result of one flood.
 struct Expected {
     class: FailureClass,
     says: &'static str,
-    /// The most bytes of it that are taken.
+    /// How many of its bytes may be read.
     taken: u64,
 }
 
@@ -26,7 +26,7 @@ fn stream() -> Answer {
     Answer::status(200).header("content-type", "text/event-stream")
 }
 
-/// Plays the flood that `answer` makes for each wire.
+/// Plays the flood from `answer` on each wire.
 async fn flooded(limits: ModelLimits, answer: impl Fn(Dialect) -> Answer, expected: Expected) {
     for wire in Dialect::ALL {
         let server = Arc::new(ModelServer::start([answer(wire)]));
@@ -56,7 +56,7 @@ async fn f13_s82_a_text_without_end_is_cut_at_its_limit() {
     flooded(LIMITS, answer, Expected { class: FailureClass::Total, says, taken: 5 * MIB }).await;
 }
 
-/// One event that begins something under a name of its own, of so many bytes; `at` numbers it.
+/// An event that begins a block, item or call with a name of so many bytes; `at` is its number.
 fn named_event(wire: Wire, what: &str, at: usize, bytes: usize) -> String {
     let long = format!("{at:06}{}", "n".repeat(bytes));
     let (id, name) = match what {
@@ -114,7 +114,7 @@ async fn f13_an_answer_at_once_without_end_is_cut_at_its_limit() {
 async fn f13_g4_keep_alives_without_end_are_a_stall() {
     let limits = ModelLimits { first_byte_ms: 300, idle_ms: 300, total_ms: 60_000, ..LIMITS };
     let says = "stopped sending in the middle of its reply for 1 s";
-    // Nothing of them is kept, so only their time is bounded.
+    // Nothing of them is stored, so only their time is limited.
     let expected = || Expected { class: FailureClass::Stalled, says, taken: u64::MAX / 2 };
     for nothing in [": still here\n\n", "data:\n\n", "\n", "event: ping\n\n"] {
         flooded(limits, |_| Answer::text("one ").unfinished().endless(nothing), expected()).await;

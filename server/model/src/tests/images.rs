@@ -1,4 +1,4 @@
-//! Images on every wire: shown where the model takes them, a text in their place where not.
+//! Images on every wire: sent if the model supports them, else replaced by a text.
 
 use adjutant_core::prompt::Base64Image;
 use adjutant_core::prompt::image::{Image, ImageRefusal, MediaType, Picture};
@@ -19,7 +19,7 @@ fn request_with(text: &str, pictures: Vec<Picture>) -> ModelRequest {
     ModelRequest { messages, images, ..request("") }
 }
 
-/// What the double heard of each request, sent one after the other.
+/// Sends the requests one after the other, and returns their bodies as the double received them.
 async fn sent(wire: Dialect, models: &Models, requests: &[ModelRequest]) -> Vec<String> {
     let server = ModelServer::start(requests.iter().map(|_| Answer::text("ok")));
     let provider = provider_on(wire, &server.base_url());
@@ -29,7 +29,7 @@ async fn sent(wire: Dialect, models: &Models, requests: &[ModelRequest]) -> Vec<
     server.requests().into_iter().map(|request| String::from_utf8(request.body).unwrap()).collect()
 }
 
-/// The content of the last message of a body.
+/// Returns the content of the last message of a body.
 fn content(wire: Dialect, body: &str) -> Value {
     let body: Value = serde_json::from_str(body).unwrap();
     let list = if wire == Dialect::Responses { &body["input"] } else { &body["messages"] };
@@ -53,7 +53,7 @@ fn image_part(wire: Dialect) -> Value {
     }
 }
 
-/// A list of parts with the mark that only the last block of Messages has.
+/// A list of parts, with the cache mark that only the last block of Messages has.
 fn parts(wire: Dialect, mut parts: Vec<Value>) -> Value {
     if wire == Dialect::Messages {
         parts.last_mut().expect("there is a part")["cache_control"] = json!({"type": "ephemeral"});
@@ -79,8 +79,9 @@ async fn s85_an_image_is_shown_as_each_wire_has_it_and_stands_before_the_words()
             parts(wire, vec![image.clone(), text_part(wire, "What is this?")])
         );
         assert_eq!(content(wire, &bodies[1]), parts(wire, vec![image.clone()]), "without a word");
-        let told = "[image: image/png, 12 kB, not shown any more: newer images fill the request]\nAnd these?";
-        assert_eq!(content(wire, &bodies[2]), parts(wire, vec![image, text_part(wire, told)]));
+        let placeholder =
+            "[image: image/png, 12 kB, not shown any more: newer images fill the request]\nAnd these?";
+        assert_eq!(content(wire, &bodies[2]), parts(wire, vec![image, text_part(wire, placeholder)]));
     }
 }
 
@@ -94,11 +95,11 @@ async fn s85_what_is_not_shown_is_a_text_in_its_place_and_one_that_every_model_t
         ] {
             let request = request_with("What is this?", vec![picture(hash, withheld)]);
             let bodies = sent(wire, &models(), &[request]).await;
-            let told = format!("[image: image/png, 12 kB, {why}]\nWhat is this?");
+            let placeholder = format!("[image: image/png, 12 kB, {why}]\nWhat is this?");
             let expected = match wire {
-                // Many a server that knows no images knows no lists either.
-                Dialect::Chat => Value::String(told),
-                _ => parts(wire, vec![text_part(wire, &told)]),
+                // Many servers without image support do not support lists of parts either.
+                Dialect::Chat => Value::String(placeholder),
+                _ => parts(wire, vec![text_part(wire, &placeholder)]),
             };
             assert_eq!(content(wire, &bodies[0]), expected);
         }
@@ -115,13 +116,13 @@ async fn s35_s85_the_beginning_stays_the_same_bytes_with_images_in_it() {
         second.messages.push(ModelMessage::Assistant { reply: Arc::new(reply) });
         let more = ModelMessage::User { text: "And this?".into(), pictures: vec![picture("known", None)] };
         second.messages.push(more);
-        // The same again by who has kept nothing, as after a restart.
+        // The same with empty caches, as after a restart.
         let fresh = sent(wire, &self::models(), std::slice::from_ref(&second)).await;
-        // The same words that show nothing are another conversation.
+        // The same text without images is another conversation.
         let mut blind = first.clone();
         let ModelMessage::User { pictures, .. } = &mut blind.messages[0] else { panic!("it is the user's") };
         pictures[0].withheld = Some(ImageRefusal::NotTaken);
-        let told = sent(wire, &self::models(), &[first.clone(), blind]).await;
+        let bodies_without = sent(wire, &self::models(), &[first.clone(), blind]).await;
         let bodies = sent(wire, &models, &[first, second]).await;
         let bare = |body: &str| {
             let body = body.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
@@ -130,6 +131,6 @@ async fn s35_s85_the_beginning_stays_the_same_bytes_with_images_in_it() {
         assert!(bare(&bodies[1]).starts_with(&bare(&bodies[0])), "{wire:?}:\n{}\n{}", bodies[0], bodies[1]);
         assert_eq!(bodies[1], fresh[0], "{wire:?}");
         assert_eq!(bodies[1].matches(BASE64).count(), 2);
-        assert!(!told[1].contains(BASE64), "{wire:?}: {}", told[1]);
+        assert!(!bodies_without[1].contains(BASE64), "{wire:?}: {}", bodies_without[1]);
     }
 }

@@ -1,4 +1,4 @@
-//! What Anthropic Messages alone has: the version of its events in a header.
+//! Tests of Anthropic Messages only: the version header.
 
 use super::*;
 

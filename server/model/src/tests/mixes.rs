@@ -1,17 +1,17 @@
-//! Replies of any content, spoiled in any way: nothing breaks, and nothing that was cut passes for whole.
+//! Random replies with random damage: no panic, and no truncated reply counts as complete.
 //!
-//! Seeded and repeatable; not guided by coverage. Ten thousand mixes by `ADJUTANT_SLOW`, a few hundred
-//! otherwise, and then bytes that make no sense at all.
+//! Seeded and repeatable, not guided by coverage. Ten thousand rounds with `ADJUTANT_SLOW`, else a few hundred, and then
+//! random bytes.
 
 use adjutant_testkit::campaign::{self, Dice};
 use adjutant_testkit::model::Reply as Answer;
 
 use super::*;
-/// The targets of `tests/fuzz` that are about answers.
+/// The targets of `tests/fuzz` for answers.
 #[path = "../../../../tests/fuzz/targets/of_answers.rs"]
 mod targets;
 
-/// Reads a body as one wire does, cut into pieces of any size.
+/// Reads a body on one wire, in pieces of random size.
 fn read(wire: Dialect, bytes: &[u8], dice: &mut Dice) -> Result<Reply, CallFailure> {
     let mut pieces = Vec::new();
     let mut rest = bytes;
@@ -36,7 +36,7 @@ fn answer(dice: &mut Dice) -> Answer {
     answer
 }
 
-/// Spoils a body in one way; returns whether it is only cut short.
+/// Damages a body in one way. Returns whether it was only truncated.
 fn spoil(bytes: &mut Vec<u8>, dice: &mut Dice) -> bool {
     let at = dice.roll(bytes.len());
     match dice.roll(6) {
@@ -73,7 +73,7 @@ fn f12_ten_thousand_mixes_end_whole_or_in_one_failure() {
             let mut bytes = sound.clone();
             let cut = spoil(&mut bytes, &mut dice);
             match read(wire, &bytes, &mut dice) {
-                // What was cut behind the end of the reply lost nothing; what was cut before is no reply.
+                // Truncated after its end, the reply is the same. Truncated before, it must fail.
                 Ok(reply) if cut => {
                     let same =
                         (&reply.text, &reply.calls, reply.stop) == (&whole.text, &whole.calls, whole.stop);
@@ -86,7 +86,7 @@ fn f12_ten_thousand_mixes_end_whole_or_in_one_failure() {
     }
 }
 
-/// Inputs of each campaign below, the same on every machine; `tests/fuzz` drives the same for longer.
+/// The number of inputs of each campaign below, the same on every machine. `tests/fuzz` runs them for longer.
 fn rounds() -> usize {
     campaign::size("ADJUTANT_SPOILS", 3_000, 300)
 }

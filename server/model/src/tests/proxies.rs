@@ -1,6 +1,6 @@
-//! Calls through a proxy: settings and environment, logins, and what is said when it fails.
+//! Calls through a proxy: settings, environment, logins and failure messages.
 //!
-//! No name is resolved: the proxy double leads them to loopback.
+//! No name is resolved: the proxy double connects all names to loopback.
 
 use adjutant_testkit::model::{Handshake, Offer};
 use adjutant_testkit::proxy::{ProxyServer, Rules};
@@ -27,7 +27,7 @@ fn far(secure: &Secure, proxy: Option<String>) -> Provider {
     provider
 }
 
-/// The models in an environment of these variables, and a key.
+/// The models in an environment with these variables and a key.
 fn models_in(variables: &[(&str, &str)]) -> Models {
     let mut all: BTreeMap<String, String> =
         variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -47,14 +47,14 @@ async fn d3_an_authenticated_proxy_and_a_private_authority_work_by_settings_alon
     let connects = proxy.connects();
     assert_eq!(connects.len(), 1, "one tunnel is kept");
     assert_eq!((connects[0].target.as_str(), connects[0].status), (PLACE, 200));
-    // What is for the provider is not told to the proxy.
+    // The proxy does not get the headers for the provider.
     assert!(!connects[0].head.contains("topsecret") && !connects[0].head.contains("blue"), "{connects:?}");
     assert_eq!(secure.front.handshakes(), [Handshake::Done(Some("h2".to_owned()))]);
     let sent = &secure.server.requests()[0];
     assert_eq!(sent.header("proxy-authorization"), None);
     assert_eq!(sent.header("authorization"), Some("Bearer topsecret-key"));
     assert_eq!((sent.header("x-team"), sent.path.as_str()), (Some("blue"), "/v1/chat/completions"));
-    // Without the authority, nothing is sent, proxy or not.
+    // Without the authority, no request is sent, with or without a proxy.
     provider.reach.ca_file = None;
     let failed = call(&models, &provider, &LIMITS).await;
     assert!(failed.failure().message.contains("set `http.ca_file`"), "{:?}", failed.failure());
@@ -81,7 +81,7 @@ async fn d3_the_proxy_of_the_environment_is_used_and_the_setting_wins() {
 async fn d3_this_machine_and_what_no_proxy_names_are_reached_directly() {
     let (secure, proxy) = start(false);
     let url = proxy.url("");
-    // An address of this machine that is not loopback by its number.
+    // An address of this machine outside the loopback range.
     let mut near = secure.provider();
     near.base_url = Some(secure.front.base_url("0.0.0.0"));
     let failed = call(&models_in(&[("HTTPS_PROXY", &url)]), &near, &LIMITS).await;
@@ -96,7 +96,7 @@ async fn d3_this_machine_and_what_no_proxy_names_are_reached_directly() {
     near.reach.no_proxy = None;
     near.reach.proxy = Some("none".to_owned());
     assert_eq!(call(&models_in(&[("HTTPS_PROXY", &url)]), &near, &LIMITS).await.reply().text, "ok");
-    // Loopback needs no exception, neither over TLS nor in the clear.
+    // Loopback needs no exception, with or without TLS.
     let models = models_in(&[("HTTPS_PROXY", &url), ("ALL_PROXY", &url), ("HTTP_PROXY", &url)]);
     assert_eq!(call(&models, &secure.provider(), &LIMITS).await.reply().text, "ok");
     assert_eq!(call(&models, &provider(&secure.server.base_url()), &LIMITS).await.reply().text, "ok");
@@ -120,7 +120,7 @@ async fn d3_a_proxy_that_refuses_is_named_without_its_password() {
     let failed = call(&models_in(&[("HTTPS_PROXY", &url)]), &far(&secure, None), &LIMITS).await;
     assert_eq!(failed.class(), FailureClass::Network);
     let expected = format!(
-        "the proxy {} (set by HTTPS_PROXY) did not lead to provider \"acme\" at https://models.example: ",
+        "the proxy {} (set by HTTPS_PROXY) did not connect to provider \"acme\" at https://models.example: ",
         closed.url("")
     );
     assert!(failed.failure().message.starts_with(&expected), "{:?}", failed.failure());

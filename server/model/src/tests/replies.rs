@@ -1,4 +1,4 @@
-//! Calls that succeed, whatever the stream does on the way, on every wire.
+//! Calls that succeed, on every wire, no matter how the stream is cut.
 
 use adjutant_core::prompt::{RequestedCall, StopCause, Usage};
 use serde_json::json;
@@ -137,7 +137,7 @@ async fn s82_what_follows_the_end_is_ignored() {
 
 #[tokio::test]
 async fn g3_a_reply_that_is_complete_outlives_what_fails_after_it() {
-    // On the Responses wire it is complete with the last event and not before.
+    // On the Responses wire only the last event completes the reply.
     for wire in [Dialect::Chat, Dialect::Messages] {
         let said = Answer::text("all said");
         let answer = at_once(wire, &said);

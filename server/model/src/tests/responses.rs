@@ -1,4 +1,4 @@
-//! What OpenAI Responses alone has: what a provider refuses of reasoning is left out.
+//! Tests of OpenAI Responses only: fields that a provider rejected are omitted.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A request to a model that reasons, with a sealed reply in it.
+/// A request to a model that reasons, with encrypted reasoning in its history.
 fn reasoning_request() -> ModelRequest {
     let items = [r#"{"type":"reasoning","encrypted_content":"gAAA"}"#, r#"{"type":"message","content":[]}"#];
     let kept = OpaqueItems {
@@ -23,7 +23,7 @@ fn reasoning_request() -> ModelRequest {
     request
 }
 
-/// Calls twice, with `refusal` in place of the first answer, and returns what was sent.
+/// Calls twice. The first answer is `refusal`. Returns the bodies of the requests.
 async fn sent_after(refusal: &str) -> Vec<Value> {
     let refusal = Answer::status(400).body(json!({"error": {"message": refusal}}).to_string());
     let server = ModelServer::start([refusal, Answer::text("one"), Answer::text("two")]);

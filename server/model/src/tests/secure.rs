@@ -1,6 +1,6 @@
-//! Calls over TLS: who is trusted, one kept connection, HTTP/2 where it is offered.
+//! Calls over TLS: trusted authorities, one shared connection, HTTP/2 if it is offered.
 //!
-//! Every certificate is from an authority made for the test.
+//! Each certificate is from an authority that the test creates.
 
 use adjutant_testkit::authority::Authority;
 use adjutant_testkit::model::{Handshake, Offer, TlsFront};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A provider behind TLS, and a file with its authority.
+/// A provider with TLS, and a file with its authority.
 pub(super) struct Secure {
     pub server: Arc<ModelServer>,
     pub front: TlsFront,
@@ -30,7 +30,7 @@ impl Secure {
         Secure { server: Arc::new(server), front, authority, folder, ca_file }
     }
 
-    /// The provider as settings name it, with its authority.
+    /// Returns the provider as the settings define it, with its authority.
     pub fn provider(&self) -> Provider {
         let mut provider = provider(&self.front.base_url("localhost"));
         provider.reach.ca_file = Some(self.ca_file.clone());
@@ -69,7 +69,7 @@ async fn s20_calls_at_once_share_one_http2_connection() {
     let server = ModelServer::answering(|_| Answer::text("ok").hold_after(0));
     let secure = Secure::start(server, Offer::Http2);
     let (models, provider) = (models(), secure.provider());
-    // The first one opens the connection; the others find it open.
+    // The first call opens the connection. The others reuse it.
     secure.server.release();
     call(&models, &provider, &LIMITS).await.result.unwrap();
     let server = Arc::clone(&secure.server);
@@ -104,7 +104,7 @@ async fn s82_a_dropped_call_resets_its_stream_and_the_connection_lives() {
             first = tokio::time::timeout(DEADLINE, receiver.recv()) => assert!(first.unwrap().is_some()),
         }
     }
-    // The front closes its own connection for a stream that was reset.
+    // The TLS front closes its connection when a stream is reset.
     wait_for_closed(Arc::clone(&secure.server)).await;
     let asked = tokio::task::spawn_blocking({
         let server = Arc::clone(&secure.server);
@@ -142,7 +142,7 @@ async fn s83_an_unknown_authority_is_refused_and_the_sentence_says_what_to_set()
     let failed = call(&models, &provider, &LIMITS).await;
     assert!(failed.failure().message.contains("nor in \""), "{:?}", failed.failure());
     assert!(secure.server.requests().is_empty());
-    // Mended in place, the next try sees it; the other one may stay beside it.
+    // After the file is fixed, the next attempt uses it. It may still have the other authority.
     std::fs::write(&other, format!("{}\n{}", Authority::new("Other").pem(), secure.authority.pem())).unwrap();
     assert_eq!(call(&models, &provider, &LIMITS).await.reply().text, "ok");
 }

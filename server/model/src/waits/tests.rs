@@ -1,4 +1,4 @@
-//! Waits in every shape they come in.
+//! Waits in all their formats.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Replies from streams as servers really write them, and from such as make no sense.
+//! Replies from streams that real servers send, and from invalid streams.
 
 use adjutant_core::prompt::Delta;
 use serde_json::{Value, json};
@@ -67,24 +67,24 @@ fn s111_split_and_interleaved_arguments() {
 
 #[test]
 fn s111_what_servers_leave_out_or_repeat() {
-    // No index: the id tells; neither: the latest call goes on.
+    // Without an index, the id decides. Without both, the piece belongs to the latest call.
     check(&[piece(None::<u64>, "a", "read", "{"), piece(None::<u64>, "a", "", "}")], &["a read {}"]);
     check(&[piece(None::<u64>, "a", "read", "{"), piece(None::<u64>, "", "", "}")], &["a read {}"]);
     check(
         &[piece(None::<u64>, "a", "read", "{}"), piece(None::<u64>, "b", "read", "{}")],
         &["a read {}", "b read {}"],
     );
-    // No id: one that is unique in the conversation.
+    // Without an id, the call gets one that is unique in the conversation.
     check(
         &[piece(0, "", "read", "{}"), piece(1, "", "read", "{}")],
         &["call_0_0 read {}", "call_0_1 read {}"],
     );
-    // Every call is number zero.
+    // Each call has the index zero.
     check(&[piece(0, "a", "read", "{}"), piece(0, "b", "list", "{}")], &["a read {}", "b list {}"]);
-    // Id and name come again with each piece; a new id alone is noise.
+    // Id and name are repeated in each piece. A new id without a name is ignored.
     check(&[piece(0, "a", "read", "{"), piece(0, "a", "read", "}")], &["a read {}"]);
     check(&[piece(0, "a", "read", "{"), piece(0, "z", "", "}")], &["a read {}"]);
-    // The name comes late; arguments are an object or null.
+    // The name comes in a later piece. Arguments are an object or null.
     check(&[piece(0, "a", "", ""), piece(0, "", "read", "{}")], &["a read {}"]);
     let object = json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "read", "arguments": {"p": [1]}}}]});
     check(&[object], &[r#"a read {"p":[1]}"#]);
@@ -140,7 +140,7 @@ fn s83_every_way_to_stop() {
     let only_done = vec![json!({"choices": [{"delta": {"content": "hi"}}]}).to_string(), "[DONE]".to_owned()];
     assert_eq!(assemble_events(only_done).unwrap_err().class, FailureClass::Broken);
     check_broken(&text, "tool_calls", "has no tool call");
-    // A limit that left no room for words, and a filter that took them, are no reason to ask again.
+    // A token limit or a filter without text is a complete reply: no retry.
     assert_eq!(assemble(&[], "length").unwrap().stop, StopCause::MaxTokens);
     assert_eq!(assemble(&[], "content_filter").unwrap().stop, StopCause::Refusal);
     check_broken(&[], "stop", "empty");
@@ -203,7 +203,7 @@ fn finding_f7_pieces_that_may_be_of_either_call_are_not_put_together() {
     let begun = [piece(0, "a", "read", "{\"pa"), piece(0, "b", "read", "")];
     let more = [json!({"tool_calls": [{"index": 0, "function": {"arguments": "th\": 1}"}}]})];
     check_broken(&[&begun[..], &more[..]].concat(), "tool_calls", "of which of its tool calls");
-    // One after the other each piece is of the call that is open.
+    // The first call is complete, so the piece belongs to the second.
     let first = [piece(0, "a", "read", "{}"), piece(0, "b", "read", "")];
     let reply = assemble(
         &[&first[..], &[json!({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]})]].concat(),
@@ -215,11 +215,11 @@ fn finding_f7_pieces_that_may_be_of_either_call_are_not_put_together() {
 
 #[test]
 fn finding_f7_a_call_without_arguments_still_waits_for_them() {
-    // Every call is number zero, and the first has no arguments yet: what comes next may be its own.
+    // Each call has the index zero and the first has no arguments yet, so the next piece may belong to either.
     let begun = [piece(0, "a", "read", ""), piece(0, "b", "list", "")];
     let more = [json!({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]})];
     check_broken(&[&begun[..], &more[..]].concat(), "tool_calls", "of which of its tool calls");
-    // A server that says of which call a piece is, or that a call takes nothing, is understood.
+    // With an id in the piece, or with a complete first call, the piece is clear.
     check(&[&begun[..], &[piece(0, "b", "", "{}")]].concat(), &["a read ", "b list {}"]);
     let whole = [piece(0, "a", "read", "{}"), piece(0, "b", "list", "")];
     check(&[&whole[..], &more[..]].concat(), &["a read {}", "b list {}"]);

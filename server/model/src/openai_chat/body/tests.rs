@@ -131,7 +131,7 @@ fn s20_a_conversation_kept_from_before_is_written_as_if_it_were_new() {
         other.messages.push(assistant(&format!("other {number}"), "{}"));
         same(&other);
     }
-    // A conversation that was cut, one that goes on from there, and another system prompt.
+    // A shortened history, one that continues from there, and another system prompt.
     let mut cut = one.clone();
     cut.messages.truncate(3);
     same(&cut);

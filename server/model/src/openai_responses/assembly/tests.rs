@@ -1,4 +1,4 @@
-//! Replies from streams as servers really write them, and from such as make no sense.
+//! Replies from streams that real servers send, and from invalid streams.
 
 mod ends;
 mod keeping;
@@ -11,21 +11,21 @@ use serde_json::json;
 use super::*;
 use crate::tests::request;
 
-/// A reply, and what was told while it came.
-type Told = (Reply, Vec<Delta>);
+/// A reply and its deltas.
+type Streamed = (Reply, Vec<Delta>);
 
-fn assembled(events: &[Value]) -> Result<Told, CallFailure> {
+fn assembled(events: &[Value]) -> Result<Streamed, CallFailure> {
     let endpoint = Endpoint { provider: "acme", model: "m1", key: None };
     let mut assembly = ResponsesAssembly::new(&request("hello"), endpoint, Arc::default());
-    let mut told = Vec::new();
+    let mut streamed = Vec::new();
     for event in events {
         let data = event.to_string();
         let event = Event { name: event["type"].as_str().unwrap_or_default(), id: "", data: &data };
         if !ResponsesAssembly::keeps_alive(&event) {
-            assembly.add_event(&event, &mut |delta| told.push(delta))?;
+            assembly.add_event(&event, &mut |delta| streamed.push(delta))?;
         }
     }
-    Ok((assembly.complete()?, told))
+    Ok((assembly.complete()?, streamed))
 }
 
 fn whole(body: &Value) -> Result<Reply, CallFailure> {
@@ -41,28 +41,28 @@ fn check_broken(events: &[Value], because: &str) {
     assert!(failed.message.contains(because), "{}", failed.message);
 }
 
-/// Checks the text of a reply, and that it was told word for word.
+/// Checks the text of a reply, and that its deltas are the same text.
 fn check_text(events: &[Value], text: &str) {
-    let (reply, told) = assembled(events).unwrap();
+    let (reply, streamed) = assembled(events).unwrap();
     assert_eq!(reply.text, text);
-    assert_eq!(words(&told), text);
+    assert_eq!(words(&streamed), text);
 }
 
-fn words(told: &[Delta]) -> String {
-    told.iter().map(|delta| if let Delta::Text(text) = delta { text.as_str() } else { "" }).collect()
+fn words(streamed: &[Delta]) -> String {
+    streamed.iter().map(|delta| if let Delta::Text(text) = delta { text.as_str() } else { "" }).collect()
 }
 
 /// Checks that the calls come out as `id name arguments`.
 fn check_calls(events: &[Value], expected: &[&str]) {
-    let (reply, told) = assembled(events).unwrap();
+    let (reply, streamed) = assembled(events).unwrap();
     let calls = reply.calls.iter().map(|call| format!("{} {} {}", call.id, call.name, call.arguments));
     assert_eq!(calls.collect::<Vec<_>>(), expected);
     assert_eq!(reply.stop, StopCause::ToolCalls);
-    let named = told.iter().filter(|delta| matches!(delta, Delta::ToolCall { .. })).count();
-    assert_eq!(named, expected.len(), "each call is told once");
+    let named = streamed.iter().filter(|delta| matches!(delta, Delta::ToolCall { .. })).count();
+    assert_eq!(named, expected.len(), "each call is streamed once");
 }
 
-/// An event of the item at `index`, with the id that goes with it.
+/// An event of the item at `index`, with the id of that item.
 fn event(kind: &str, index: i64, fields: Value) -> Value {
     let mut event =
         json!({"type": format!("response.{kind}"), "output_index": index, "item_id": format!("i{index}")});
@@ -127,12 +127,12 @@ fn s111_arguments_may_come_late_and_only_once() {
     check_calls(&[begun(), given(call("i0", "a", "read", "{\"p\":1}"))], expected);
     check_calls(&[ended(0, call("i0", "a", "read", "{\"p\":1}")), completed(json!([]))], expected);
     check_calls(&[given(call("i0", "a", "read", "{\"p\":1}"))], expected);
-    // What was cut off the pieces is in the whole.
+    // The complete arguments have the part that the deltas lack.
     check_calls(&[begun(), arguments(0, "{\"p"), in_done, completed(json!([]))], expected);
-    // The whole is left out at the end, and the last event says nothing at all.
+    // No complete arguments at the end, and an empty last event.
     let left_out = [begun(), arguments(0, "{\"p\":1}"), ended(0, call("i0", "a", "read", ""))];
     check_calls(&[&left_out[..], &[json!({"type": "response.completed"})]].concat(), expected);
-    // Other spaces, and an object in place of its text.
+    // Other white space, and an object instead of its text.
     let mut object = call("i0", "a", "read", "");
     object["arguments"] = json!({"p": 1});
     check_calls(&[begun(), arguments(0, "{\"p\": 1}"), given(object.clone())], &["a read {\"p\": 1}"]);
@@ -141,7 +141,7 @@ fn s111_arguments_may_come_late_and_only_once() {
 
 #[test]
 fn s111_items_are_told_apart_by_whatever_mark_is_good() {
-    // Each item is number zero.
+    // Each item has the index zero.
     let at_zero = |kind: &str, id: &str, field: &str, text: &str| {
         let mut event = event(kind, 0, json!({"item_id": id}));
         event[field] = json!(text);
@@ -159,7 +159,7 @@ fn s111_items_are_told_apart_by_whatever_mark_is_good() {
         completed(json!([call("x", "a", "read", "{} "), call("y", "b", "list", "[1]")])),
     ];
     check_calls(&zero, &["a read {} ", "b list [1]"]);
-    // Each event has an id of its own.
+    // Each event has another id.
     let fresh = [
         added(0, message("q1", "")),
         at_zero("output_text.delta", "q2", "delta", "one "),
@@ -169,7 +169,7 @@ fn s111_items_are_told_apart_by_whatever_mark_is_good() {
         completed(json!([message("q6", "one two")])),
     ];
     check_text(&fresh, "one two");
-    // What ends first began last, and its place is the only mark.
+    // The last item ends first, and only its index identifies it.
     let crossed = [
         at_zero("output_text.delta", "q1", "delta", "one"),
         event("output_text.delta", 1, json!({"item_id": "q2", "delta": "two"})),
@@ -178,7 +178,7 @@ fn s111_items_are_told_apart_by_whatever_mark_is_good() {
         completed(json!([message("q5", "one"), message("q6", "two")])),
     ];
     check_text(&crossed, "one\n\ntwo");
-    // What ends was never heard of, while another goes on; the last event has new ids for both.
+    // An item ends that never began, while another is open. The last event has new ids for both.
     let unheard = [
         arguments(2, "{\"p\""),
         ended(1, call("i1", "b", "list", "[1]")),
@@ -187,13 +187,13 @@ fn s111_items_are_told_apart_by_whatever_mark_is_good() {
         completed(json!([call("y", "b", "list", "[1]"), call("z", "c", "read", "{\"p\":1}")])),
     ];
     check_calls(&unheard, &[r#"c read {"p":1}"#, "b list [1]"]);
-    // The pieces of the second come alone, and only its id tells so at the end.
+    // The second item has only deltas, and only its id identifies it at the end.
     let second = [
         arguments(1, "{\"p\":1}"),
         completed(json!([call("i0", "a", "list", "[]"), call("i1", "b", "read", "{\"p\":1}")])),
     ];
     check_calls(&second, &[r#"b read {"p":1}"#, "a list []"]);
-    // There are no marks at all.
+    // No identifiers at all.
     let bare = [
         json!({"type": "response.output_text.delta", "delta": "one "}),
         json!({"type": "response.output_text.delta", "delta": "two"}),
@@ -206,7 +206,7 @@ fn s111_items_are_told_apart_by_whatever_mark_is_good() {
 fn s111_no_word_is_told_twice_and_none_is_lost() {
     let all = || completed(json!([message("i0", "one two")]));
     check_text(&[text(0, "one "), text(0, "two"), all()], "one two");
-    // Only at the end, only in the last event, or the rest of it there.
+    // The text is only in the `done` event, only in the last event, or its rest is there.
     check_text(&[ended(0, message("i0", "one two")), all()], "one two");
     check_text(&[all()], "one two");
     check_text(&[text(0, "one "), all()], "one two");
@@ -214,13 +214,13 @@ fn s111_no_word_is_told_twice_and_none_is_lost() {
         &[text(0, "one "), event("output_text.done", 0, json!({"text": "one two"})), all()],
         "one two",
     );
-    // Behind its item, and with other white space around it.
+    // After its item, and with other white space around it.
     let late = event("output_text.done", 0, json!({"text": "one two"}));
     check_text(&[text(0, "one two"), ended(0, message("i0", "one two")), late, all()], "one two");
     check_text(&[text(0, "one two\n"), all()], "one two\n");
-    // The end is empty: what was streamed counts.
+    // The `done` text is empty: the streamed text counts.
     check_text(&[text(0, "one two"), completed(json!([message("i0", "")]))], "one two");
-    // Two messages do not run into each other.
+    // A gap separates two messages.
     let two = completed(json!([message("i0", "one"), message("i1", "two")]));
     check_text(&[text(0, "one"), text(1, "two"), two.clone()], "one\n\ntwo");
     check_text(&[two], "one\n\ntwo");
@@ -272,7 +272,7 @@ fn s111_deltas_come_in_order_and_reasoning_is_heard_once() {
         added(2, call("i2", "a", "read", "")),
         completed(json!([item, message("i1", "text"), call("i2", "a", "read", "{}")])),
     ];
-    let (reply, told) = assembled(&stream).unwrap();
+    let (reply, streamed) = assembled(&stream).unwrap();
     assert_eq!(reply.reasoning, "So then\n\ndone");
     let reasoning = |text: &str| Delta::Reasoning(text.to_owned());
     let expected = [
@@ -282,8 +282,8 @@ fn s111_deltas_come_in_order_and_reasoning_is_heard_once() {
         Delta::Text("text".to_owned()),
         Delta::ToolCall { name: "read".to_owned() },
     ];
-    assert_eq!(told, expected);
-    // Told only at the end, in either form; a summary that was reworded takes nothing back.
+    assert_eq!(streamed, expected);
+    // Reasoning only at the end, in either form. A reworded summary changes nothing that was streamed.
     let only =
         |item: Value| assembled(&[ended(0, item), text(1, "t"), completed(json!([]))]).unwrap().0.reasoning;
     assert_eq!(only(json!({"type": "reasoning", "summary": [{"text": "a"}, {"text": "b"}]})), "a\n\nb");

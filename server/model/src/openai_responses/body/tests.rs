@@ -1,4 +1,4 @@
-//! The bytes of a request: items, what comes back verbatim, and that they stay the same.
+//! The bytes of a request: items, opaque items, and that the bytes stay the same.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn output(call_id: &str, output: &str) -> ModelMessage {
     ModelMessage::Tool { call_id: call_id.into(), output: output.into() }
 }
 
-/// A reply with what `provider` kept of it.
+/// A reply with opaque items from `provider`.
 fn sealed(provider: &str, model: &str) -> ModelMessage {
     let items = [
         r#"{"id":"rs_1","type":"reasoning","status":"completed","summary":[],"encrypted_content":"a\/b+=="}"#,
@@ -120,7 +120,7 @@ fn s111_what_was_kept_goes_back_to_whom_it_came_from() {
         written(&request, &frozen, &provider(LOCAL))
     };
     let back = body(sealed("acme", "m1"));
-    // Every byte of it but the status, in its order, before the output of its call.
+    // All its bytes except `status`, in order, before the output of its call.
     let items = r#"{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"a\/b+=="},{"id":"fc_1","type":"function_call","call_id":"c1","name":"read_file","arguments":"{}"},{"type":"function_call_output","call_id":"c1","output":"text"}]}"#;
     assert!(back.ends_with(items), "{back}");
     for other in [sealed("elsewhere", "m1"), sealed("acme", "m2")] {
@@ -178,7 +178,7 @@ fn s85_reasoning_is_asked_for_where_the_model_has_it() {
     let openai = "https://api.openai.com/v1";
     assert_eq!(asked("gpt-4.1", openai, None), (Value::Null, Value::Null));
     assert_eq!(asked("gpt-5.1", openai, None), (Value::Null, sealed.clone()));
-    // Nobody knows what a compatible server makes of it, until the user says that its model reasons.
+    // A compatible server might reject it, so it is sent only with an effort.
     assert_eq!(asked("gpt-5.1", LOCAL, None), (Value::Null, Value::Null));
     let effort = json!({"effort": "high", "summary": "auto"});
     assert_eq!(asked("any", LOCAL, Some(Level::High)), (effort, sealed));

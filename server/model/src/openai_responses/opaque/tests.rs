@@ -1,4 +1,4 @@
-//! Items as they go back: what is left out of them, and that the rest is as it was.
+//! Items that are sent back: which fields are removed, and that the rest is unchanged.
 
 use super::*;
 
@@ -42,6 +42,6 @@ fn s20_a_call_the_model_got_wrong_goes_back_as_one_that_is_taken() {
         r#"{"type":"function_call","call_id":"a","name":"read_file","arguments":"{}"}"#,
         r#"{"type":"function_call","call_id":"a","name":"read_file","arguments":"{}"}"#,
     );
-    // The names of other items are not ours to judge.
+    // Names of other items stay.
     check(r#"{"type":"mcp_call","name":"a.b"}"#, r#"{"type":"mcp_call","name":"a.b"}"#);
 }

@@ -1,4 +1,4 @@
-//! How replies end: the last event is the truth of it.
+//! How replies end: the last event decides.
 
 use adjutant_core::prompt::Usage;
 
@@ -34,7 +34,7 @@ fn g3_calls_of_a_reply_that_was_cut_do_not_run() {
     assert!(failed.message.contains("cut for the reason \"mystery\""), "{}", failed.message);
     assert_eq!(cut(ended_for("incomplete", None)).unwrap_err().class, FailureClass::Broken);
     assert_eq!(cut(ended_for("cancelled", None)).unwrap_err().class, FailureClass::Broken);
-    // The last event says that all is well, the call itself says otherwise.
+    // The last event reports success, but the call reports that it is incomplete.
     let mut item = call("i0", "a", "read", "{\"pa");
     item["status"] = json!("incomplete");
     let failed = cut(completed(json!([item]))).unwrap_err();
@@ -47,19 +47,19 @@ fn s83_every_way_to_stop() {
     assert_eq!(stop(completed(json!([]))).unwrap(), StopCause::EndTurn);
     assert_eq!(stop(json!({"type": "response.done", "response": {}})).unwrap(), StopCause::EndTurn);
     assert_eq!(stop(ended_for("incomplete", Some("max_output_tokens"))).unwrap(), StopCause::MaxTokens);
-    // The name of the event and the status inside it need not agree: the worse one counts.
+    // The name of the event and its status may differ: the worse one counts.
     let cut = json!({"type": "response.completed", "response": {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}});
     assert_eq!(stop(cut).unwrap(), StopCause::Refusal);
     let failed = json!({"type": "response.completed", "response": {"status": "failed"}});
     assert_eq!(stop(failed).unwrap_err().class, FailureClass::Broken);
-    // A limit that left no room for words is no reason to ask again; silence is.
+    // A token limit without text is a complete reply. An empty reply fails.
     let silent = assembled(&[ended_for("incomplete", Some("max_output_tokens"))]).unwrap().0;
     assert_eq!(silent.stop, StopCause::MaxTokens);
     check_broken(&[completed(json!([]))], "empty");
     let refusal = event("refusal.delta", 0, json!({"delta": "I will not"}));
-    let (reply, told) = assembled(&[refusal, completed(json!([]))]).unwrap();
+    let (reply, streamed) = assembled(&[refusal, completed(json!([]))]).unwrap();
     assert_eq!(
-        (reply.stop, reply.text.as_str(), &*words(&told)),
+        (reply.stop, reply.text.as_str(), &*words(&streamed)),
         (StopCause::Refusal, "I will not", "I will not")
     );
     let item = json!({"id": "m", "type": "message", "content": [{"type": "refusal", "refusal": "No"}]});
@@ -115,7 +115,7 @@ fn s81_a_whole_answer_is_read_like_a_stream() {
     let reply = whole(&answer("completed")).unwrap();
     assert_eq!((reply.text.as_str(), reply.calls.len(), reply.stop), ("So:", 1, StopCause::ToolCalls));
     assert_eq!(reply.usage.map(|usage| usage.input_tokens), Some(3));
-    // Neither a status nor its last field: some servers write only what matters.
+    // Without a status and other fields: some servers write only `output`.
     assert_eq!(whole(&json!({"output": [{"type": "message", "content": "plain"}]})).unwrap().text, "plain");
     for unfinished in [answer("in_progress"), answer("queued"), json!({"object": "response"})] {
         assert_eq!(whole(&unfinished).unwrap_err().class, FailureClass::Broken, "{unfinished}");
@@ -146,6 +146,6 @@ fn g4_what_says_nothing_of_the_reply_keeps_no_call_alive() {
 fn finding_f9_a_sign_of_life_is_one_json_value_and_no_part_of_one() {
     let idle = |data: &str| ResponsesAssembly::keeps_alive(&Event { name: "", id: "", data });
     assert!(idle(r#"{"type":"response.in_progress","response":{}}"#));
-    // Cut before its second half this is the end of the reply; it must not be passed over when whole.
+    // The first half alone is a valid last event, so the whole must not count as a keep-alive.
     assert!(!idle(r#"{"type":"response.completed"}"type":"response.in_progress""#));
 }

@@ -1,4 +1,4 @@
-//! What of an output is kept to be sent back as it was, and when nothing is.
+//! Which items of an output are stored to be sent back unchanged, and when none are.
 
 use super::*;
 
@@ -20,12 +20,12 @@ fn s111_sealed_reasoning_is_kept_with_all_that_stood_beside_it() {
         reasoning("r2", json!("more")),
         call("f", "a", "read", "{}"),
     ];
-    // In the order of the output, whichever item ended first.
+    // In the order of the output, no matter which item ended first.
     let ends = [3, 0, 2, 1].map(|at: usize| ended(at as i64, output[at].clone()));
     let ended_only = [&ends[..], &[completed(json!([]))]].concat();
     assert_eq!(kept(&ended_only), Some(output.to_vec()));
     assert_eq!(kept(&[completed(Value::from(output.to_vec()))]), Some(output.to_vec()));
-    // The text is what came, to the byte: spaces, order and spelling of it.
+    // The JSON is the same, byte for byte: white space, order and spelling.
     let odd =
         r#"{ "type":"reasoning","zeta": 1.50, "encrypted_content" : "a\/b+==", "id":"r","summary":[] }"#;
     let end = format!(r#"{{"type":"response.completed","response":{{"output":[{odd},{}]}}}}"#, output[1]);
@@ -47,23 +47,23 @@ fn s111_a_phase_is_kept_and_plain_words_are_not() {
 fn s111_an_output_is_kept_whole_or_not_at_all() {
     let sealed = || reasoning("r", json!("sealed"));
     let with = |items: Value| kept(&[completed(items)]);
-    // Known by its id alone, which nobody remembers.
+    // Only a reference by id, which the provider does not store.
     assert_eq!(with(json!([reasoning("r", Value::Null), message("m", "So:")])), None);
     assert_eq!(with(json!([reasoning("r", json!("")), sealed(), message("m", "So:")])), None);
-    // Readable reasoning carries itself.
+    // Readable reasoning is self-contained.
     let open = json!({"id": "r", "type": "reasoning", "content": [{"type": "reasoning_text", "text": "hm"}]});
     assert_eq!(with(json!([open, message("m", "So:")])).map(|items| items.len()), Some(2));
-    // Reasoning that nothing follows is refused; without it nothing is left to keep.
+    // Reasoning without an item after it would be rejected, and nothing else is left.
     assert_eq!(with(json!([sealed(), message("m", "So:"), sealed()])).map(|items| items.len()), Some(2));
     assert_eq!(with(json!([message("m", "So:"), sealed()])), None);
-    // An id the provider did not write, so that no output could be paired with the call.
+    // The provider sent no id, so the output could not be paired with the call.
     assert_eq!(with(json!([sealed(), call("f", "", "read", "{}")])), None);
     let long = "x".repeat(65);
     assert_eq!(with(json!([sealed(), call("f", &long, "read", "{}")])), None);
-    // Words that were streamed and are not in the item.
+    // Text that was streamed but is not in the item.
     assert_eq!(kept(&[ended(0, sealed()), text(1, "So:"), completed(json!([]))]), None);
     assert_eq!(kept(&[text(1, "So:"), completed(json!([sealed(), message("i1", "")]))]), None);
-    // A reply that was cut is not gone on with.
+    // No request continues a reply that was cut.
     let cut = json!({"type": "response.incomplete", "response": {"incomplete_details": {"reason": "max_output_tokens"},
         "output": [sealed(), message("m", "So")]}});
     assert_eq!(kept(&[cut]), None);
@@ -79,7 +79,7 @@ fn s111_what_is_kept_is_bounded_and_the_reply_is_not_lost_for_it() {
     let two = [&two[..], &[completed(json!([]))]].concat();
     assert_eq!(kept(&two), None);
     assert_eq!(assembled(&two).unwrap().0.text, "So:");
-    // The same item again takes no more room.
+    // The same item again counts once towards the limit.
     let again = [ended(0, large.clone()), one[1].clone(), completed(json!([large, message("m", "So:")]))];
     assert_eq!(kept(&again).map(|items| items.len()), Some(2));
 }

@@ -1,4 +1,4 @@
-//! Streams of every mix: what is left out of one changes no reply, and nothing makes it panic.
+//! Random streams: omitted copies of a text do not change the reply, and no stream causes a panic.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::*;
 const WORDS: [&str; 3] = ["né ", "two ", "😀"];
 const PIECES: [&str; 3] = ["{\"p\"", ":[1,", "2]}"];
 
-/// What is sent of one item: its announcement, so many pieces, the whole text, the whole item.
+/// Which events of one item are sent: `added`, so many deltas, the complete text, the complete item.
 type Sent = (bool, usize, bool, bool);
 
 fn sent() -> impl Strategy<Value = Sent> {
@@ -35,7 +35,7 @@ fn call_events(index: i64, (begun, pieces, all, end): Sent) -> Vec<Value> {
     events
 }
 
-/// Events that fit together and such as do not, in any order.
+/// Events in any order, whether they fit together or not.
 fn some_event() -> impl Strategy<Value = Value> {
     (0..3_i64, 0..14_usize).prop_map(|(index, kind)| {
         let id = format!("i{index}");
@@ -80,9 +80,9 @@ proptest! {
         let whole = PIECES.concat();
         let [second, third] = ["c1", "c2"].map(|id| call(&format!("i{}", &id[1..]), id, "read", &whole));
         stream.push(completed(json!([message("i0", &WORDS.concat()), second, third])));
-        let (reply, told) = assembled(&stream).unwrap();
+        let (reply, streamed) = assembled(&stream).unwrap();
         prop_assert_eq!(&reply.text, &WORDS.concat());
-        prop_assert_eq!(words(&told), WORDS.concat());
+        prop_assert_eq!(words(&streamed), WORDS.concat());
         prop_assert_eq!(reply.calls.len(), 2);
         prop_assert!(reply.calls.iter().all(|call| call.arguments == whole && call.name == "read"));
     }
@@ -90,9 +90,9 @@ proptest! {
     #[test]
     fn s111_no_events_make_the_assembly_of_responses_panic(events in prop::collection::vec(some_event(), 0..24)) {
         match assembled(&events) {
-            Ok((reply, told)) => {
-                // What was streamed is what is there, and what is kept can be sent back.
-                prop_assert_eq!(words(&told), reply.text);
+            Ok((reply, streamed)) => {
+                // The deltas make up the text, and the opaque items can be sent back.
+                prop_assert_eq!(words(&streamed), reply.text);
                 for item in reply.kept.into_iter().flat_map(|kept| kept.items) {
                     prop_assert!(opaque::to_input(&item).is_ok());
                 }
