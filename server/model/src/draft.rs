@@ -124,7 +124,7 @@ impl<'a> Draft<'a> {
             return Ok(());
         }
         if !known.is_empty() {
-            let message = format!("a tool call began as \"{known}\" and went on as \"{name}\"");
+            let message = format!("a tool call began as \"{known}\" and continued as \"{name}\"");
             return Err(self.broken(&self.quoted(&message)));
         }
         self.count_stored("names of tools", name.len())?;

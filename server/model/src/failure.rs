@@ -27,7 +27,7 @@ pub(super) fn unwritable(error: serde_json::Error) -> CallFailure {
     failure(FailureClass::InvalidRequest, format!("could not write the request: {error}"))
 }
 
-/// The provider, model and key of a call, for messages.
+/// The provider and model of a call, and the source of its key, for messages.
 #[derive(Clone, Copy)]
 pub(super) struct Endpoint<'a> {
     pub provider: &'a str,

@@ -114,7 +114,7 @@ impl<A: Assembly> Reader<'_, '_, A> {
             progressed |= add_event(assembly, &event, on_delta)?;
             Ok(())
         });
-        fed.map_err(|stop: Stop| stop.of(&self.assembly))?;
+        fed.map_err(|stop: Stop| stop.into_failure(&self.assembly))?;
         let before = std::mem::replace(&mut self.pending, self.decoder.pending());
         let grows = self.pending > before.max(CONTENT_BYTES);
         Ok(match self.assembly.state() {
@@ -138,7 +138,7 @@ impl<A: Assembly> Reader<'_, '_, A> {
                 // Some servers leave out the blank line after the last event.
                 None => {
                     let sink = &mut |event: Event<'_>| add_event(assembly, &event, on_delta).map(drop);
-                    self.decoder.finish(sink).map_err(|stop| stop.of(&self.assembly))?;
+                    self.decoder.finish(sink).map_err(|stop| stop.into_failure(&self.assembly))?;
                 }
             }
         }
@@ -172,7 +172,7 @@ impl From<SseError> for Stop {
 }
 
 impl Stop {
-    fn of(self, assembly: &impl Assembly) -> CallFailure {
+    fn into_failure(self, assembly: &impl Assembly) -> CallFailure {
         match self {
             Stop::Call(failed) => failed,
             Stop::Stream(error) => unreadable(&error, assembly),

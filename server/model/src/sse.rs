@@ -96,7 +96,9 @@ impl Decoder {
         Ok(())
     }
 
-    /// Ends the stream. Passes the last event to `sink`, if its blank line is missing, and returns whether there was one.
+    /// Ends the stream. Passes the last event to `sink` if its blank line is missing.
+    ///
+    /// Returns whether there was such an event.
     pub fn finish<E: From<SseError>>(
         mut self,
         sink: &mut impl FnMut(Event<'_>) -> Result<(), E>,

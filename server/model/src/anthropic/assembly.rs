@@ -258,7 +258,7 @@ impl<'a> MessagesAssembly<'a> {
         let at = self.parts.iter().rposition(|part| Some(part.index) == index);
         match at {
             Some(at) if self.parts[at].open => Ok(at),
-            Some(_) => Err(self.draft.broken("a block of its reply went on after its end")),
+            Some(_) => Err(self.draft.broken("a block of its reply continued after its end")),
             None => Err(self.draft.broken("a piece came for a block that never began")),
         }
     }

@@ -28,7 +28,7 @@ const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 /// The provider finds the cache entries of earlier requests by the older marks.
 const MARKED_MESSAGES: usize = 3;
 
-/// Replaces a user message without text, because Anthropic rejects an empty one.
+/// Replaces the content of a user message without any, because Anthropic rejects an empty one.
 const NO_WORDS: &str = "(no words)";
 /// The first message if the history does not begin with a user message, which Anthropic requires.
 const NO_BEGINNING: &str = "(the beginning is left out)";

@@ -130,7 +130,7 @@ impl<'a> ChatAssembly<'a> {
         let id = piece.id.filter(|id| !id.is_empty());
         let at = match self.find_call(piece.index, id.as_deref(), name.as_deref()) {
             Some(_) if id.is_none() && name.is_none() && self.shared.contains(&piece.index) => {
-                return Err(self.draft.broken("a piece does not say of which of its tool calls it is"));
+                return Err(self.draft.broken("a piece of arguments may belong to two of its tool calls"));
             }
             Some(at) => at,
             None if name.is_none() && id.is_none() && piece.index.is_none() => {
@@ -155,9 +155,10 @@ impl<'a> ChatAssembly<'a> {
 
     /// Returns the call that a piece belongs to; `None` if the piece begins a call.
     ///
-    /// Searches from the end, because most pieces belong to the latest call.
+    /// The index decides; without one, the id; without both, the piece belongs to the last call. Searches from the
+    /// end, because most pieces belong to the latest call.
     fn find_call(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
-        let other_id = |at: usize| {
+        let has_other_id = |at: usize| {
             let known = self.draft.reply.calls[at].id.as_str();
             id.is_some_and(|id| !known.is_empty() && known != id)
         };
@@ -165,7 +166,7 @@ impl<'a> ChatAssembly<'a> {
             let at = self.indices.iter().rposition(|known| *known == index)?;
             // Some servers give each call the index zero: a new id with a name begins a call. Other servers send
             // a new id with each piece: a new id without a name does not.
-            return (!(other_id(at) && name.is_some())).then_some(at);
+            return (!(has_other_id(at) && name.is_some())).then_some(at);
         }
         if id.is_some() {
             return self.draft.reply.calls.iter().rposition(|call| Some(call.id.as_str()) == id);

@@ -123,6 +123,7 @@ impl Assembly for ResponsesAssembly<'_> {
     }
 }
 
+/// Whether `add_known` handles events of this type.
 fn is_known(kind: &str) -> bool {
     let name = kind.strip_prefix("response.").unwrap_or_default();
     let (group, end) = name.rsplit_once('.').unwrap_or(("", name));
@@ -200,6 +201,7 @@ impl<'a> ResponsesAssembly<'a> {
                 }
                 self.final_arguments(at, event.arguments).map(drop)
             }
+            // The other known types end the reply.
             (kind, _, Some(response)) if !kind.contains("item") => {
                 let response: WholeResponse<'_> = self.draft.read(response.get())?;
                 self.finish(response, kind, on_delta)
@@ -378,7 +380,7 @@ impl<'a> ResponsesAssembly<'a> {
     }
 
     fn after_end(&self) -> CallFailure {
-        self.draft.broken("an item of its reply went on after its end")
+        self.draft.broken("an item of its reply continued after its end")
     }
 
     /// Adds the complete arguments of a call. Returns whether they equal the arguments that the call has now.

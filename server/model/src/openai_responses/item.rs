@@ -159,7 +159,9 @@ impl Items {
         }
     }
 
-    /// Finds the item at this index of the final output: by assigned index, by `output_index`, or the first without one.
+    /// Finds the item at this index of the final output.
+    ///
+    /// It is the item with this final index, else one with this `output_index`, else the first without a final index.
     pub fn find_final(&self, kind: ItemKind, key: ItemKey<'_>, final_index: usize) -> Option<usize> {
         let here = ItemKey { index: i64::try_from(final_index).ok(), ..key };
         self.first(|item| item.final_index == Some(final_index))

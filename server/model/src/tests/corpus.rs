@@ -1,7 +1,7 @@
 //! Bad answers of providers as data: each line of `tests/corpus/llm_stream.jsonl`, on every wire it fits.
 //!
-//! This file gives the lines their meaning. A line without a meaning fails. A line that needs a whole run names the test
-//! that plays it.
+//! This file gives the lines their meaning. A line without a meaning fails. A line that needs a whole run names
+//! the test that plays it.
 
 use std::collections::BTreeMap;
 

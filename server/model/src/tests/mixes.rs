@@ -1,7 +1,7 @@
 //! Random replies with random damage: no panic, and no truncated reply counts as complete.
 //!
-//! Seeded and repeatable, not guided by coverage. Ten thousand rounds with `ADJUTANT_SLOW`, else a few hundred, and then
-//! random bytes.
+//! Seeded and repeatable, not guided by coverage. Ten thousand rounds with `ADJUTANT_SLOW`, else a few hundred, and
+//! then random bytes.
 
 use adjutant_testkit::campaign::{self, Dice};
 use adjutant_testkit::model::Reply as Answer;

@@ -202,7 +202,7 @@ fn s82_only_the_first_choice_is_heard() {
 fn finding_f7_pieces_that_may_be_of_either_call_are_not_put_together() {
     let begun = [piece(0, "a", "read", "{\"pa"), piece(0, "b", "read", "")];
     let more = [json!({"tool_calls": [{"index": 0, "function": {"arguments": "th\": 1}"}}]})];
-    check_broken(&[&begun[..], &more[..]].concat(), "tool_calls", "of which of its tool calls");
+    check_broken(&[&begun[..], &more[..]].concat(), "tool_calls", "may belong to two of its tool calls");
     // The first call is complete, so the piece belongs to the second.
     let first = [piece(0, "a", "read", "{}"), piece(0, "b", "read", "")];
     let reply = assemble(
@@ -218,7 +218,7 @@ fn finding_f7_a_call_without_arguments_still_waits_for_them() {
     // Each call has the index zero and the first has no arguments yet, so the next piece may belong to either.
     let begun = [piece(0, "a", "read", ""), piece(0, "b", "list", "")];
     let more = [json!({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]})];
-    check_broken(&[&begun[..], &more[..]].concat(), "tool_calls", "of which of its tool calls");
+    check_broken(&[&begun[..], &more[..]].concat(), "tool_calls", "may belong to two of its tool calls");
     // With an id in the piece, or with a complete first call, the piece is clear.
     check(&[&begun[..], &[piece(0, "b", "", "{}")]].concat(), &["a read ", "b list {}"]);
     let whole = [piece(0, "a", "read", "{}"), piece(0, "b", "list", "")];

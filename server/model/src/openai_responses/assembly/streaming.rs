@@ -65,6 +65,7 @@ impl ResponsesAssembly<'_> {
         }
     }
 
+    /// Streams a piece of text, after a gap if it begins another item or another part of reasoning.
     fn append(
         &mut self,
         at: usize,

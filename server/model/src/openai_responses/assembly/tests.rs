@@ -241,7 +241,7 @@ fn s111_streams_that_contradict_themselves_are_clean_errors() {
     let renamed = completed(json!([call("i0", "a", "shell", "{}")]));
     check_broken(&[begun.clone(), renamed], "began as \"read\"");
     let over = ended(0, call("i0", "a", "read", "{}"));
-    check_broken(&[begun, over, arguments(0, "{}")], "went on after its end");
+    check_broken(&[begun, over, arguments(0, "{}")], "continued after its end");
     check_broken(
         &[json!({"type": "response.function_call_arguments.delta", "delta": "{}"})],
         "before any tool call",
