@@ -106,7 +106,7 @@ async fn s20_the_conversation_alone_says_which_turn_comes() {
     let long = "é".repeat(1000);
     assert_eq!(
         played(TWO_TURNS, &[assistant(), output(&long)]).await.text().chars().count(),
-        9 + MAX_SHOWN_CHARS
+        9 + MAX_OUTPUT_CHARS
     );
 }
 
