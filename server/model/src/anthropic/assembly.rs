@@ -26,15 +26,15 @@ const MAX_BLOCKS: usize = 4096;
 
 pub(crate) struct MessagesAssembly<'a> {
     draft: Draft<'a>,
-    parts: Vec<BlockPart>,
+    blocks: Vec<ReplyBlock>,
     usage: MessagesUsage,
     stop_reason: Option<String>,
-    began: bool,
+    started: bool,
     done: bool,
 }
 
 /// One block of the content.
-struct BlockPart {
+struct ReplyBlock {
     /// The block's number in the content. Later events name the block by it.
     index: u64,
     open: bool,
@@ -92,31 +92,31 @@ impl Assembly for MessagesAssembly<'_> {
         if event.name == "error" {
             return Err(self.draft.refused(data));
         }
-        let message: MessagesEvent<'_> = self.draft.read(data)?;
-        if message.error.is_some() {
+        let parsed: MessagesEvent<'_> = self.draft.read(data)?;
+        if parsed.error.is_some() {
             return Err(self.draft.refused(data));
         }
-        let kind = message.kind.unwrap_or(Cow::Borrowed(event.name));
+        let kind = parsed.kind.unwrap_or(Cow::Borrowed(event.name));
         let open = self.state() == ReplyState::Open;
         match &*kind {
             "error" => Err(self.draft.refused(data)),
-            "message_start" if open => self.begin(message.message.and_then(|start| start.usage)),
-            "content_block_start" if open => match (message.index, message.content_block) {
+            "message_start" if open => self.begin_message(parsed.message.and_then(|start| start.usage)),
+            "content_block_start" if open => match (parsed.index, parsed.content_block) {
                 (Some(index), Some(block)) => self.begin_block(index, block, on_delta),
                 _ => Err(self.draft.broken("a block of its reply began without content or number")),
             },
             "content_block_delta" if open => {
-                let at = self.find(message.index)?;
-                message.delta.map_or(Ok(()), |delta| self.add_delta(at, delta, on_delta))
+                let at = self.find_open_block(parsed.index)?;
+                parsed.delta.map_or(Ok(()), |delta| self.add_delta(at, delta, on_delta))
             }
             "content_block_stop" if open => {
-                let at = self.find(message.index)?;
-                self.parts[at].open = false;
+                let at = self.find_open_block(parsed.index)?;
+                self.blocks[at].open = false;
                 Ok(())
             }
             "message_delta" => {
-                self.count(message.usage);
-                let reason = message.delta.and_then(|delta| delta.stop_reason);
+                self.add_usage(parsed.usage);
+                let reason = parsed.delta.and_then(|delta| delta.stop_reason);
                 self.stop_reason = self.stop_reason.take().or(reason.filter(|reason| !reason.is_empty()));
                 Ok(())
             }
@@ -136,9 +136,9 @@ impl Assembly for MessagesAssembly<'_> {
         let Some(content) = whole.content else { return Ok(()) };
         for (index, block) in (0..).zip(content) {
             self.begin_block(index, block, on_delta)?;
-            self.parts.last_mut().into_iter().for_each(|part| part.open = false);
+            self.blocks.last_mut().into_iter().for_each(|block| block.open = false);
         }
-        self.count(whole.usage);
+        self.add_usage(whole.usage);
         self.stop_reason = whole.stop_reason;
         self.done = true;
         Ok(())
@@ -149,13 +149,13 @@ impl Assembly for MessagesAssembly<'_> {
             return Err(self.draft.cut_short());
         }
         let stop = self.stop_cause()?;
-        let is_open_call = |part: &BlockPart| part.open && matches!(part.content, Content::Call { .. });
+        let is_open_call = |block: &ReplyBlock| block.open && matches!(block.content, Content::Call { .. });
         // A reply that reaches its token limit may end inside a call. The call does not run then.
-        if stop != StopCause::MaxTokens && self.parts.iter().any(is_open_call) {
+        if stop != StopCause::MaxTokens && self.blocks.iter().any(is_open_call) {
             return Err(self.draft.broken("a tool call of its reply never ended"));
         }
-        for part in &mut self.parts {
-            if let Content::Call { at, input } = &mut part.content
+        for block in &mut self.blocks {
+            if let Content::Call { at, input } = &mut block.content
                 && self.draft.reply.calls[*at].arguments.is_empty()
             {
                 self.draft.add_arguments(*at, input.as_deref().unwrap_or("{}"))?;
@@ -165,7 +165,7 @@ impl Assembly for MessagesAssembly<'_> {
         let has_name = self.draft.reply.calls.iter().map(|call| !call.name.is_empty()).collect::<Vec<_>>();
         let endpoint = self.draft.endpoint;
         let mut reply = self.draft.complete(stop)?;
-        reply.kept = opaque_items(self.parts, &reply, &has_name).map(|items| OpaqueItems {
+        reply.kept = opaque_items(self.blocks, &reply, &has_name).map(|items| OpaqueItems {
             wire: Wire::AnthropicMessages,
             provider: endpoint.provider.to_owned(),
             model: endpoint.model.to_owned(),
@@ -187,23 +187,23 @@ impl<'a> MessagesAssembly<'a> {
     ) -> MessagesAssembly<'a> {
         MessagesAssembly {
             draft: Draft::new(request, endpoint, redactor),
-            parts: Vec::new(),
+            blocks: Vec::new(),
             usage: MessagesUsage::default(),
             stop_reason: None,
-            began: false,
+            started: false,
             done: false,
         }
     }
 
-    fn begin(&mut self, usage: Option<MessagesUsage>) -> Result<(), CallFailure> {
-        if std::mem::replace(&mut self.began, true) {
+    fn begin_message(&mut self, usage: Option<MessagesUsage>) -> Result<(), CallFailure> {
+        if std::mem::replace(&mut self.started, true) {
             return Err(self.draft.broken("its reply began twice"));
         }
-        self.count(usage);
+        self.add_usage(usage);
         Ok(())
     }
 
-    fn count(&mut self, usage: Option<MessagesUsage>) {
+    fn add_usage(&mut self, usage: Option<MessagesUsage>) {
         if let Some(usage) = usage {
             self.usage.raise_to(usage);
             self.draft.reply.usage = Some(self.usage.to_usage());
@@ -216,10 +216,10 @@ impl<'a> MessagesAssembly<'a> {
         block: &RawValue,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
-        if self.parts.iter().any(|part| part.index == index) {
+        if self.blocks.iter().any(|block| block.index == index) {
             return Err(self.draft.broken("two blocks of its reply have the same number"));
         }
-        if self.parts.len() == MAX_BLOCKS {
+        if self.blocks.len() == MAX_BLOCKS {
             return Err(self.draft.too_much("blocks", MAX_BLOCKS, "of them"));
         }
         let start: BlockStart<'_> = self.draft.read(block.get())?;
@@ -244,8 +244,8 @@ impl<'a> MessagesAssembly<'a> {
                 }
             }
         };
-        self.parts.push(BlockPart { index, open: true, content });
-        let at = self.parts.len() - 1;
+        self.blocks.push(ReplyBlock { index, open: true, content });
+        let at = self.blocks.len() - 1;
         self.add_text(at, start.text, on_delta)?;
         self.add_thinking(at, start.thinking, on_delta)?;
         self.set_signature(at, start.signature)
@@ -254,10 +254,10 @@ impl<'a> MessagesAssembly<'a> {
     /// Returns the position of the open block with this number.
     ///
     /// Searches from the end, because most deltas belong to the latest block.
-    fn find(&self, index: Option<u64>) -> Result<usize, CallFailure> {
-        let at = self.parts.iter().rposition(|part| Some(part.index) == index);
+    fn find_open_block(&self, index: Option<u64>) -> Result<usize, CallFailure> {
+        let at = self.blocks.iter().rposition(|block| Some(block.index) == index);
         match at {
-            Some(at) if self.parts[at].open => Ok(at),
+            Some(at) if self.blocks[at].open => Ok(at),
             Some(_) => Err(self.draft.broken("a block of its reply continued after its end")),
             None => Err(self.draft.broken("a piece came for a block that never began")),
         }
@@ -270,7 +270,7 @@ impl<'a> MessagesAssembly<'a> {
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
         let kind = delta.kind.unwrap_or_default();
-        match (&mut self.parts[at].content, &*kind) {
+        match (&mut self.blocks[at].content, &*kind) {
             (Content::Text(_), "text_delta") => self.add_text(at, delta.text, on_delta),
             (Content::Thinking { .. }, "thinking_delta") => self.add_thinking(at, delta.thinking, on_delta),
             (Content::Thinking { .. }, "signature_delta") => self.set_signature(at, delta.signature),
@@ -295,7 +295,7 @@ impl<'a> MessagesAssembly<'a> {
         piece: Option<String>,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
-        if let (Content::Text(text), Some(piece)) = (&mut self.parts[at].content, not_empty(piece)) {
+        if let (Content::Text(text), Some(piece)) = (&mut self.blocks[at].content, not_empty(piece)) {
             text.push_str(&piece);
             self.draft.add_text(piece, on_delta)?;
         }
@@ -308,7 +308,8 @@ impl<'a> MessagesAssembly<'a> {
         piece: Option<String>,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
-        if let (Content::Thinking { text, .. }, Some(piece)) = (&mut self.parts[at].content, not_empty(piece))
+        if let (Content::Thinking { text, .. }, Some(piece)) =
+            (&mut self.blocks[at].content, not_empty(piece))
         {
             text.push_str(&piece);
             self.draft.add_reasoning(piece, on_delta)?;
@@ -319,7 +320,7 @@ impl<'a> MessagesAssembly<'a> {
     /// A signature comes in one piece. A later one replaces it.
     fn set_signature(&mut self, at: usize, piece: Option<String>) -> Result<(), CallFailure> {
         if let (Content::Thinking { signature, .. }, Some(piece)) =
-            (&mut self.parts[at].content, not_empty(piece))
+            (&mut self.blocks[at].content, not_empty(piece))
         {
             self.draft.count_stored("reasoning", piece.len())?;
             *signature = piece;
@@ -349,13 +350,13 @@ fn not_empty(text: Option<String>) -> Option<String> {
 ///
 /// Anthropic requires its reasoning back unchanged. `has_name` has one entry for each call of the draft: only calls
 /// with a name are in `reply`.
-fn opaque_items(mut parts: Vec<BlockPart>, reply: &Reply, has_name: &[bool]) -> Option<Vec<String>> {
-    parts.sort_by_key(|part| part.index);
+fn opaque_items(mut blocks: Vec<ReplyBlock>, reply: &Reply, has_name: &[bool]) -> Option<Vec<String>> {
+    blocks.sort_by_key(|block| block.index);
     let mut has_reasoning = false;
     let mut items = Vec::new();
     let mut end = 0;
-    for part in &parts {
-        let item = match &part.content {
+    for block in &blocks {
+        let item = match &block.content {
             Content::Text(text) => Block::text(text).and_then(|block| serde_json::to_string(&block).ok()),
             Content::Thinking { signature, .. } if signature.is_empty() => None,
             Content::Thinking { text, signature } => {
@@ -375,7 +376,7 @@ fn opaque_items(mut parts: Vec<BlockPart>, reply: &Reply, has_name: &[bool]) -> 
             Content::Skipped => None,
         };
         items.extend(item);
-        if matches!(part.content, Content::Text(_) | Content::Call { .. }) {
+        if matches!(block.content, Content::Text(_) | Content::Call { .. }) {
             end = items.len();
         }
     }
