@@ -201,7 +201,7 @@ fn meaning(folded: &FoldedSession, changes: &Changes) -> String {
     for key in &session.keys {
         say(format!("key {:?}", key.used));
     }
-    for message in &session.transcript {
+    for message in &session.history {
         say(match message {
             ModelMessage::User { text, pictures } => format!("user {text:?} {} pictures", pictures.len()),
             ModelMessage::Assistant { reply } => {

@@ -387,7 +387,7 @@ impl Settings {
             followup_default_ms: self.limits.followup_default_ms,
             retry: self.retry,
             // A fallback model that cannot be called would only hide why the first model failed.
-            stand_ins: self
+            fallback_models: self
                 .fallback_models
                 .iter()
                 .filter(|model| self.provider_for(Some(model)).is_ok())

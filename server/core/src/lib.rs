@@ -1,9 +1,8 @@
-//! The pure core: facts, decisions, steps, verdicts and text.
+//! The pure core: records, decisions, steps, verdicts and text.
 //!
-//! Nothing here does I/O, reads a clock, draws a random number, knows LSP
-//! types or is async, so nothing here can fail for outside reasons. The one
-//! exception: a diff stops looking for the shortest answer after a while
-//! (`edit::line_diff`); what it found is recorded, never found again by a replay.
+//! Never does I/O, reads a clock, draws a random number, uses LSP types or is async, so nothing here can fail for
+//! outside reasons. One exception reads a clock: a diff stops its search for the shortest answer after a while
+//! (`edit::line_diff`). Its result is recorded, and a replay never searches again.
 
 pub mod config;
 pub mod machine;
@@ -20,14 +19,15 @@ mod machine_tests;
 
 use sha2::{Digest, Sha256};
 
-/// SHA-256 over length-prefixed parts, in hexadecimal; no two lists of parts collide by joining.
+/// Returns the SHA-256 of the parts in hexadecimal. Each part has its length before it, so two different lists of
+/// parts never give the same input.
 pub fn digest_parts(parts: &[&[u8]]) -> String {
     let mut digest = Parts::default();
     parts.iter().for_each(|part| digest.add(part));
     digest.in_hex()
 }
 
-/// A digest of parts that are told one by one, so that nothing large is copied for it.
+/// A digest of parts that are added one by one, so that large parts are not copied.
 #[derive(Default)]
 pub(crate) struct Parts(Sha256);
 

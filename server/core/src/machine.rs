@@ -1,4 +1,5 @@
-//! The agent loop: which input is legal and what follows, what to do next, when to try again.
+//! The agent loop: which input is legal and what follows (`accept`), what to do next (`step`), when to try
+//! again (`retry`).
 
 pub mod accept;
 pub mod input;

@@ -1,7 +1,6 @@
-//! Tests of the three functions together: scripts that read as stories, and
-//! random legal logs.
+//! Tests of `accept`, `apply` and `next_steps` together: scripts that read as stories, and random legal logs.
 //!
-//! Never mocks a type of ours; time and seeds are plain arguments.
+//! Never mocks a type of Adjutant; time and seeds are plain arguments.
 
 mod changes;
 mod choices;
@@ -31,14 +30,14 @@ use crate::prompt::message::{GenerationSettings, Reply, RequestedCall, StopCause
 use crate::record::{CallEnd, CallResult, Event, FileChange, Payload, Policy, Record};
 use crate::session::Session;
 
-/// A session with a log of its own and a clock that ticks by one.
+/// A session with its own log and a clock that ticks by one.
 pub struct Bench {
     pub session: Session,
     pub log: Vec<Record>,
-    /// Length of the log after each batch: a batch is kept whole or not at all.
+    /// Length of the log after each batch, because a batch is kept whole or not at all.
     pub batches: Vec<usize>,
     pub now: u64,
-    /// Randomness does not come from the clock.
+    /// Counter for random seeds, which must not depend on the clock.
     drawn: u64,
 }
 
@@ -56,25 +55,25 @@ impl Bench {
         Stamp::new(self.now, seed)
     }
 
-    /// Puts one input through `accept` and folds what follows.
+    /// Passes one input to `accept` and applies the events that follow.
     pub fn input(&mut self, input: Input) -> Result<Vec<Event>, Refusal> {
         let stamp = self.stamp();
         let events = accept(&self.session, &stamp, input)?;
         for (index, event) in events.iter().enumerate() {
             let last = index + 1 == events.len();
-            let fact = Record { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
-            self.session.apply(&fact);
-            self.log.push(fact);
+            let record = Record { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
+            self.session.apply(&record);
+            self.log.push(record);
         }
         self.batches.push(self.log.len());
         Ok(events)
     }
 
-    /// Folds a fact that no input of today makes.
-    pub fn fact(&mut self, event: Event) {
-        let fact = Record { seq: self.session.seq + 1, at: self.now, last: true, event };
-        self.session.apply(&fact);
-        self.log.push(fact);
+    /// Applies an event that no input of this version causes.
+    pub fn record(&mut self, event: Event) {
+        let record = Record { seq: self.session.seq + 1, at: self.now, last: true, event };
+        self.session.apply(&record);
+        self.log.push(record);
     }
 
     pub fn prompt(&mut self, text: &str) -> Result<Vec<Event>, Refusal> {
@@ -85,13 +84,13 @@ impl Bench {
         self.input(Input::Prompt(Prompt { policy, ..prompt(text) }))
     }
 
-    /// Reports for the one step that matches.
-    pub fn report(&mut self, wants: fn(&Step) -> bool, report: Report) -> Vec<Event> {
-        let step = next_steps(&self.session).into_iter().find(wants).expect("the step is wanted");
+    /// Reports for the first step that `matches`.
+    pub fn report(&mut self, matches: fn(&Step) -> bool, report: Report) -> Vec<Event> {
+        let step = next_steps(&self.session).into_iter().find(matches).expect("the step should run");
         self.input(Input::Step { step, report }).expect("the report is accepted")
     }
 
-    /// One whole turn up to its reply.
+    /// Runs one turn up to its reply.
     pub fn reply(&mut self, text: &str, calls: &[(&str, &str)]) -> Vec<Event> {
         self.report(is_model, Report::TurnBegan);
         self.report(is_model, Report::ReplyStarted);
@@ -103,11 +102,11 @@ impl Bench {
         self.input(Input::Answer(Answer { ask, choice, surface: "test".to_owned(), consent: None }))
     }
 
-    /// A fresh session folded from the log alone.
+    /// Returns a new session folded from the log alone.
     pub fn replayed(&self) -> Session {
         let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(tools::tools());
-        for fact in &self.log {
-            session.apply(fact);
+        for record in &self.log {
+            session.apply(record);
         }
         session
     }
@@ -143,25 +142,25 @@ pub fn done(end: CallEnd) -> CallResult {
     }
 }
 
-/// The report of `Prepare` for a call that names no file.
-pub fn looked(payload: Payload) -> Report {
+/// Returns the report of `Prepare` for a call that names no file.
+pub fn prepared_as(payload: Payload) -> Report {
     Report::Prepared(Box::new(Preparation::of(payload)))
 }
 
-/// The report of `Prepare` for reading this place.
+/// Returns the report of `Prepare` for reading this file or folder.
 pub fn read_of(seen: ObservedPath) -> Report {
     let payload = Payload::Read { path: seen.path.clone(), everywhere: false };
     Report::Prepared(Box::new(Preparation::of(payload).about(seen)))
 }
 
-/// The report of `Prepare` for an edit of an ordinary file.
+/// Returns the report of `Prepare` for an edit of an ordinary file.
 pub fn edit_of(change: FileChange) -> Report {
     let seen = Some(ObservedPath::inside(&change.path));
     let prospect = Prospect::Change(Box::new(change));
     Report::Prepared(Box::new(Preparation { seen, prospect, unsaved: Vec::new() }))
 }
 
-/// The report of `Prepare` for a call that cannot run.
+/// Returns the report of `Prepare` for a call that cannot run.
 pub fn refused(cause: Cause, why: &str) -> Report {
     Report::Prepared(Box::new(Preparation::refused(Reason::new(cause, why))))
 }
@@ -178,7 +177,7 @@ pub fn is_tool(step: &Step) -> bool {
     matches!(step, Step::RunTool { .. })
 }
 
-/// The names of events, one a line.
+/// Returns the names of events, separated by blanks.
 pub fn names(events: &[Event]) -> String {
     let name = |event: &Event| {
         let value = serde_json::to_value(event).expect("an event serialises");
@@ -188,7 +187,7 @@ pub fn names(events: &[Event]) -> String {
     events.iter().map(name).collect::<Vec<_>>().join(" ")
 }
 
-/// A prompt whose run follows every choice of its session.
+/// Returns a prompt whose run follows every choice of its session.
 pub fn prompt(text: &str) -> Prompt {
     Prompt {
         text: text.to_owned(),

@@ -70,7 +70,7 @@ pub fn request(session: &Session, model: &str, mode: Mode, facts: &Facts) -> Mod
             system.push_str(&format!("\nThe workspace is {first}; further folders: {}.", rest.join(", ")));
         }
     }
-    let mut messages = pairs::paired(&session.transcript);
+    let mut messages = pairs::paired(&session.history);
     withheld::withhold(&mut messages, facts.images);
     ModelRequest {
         model: model.to_owned(),

@@ -1,8 +1,7 @@
-//! The records of a session's log: every type that is stored, and none of the wire.
+//! The records of a session's log: every type that is stored, and no type of the wire.
 //!
-//! A client's types may change without a session being lost, and the log may
-//! change without a client noticing: `wire` converts. `docs/log.md` says what an
-//! older version may skip.
+//! `wire` converts between the two, so the protocol can change without losing a session, and the log without
+//! a change for clients. `docs/log.md` says what an older version may skip.
 
 mod ask;
 mod call;
@@ -20,14 +19,14 @@ pub use ids::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 pub use reading::read;
 pub use run::{KeyUse, Mode, Outcome, Policy, RunOrigin, StopReason, UnattendedPolicy};
 
-/// One record of the log: a fact, its place and its time.
+/// One record of the log: an event with its number and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// From 1, without gaps; order is by this number.
+    /// From 1, without gaps; records are ordered by this number.
     pub seq: u64,
-    /// Milliseconds since the Unix epoch; decoration.
+    /// Milliseconds since the Unix epoch; never used for order.
     pub at: u64,
-    /// The last of its batch: state is told only then, so that nobody sees one half-made.
+    /// The last record of its batch. The state is published only then, so no client sees half a batch.
     pub last: bool,
     pub event: Event,
 }

@@ -1,7 +1,7 @@
-//! A session is what its facts say: the fold.
+//! The state of a session, folded from its records.
 //!
-//! `apply` changes state and decides nothing; connections, running futures and
-//! what is durable are not in here.
+//! `apply` changes state and never decides. Connections, running futures and the durable watermark are never part
+//! of a session.
 
 mod fold;
 mod forget;
@@ -26,78 +26,80 @@ pub use crate::session::run::{
 };
 use crate::tool::Toolset;
 
-/// Keys, closed asks and ended runs that are remembered, of each the newest.
+/// How many keys, closed asks and ended runs a session remembers: the newest of each.
 const REMEMBERED: usize = 1_000;
 
-/// Everything that is true of a session.
+/// Everything that the log says about a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Session {
     pub id: SessionId,
-    /// Workspace roots, absolute; the first is where relative paths start.
+    /// Workspace roots, absolute; relative paths start at the first.
     pub roots: Vec<String>,
     pub title: String,
-    /// Whether the first fact has been told: until then there is no folder.
+    /// Whether the session has its first record. Until then it has no folder.
     pub created: bool,
     pub created_at: u64,
-    /// Number of the last fact.
+    /// Number of the last record.
     pub seq: u64,
+    /// Grows each time a writer opens the log.
     pub epoch: u64,
     /// Turns begun in the whole session.
     pub turns: u32,
-    /// What the model sees, oldest first.
-    pub transcript: Vec<ModelMessage>,
+    /// The conversation for the model, oldest message first.
+    pub history: Vec<ModelMessage>,
     pub run: Option<Run>,
     pub ended: VecDeque<EndedRun>,
     pub asks: BTreeMap<AskId, OpenAsk>,
     pub closed_asks: VecDeque<(AskId, Resolution)>,
-    /// The change sets of the open turn, and those whose edit may or may not be in the text.
+    /// The change sets of the open turn, and the unsettled ones of earlier turns.
     pub changes: BTreeMap<ChangeSetId, ChangeState>,
     pub rules: Vec<Rule>,
     pub choices: Choices,
     pub keys: VecDeque<UsedKey>,
-    /// The tools of the open run, else of the next. Not folded: the log has their hash, and whoever runs them
-    /// brings them along.
+    /// The tools of the open run, else of the next. They are not folded: the log has only their hash, and
+    /// `equip` or `with_tools` sets them.
     pub tools: Arc<Toolset>,
-    /// State and the time it began.
+    /// When `last_state` began.
     pub since: u64,
-    shown: Option<(SessionState, Option<SubState>)>,
+    /// State and sub-state after the last record.
+    last_state: Option<(SessionState, Option<SubState>)>,
 }
 
 impl Session {
-    /// A session that exists in memory only, until its first prompt.
+    /// Returns a session that exists only in memory until its first prompt.
     pub fn new(id: SessionId, roots: Vec<String>) -> Self {
         let mut session = Self { id, roots, ..Self::default() };
-        session.shown = Some(current_state(&session));
+        session.last_state = Some(current_state(&session));
         session
     }
 
-    /// Gives the session the tools of its next run. An open run keeps those it began with.
+    /// Sets the tools of the next run. An open run keeps the tools that it began with.
     pub fn equip(&mut self, tools: Arc<Toolset>) {
         if self.run.is_none() {
             self.tools = tools;
         }
     }
 
-    /// The same for a session that was just folded from its log, whose open run has no tools yet.
+    /// Sets the tools of a session that was just folded from its log, whose open run has no tools yet.
     #[must_use]
     pub fn with_tools(self, tools: Arc<Toolset>) -> Self {
         Self { tools, ..self }
     }
 
-    /// The state and sub-state the session is in.
+    /// Returns the state and sub-state of the session.
     pub fn current_state(&self) -> (SessionState, Option<SubState>) {
         current_state(self)
     }
 
-    /// Keeps a choice of a session that has no log yet; its first fact tells it.
+    /// Keeps a choice of a session that has no log yet. The first record will have it.
     pub fn choose(&mut self, chosen: &JudgedChoice) {
         if !self.created {
             self.apply_choice(chosen);
         }
     }
 
-    /// What there is to choose from. The session's model counts before that of the settings, and is in
-    /// the list; `takes` says what a model takes.
+    /// Returns the choices that are possible now. The model of the session comes before the model of the settings
+    /// (`model`), and the list has both. `takes` returns the generation settings that a model accepts.
     pub fn offer(
         &self,
         model: Option<String>,
@@ -110,15 +112,15 @@ impl Session {
         Offer::new(model.clone(), configured.iter().chain(&model).chain(run).chain(used), takes)
     }
 
-    /// The model and the mode of a run that goes on from an ended one: what was given for that run
-    /// alone, else what is chosen now.
+    /// Returns the model and the mode for a run that continues `last`. A value that was given for `last` alone
+    /// stays; the session's choice of now replaces any other.
     pub fn chosen_for(&self, last: &EndedRun) -> (String, Mode) {
         let model = self.choices.model.clone().filter(|_| last.follows.model);
         let mode = if last.follows.mode { self.choices.mode } else { last.policy.mode };
         (model.unwrap_or_else(|| last.model.clone()), mode)
     }
 
-    /// How the model of a run answers that goes on from an ended one.
+    /// Returns the generation settings for a run that continues `last`.
     pub fn generation_settings_for(&self, last: &EndedRun) -> GenerationSettings {
         let chosen = self.choices.manner;
         GenerationSettings {
@@ -141,26 +143,26 @@ impl Session {
         }
     }
 
-    /// Where a run, open or ended, was started from.
+    /// Returns where an open or ended run was started.
     pub fn origin_of(&self, run: &RunId) -> Option<RunOrigin> {
         let open = self.run.as_ref().filter(|open| open.id == *run).map(|open| &open.origin);
         let ended = || self.ended.iter().rev().find(|ended| ended.run == *run).map(|ended| &ended.origin);
         open.or_else(ended)?.clone()
     }
 
-    /// The run that has not ended, if any.
+    /// Returns the run that has not ended, if any.
     pub fn open_run(&self) -> Option<&Run> {
         self.run.as_ref()
     }
 
-    /// Open asks, oldest first.
+    /// Returns the open asks, oldest first.
     pub fn open_asks(&self) -> impl Iterator<Item = &Ask> {
         let mut asks: Vec<&OpenAsk> = self.asks.values().collect();
         asks.sort_by_key(|open| open.seq);
         asks.into_iter().map(|open| &open.ask)
     }
 
-    /// The question a call waits for.
+    /// Returns the open ask about a call.
     pub fn open_ask_of(&self, call: &Call) -> Option<&OpenAsk> {
         self.asks.values().find(|open| open.ask.is_about(&call.id))
     }
@@ -170,61 +172,61 @@ impl Session {
         self.asks.values().any(|open| open.ask.kind == kind)
     }
 
-    /// Whether the run stands still until the user answers.
+    /// Whether the run waits for an answer of the user.
     pub fn has_blocking_ask(&self) -> bool {
         self.asks.values().any(|open| open.ask.kind.group() == AskGroup::Interactive)
     }
 
-    /// Whether the world was looked at for this ask since the session was last opened.
+    /// Whether `Prepare` has confirmed this ask since the session was last opened.
     pub fn is_observed(&self, ask: &Ask) -> bool {
         self.asks.get(&ask.id).is_some_and(|open| open.observed >= self.epoch)
     }
 
-    /// Edits that were sent by a run that is over, and that nobody has looked for in the text yet.
+    /// Returns the edits whose call ended while they were on their way, and that `Settle` must look for.
     pub fn unsettled(&self) -> impl Iterator<Item = &ChangeSetId> {
         self.changes.iter().filter(|(_, state)| state.unsettled).map(|(id, _)| id)
     }
 
-    /// A call of the open turn.
+    /// Returns a call of the open turn.
     pub fn call(&self, id: &ToolCallId) -> Option<&Call> {
         self.run.as_ref()?.turn.as_ref()?.calls.iter().find(|call| call.id == *id)
     }
 
-    /// The calls of the open turn that may go on now.
+    /// Returns the calls of the open turn that may run now.
     pub fn calls_now(&self) -> impl Iterator<Item = &Call> {
         self.run.as_ref().and_then(|run| run.turn.as_ref()).into_iter().flat_map(Turn::calls_now)
     }
 
-    /// The change a call proposed last.
+    /// Returns the latest change that a call has proposed.
     pub fn change_of(&self, call: &Call) -> Option<&ChangeState> {
         self.changes.get(call.change_set.as_ref()?)
     }
 
-    /// How an ask was closed, if that is still remembered.
+    /// Returns how an ask was closed, if the session still remembers it.
     pub fn resolution(&self, ask: &AskId) -> Option<&Resolution> {
         self.closed_asks.iter().rev().find(|(id, _)| id == ask).map(|(_, resolution)| resolution)
     }
 
-    /// Returns the model of the run before, if a run that begins with `model` changes it.
+    /// Returns the model of the last run, if it differs from `model`.
     pub fn model_before(&self, model: &str) -> Option<String> {
         self.ended.back().map(|last| &last.model).filter(|last| *last != model).cloned()
     }
 
-    /// Takes in one fact. All state change of a session is here.
-    pub fn apply(&mut self, fact: &Record) {
-        self.seq = fact.seq;
-        self.fold(fact);
-        let shown = Some(current_state(self));
-        if shown != self.shown {
-            self.shown = shown;
-            // Silence began before anybody called it so.
+    /// Applies one record. Nothing else changes the state that a session has from its log.
+    pub fn apply(&mut self, record: &Record) {
+        self.seq = record.seq;
+        self.fold(record);
+        let state = Some(current_state(self));
+        if state != self.last_state {
+            self.last_state = state;
+            // A silence began before it was recorded.
             let silent = self.open_run().and_then(|run| run.turn.as_ref()?.silent_since);
-            self.since = silent.unwrap_or(fact.at);
+            self.since = silent.unwrap_or(record.at);
         }
     }
 }
 
-/// State and sub-state, computed and never guessed (L01): every case is one line here.
+/// Returns the state and sub-state, computed and never guessed (L01): every case is one line here.
 pub(crate) fn current_state(session: &Session) -> (SessionState, Option<SubState>) {
     let (state, sub) = match session.open_run() {
         None => match session.ended.back() {

@@ -1,8 +1,7 @@
-//! What is said to clients and what they say, from and into the types of the core.
+//! Converts between the types of the core and the types of the wire (`adjutant_protocol`).
 //!
-//! The only folder of the core that knows the wire: a type of `adjutant_protocol`
-//! goes no further, and nothing stored is one of its types. Ids are the exception;
-//! they are opaque texts.
+//! No other folder of the core uses types of the wire, and no such type is ever stored. Ids are the exception,
+//! because they are opaque texts.
 
 pub mod ask;
 mod convert;

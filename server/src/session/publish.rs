@@ -183,7 +183,7 @@ impl Publisher {
     /// Queues the updates of one record. They wait until the event with the number `barrier` is durable.
     pub fn publish(&mut self, session: &Session, record: &Record, barrier: u64) {
         let run = self.projector.run_of(session, record);
-        let (updates, passing) = match self.projector.told(session, record) {
+        let (updates, passing) = match self.projector.project(session, record) {
             state::Updates::Lasting(updates) => (updates, false),
             state::Updates::Passing(updates) => (updates, true),
         };

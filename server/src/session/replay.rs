@@ -137,7 +137,7 @@ impl ReplayedSession {
     fn replay(&mut self, record: &RecordRaw) -> Option<ReplayedRecord> {
         let record = self.folded.fold(record)?;
         let run = self.projector.run_of(&self.folded.session, &record);
-        let updates = match self.projector.told(&self.folded.session, &record) {
+        let updates = match self.projector.project(&self.folded.session, &record) {
             state::Updates::Lasting(updates) => updates,
             state::Updates::Passing(_) => Vec::new(),
         };

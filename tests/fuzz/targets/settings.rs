@@ -79,5 +79,5 @@ fn allows_no_more(with: &Policy, alone: &Policy) {
     assert_eq!(with.command_output_ms, alone.command_output_ms);
     assert_eq!(with.followup_default_ms, alone.followup_default_ms);
     assert_eq!((with.retry.base_ms, with.retry.cap_ms), (alone.retry.base_ms, alone.retry.cap_ms));
-    assert_eq!(with.stand_ins, alone.stand_ins);
+    assert_eq!(with.fallback_models, alone.fallback_models);
 }

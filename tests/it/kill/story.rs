@@ -295,7 +295,7 @@ pub fn told(facts: &[Record]) -> Vec<Update> {
     let mut updates = Vec::new();
     for fact in facts {
         session.apply(fact);
-        if let Updates::Lasting(told) = teller.told(&session, fact) {
+        if let Updates::Lasting(told) = teller.project(&session, fact) {
             updates.extend(told);
         }
     }

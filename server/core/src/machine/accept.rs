@@ -1,4 +1,4 @@
-//! May this happen, and which facts follow? All validation of inputs.
+//! Decides whether an input may happen, and which events follow. All validation of inputs is here.
 //!
 //! One file per kind of input. Never changes the session, never does I/O and
 //! never panics, whatever the input and the state.
@@ -18,7 +18,7 @@ use crate::session::Session;
 
 pub use lifecycle::interrupt;
 
-/// Why an input became no facts.
+/// Why an input caused no events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The named run is not the open one.
@@ -26,61 +26,62 @@ pub enum Refusal {
         open: Option<RunId>,
     },
     AskNotFound,
-    /// Somebody answered before; this is what won.
+    /// The ask was closed before; this is the answer that won.
     AlreadyResolved(Resolution),
-    /// The ask has no such option, or takes no text.
+    /// The ask has no such option, or accepts no text.
     AnswerInvalid(String),
+    /// A different request has used this key before.
     KeyReused,
-    /// The same request again: its first result.
+    /// The same request again, with the result of the first.
     Repeat {
         run: RunId,
         steered: bool,
         at: u64,
     },
-    /// The model that is to see the prompt takes no images.
+    /// The model that would see the prompt does not support images.
     ImagesUnsupported {
         model: String,
     },
-    /// Too much waits already.
+    /// Too many prompts wait for the next turn.
     Overloaded,
-    /// The step that told this is no longer wanted.
+    /// The input is out of date: its step should no longer run, or what it names is over.
     Stale,
-    /// There is nothing to do.
+    /// The input would change nothing.
     Nothing,
 }
 
-/// Judges one input: the facts that follow, or why none do.
+/// Returns the events that follow from an input, or why none do.
 pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Event>, Refusal> {
     match input {
         Input::Prompt(prompt) => prompt::accept(session, stamp, prompt),
         Input::Answer(answer) => answer::accept(session, stamp, answer),
         Input::Cancel { run } => lifecycle::cancel(session, stamp, run.as_ref()),
         Input::Denials(now) => consent::denials(session, now),
-        Input::Consent(given) => consent::follows(session, given),
+        Input::Consent(given) => consent::give(session, given),
         Input::Choose { chosen, offer } => lifecycle::choose(session, chosen, offer),
         Input::Opened { epoch } => lifecycle::opened(session, stamp, epoch),
         Input::Stopping => lifecycle::stopping(session, stamp),
         Input::Woke(wake) => {
             let why = wake.why.clone();
-            wanted(session, &Step::Wake(wake))?;
+            check_current(session, &Step::Wake(wake))?;
             lifecycle::woke(session, stamp, &why)
         }
         Input::Step { step, report } => {
-            wanted(session, &step)?;
-            of_step(session, stamp, &step, report)
+            check_current(session, &step)?;
+            accept_report(session, stamp, &step, report)
         }
     }
 }
 
-/// Only what ought to be running now may tell anything.
-fn wanted(session: &Session, step: &Step) -> Result<(), Refusal> {
+/// Refuses a report or wake-up of a step that should not be running now.
+fn check_current(session: &Session, step: &Step) -> Result<(), Refusal> {
     if next_steps(session).contains(step) { Ok(()) } else { Err(Refusal::Stale) }
 }
 
-fn of_step(session: &Session, stamp: &Stamp, step: &Step, report: Report) -> Result<Vec<Event>, Refusal> {
+fn accept_report(session: &Session, stamp: &Stamp, step: &Step, report: Report) -> Result<Vec<Event>, Refusal> {
     match (step, report) {
         (Step::CallModel { turn, attempt }, report) => {
-            turn::accept(session, stamp, (*turn, *attempt), report)
+            turn::accept(session, stamp, *turn, *attempt, report)
         }
         (Step::Prepare { call, .. }, Report::Prepared(prepared)) => {
             call::prepared(session, stamp, call, *prepared)
@@ -90,10 +91,10 @@ fn of_step(session: &Session, stamp: &Stamp, step: &Step, report: Report) -> Res
         }
         (Step::RunTool { call }, Report::Applied(result)) => call::applied(session, stamp, call, result),
         (Step::RunTool { call }, Report::NotApplied { result, in_doubt, landed }) => {
-            call::not_applied(session, stamp, call, (result, in_doubt, landed))
+            call::not_applied(session, stamp, call, result, in_doubt, landed)
         }
         (Step::RunTool { call }, Report::Overtaken { change, seen, result }) => {
-            call::overtaken(session, stamp, call, (change, *seen, result))
+            call::overtaken(session, stamp, call, change, *seen, result)
         }
         (Step::Settle { change_set }, Report::Settled(found)) => {
             Ok(vec![Event::Settled { change_set: change_set.clone(), found }])

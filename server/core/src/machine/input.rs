@@ -1,6 +1,6 @@
-//! What asks to become facts: prompts, answers, and what steps tell.
+//! Inputs, each of which may become events: prompts, answers, and reports of steps.
 //!
-//! Holds no decision; `accept` judges every input.
+//! Never decides; `accept` judges every input.
 
 use std::cell::Cell;
 
@@ -17,12 +17,12 @@ use crate::record::{
     UnattendedPolicy, UnsavedText,
 };
 
-/// Time and randomness for one input, brought in from outside.
+/// Time and randomness for one input; the core itself has neither.
 #[derive(Debug)]
 pub struct Stamp {
     /// Milliseconds since the Unix epoch.
     pub now: u64,
-    /// Fresh random bytes; all ids made under this stamp derive from them.
+    /// Fresh random bytes; all ids made with this stamp derive from them.
     seed: [u8; 16],
     /// How many ids were made.
     ids: Cell<u64>,
@@ -33,7 +33,8 @@ impl Stamp {
         Self { now, seed, ids: Cell::new(0) }
     }
 
-    /// Makes an unguessable 128-bit id: another one at each call, the same ones in the same order for the same seed.
+    /// Makes an unguessable 128-bit id. Each call returns another id; the same seed gives the same ids in the same
+    /// order.
     pub fn id(&self, kind: &str) -> String {
         let number = self.ids.get();
         self.ids.set(number + 1);
@@ -41,13 +42,13 @@ impl Stamp {
         format!("{kind}-{}", &digest[..32])
     }
 
-    /// A number from 0 up to 1, to spread what would else happen at the same moment.
+    /// Returns a number from 0 to below 1, which spreads events that would happen at the same moment.
     pub fn jitter(&self) -> f64 {
         f64::from(self.seed[0]) / 256.0
     }
 }
 
-/// A thing that asks to become facts.
+/// A request, answer, report or wake-up that may become events.
 #[derive(Clone, Debug)]
 pub enum Input {
     Prompt(Prompt),
@@ -65,36 +66,36 @@ pub enum Input {
         chosen: JudgedChoice,
         offer: Offer,
     },
-    /// A writer opened the log with facts in it.
+    /// A writer opened a log that already has records.
     Opened {
         epoch: u64,
     },
-    /// The server is going down.
+    /// The server is stopping.
     Stopping,
-    /// A time that `Step::Wake` named has come.
+    /// The time of a `Step::Wake` has come.
     Woke(Wake),
-    /// A step tells how it goes; dropped when the step is no longer wanted.
+    /// A step reports. The report is refused if the step should no longer run.
     Step {
         step: Step,
         report: Report,
     },
 }
 
-/// A prompt, with the choices of its run resolved by the settings.
+/// A prompt, with the choices of its run as the settings resolved them.
 #[derive(Clone, Debug)]
 pub struct Prompt {
     pub text: String,
     pub images: Vec<Image>,
-    /// Whether the model that is to see it takes images: that of the open run, else `model`.
+    /// Whether the model that will see it supports images: the model of the open run, else `model`.
     pub takes_images: bool,
-    /// What the run is called; without one, the first line of the text.
+    /// The title of the run; without one, the first line of the text.
     pub title: Option<String>,
     pub expected_run: Option<RunId>,
     /// `provider/model`.
     pub model: String,
     pub manner: GenerationSettings,
     pub policy: Policy,
-    /// What of it are the session's choices, not this prompt's own.
+    /// Which of its settings come from the session's choices, not from this prompt.
     pub follows: Follows,
     /// Where in the workspace the user was.
     pub origin: Option<RunOrigin>,
@@ -106,17 +107,17 @@ pub struct Prompt {
 pub struct Answer {
     pub ask: AskId,
     pub choice: Choice,
-    /// The door it came by; recorded, never part of a digest.
+    /// The surface that it came from; recorded, never part of a digest.
     pub surface: String,
-    /// What may run unasked in the run that goes on by this answer: only where the one who answers gives
-    /// consent with it. What an earlier run or process had is not taken over.
+    /// Consent for the run that continues by this answer: what may run without asking. Consent of an earlier
+    /// run or process does not carry over.
     pub consent: Option<UnattendedPolicy>,
 }
 
-/// What an answer chooses.
+/// The choice of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// One of the options, with what the user says besides.
+    /// One of the options, with an optional text of the user.
     Option {
         id: String,
         text: Option<String>,
@@ -125,8 +126,8 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Returns the answer to an ask of this kind when no user is present: a permission is rejected, and a question
-    /// of the model is answered with the fact that nobody is present. `None` for an ask that may stay open.
+    /// Returns the answer to an ask of this kind when no user is present. A permission is rejected; the answer to
+    /// a question of the model says that no user is present. `None` for an ask that may stay open.
     pub fn absent(kind: AskKind) -> Option<Self> {
         match kind {
             AskKind::Tool | AskKind::Command | AskKind::BrowserActionLaunch | AskKind::UseMcpServer => {
@@ -143,7 +144,7 @@ impl Choice {
         }
     }
 
-    /// Reads what a reply chooses: an option or a text, never both and never neither.
+    /// Returns the choice of a reply; `None` unless it has either an option or a text, and not both.
     pub fn of(option: Option<String>, answer: Option<String>, reason: Option<String>) -> Option<Self> {
         match (option, answer) {
             (Some(id), None) => Some(Choice::Option { id, text: reason }),
@@ -153,7 +154,7 @@ impl Choice {
     }
 }
 
-/// What a step tells.
+/// A report from a step.
 #[derive(Clone, Debug)]
 pub enum Report {
     /// `CallModel` is about to send its first request.
@@ -167,69 +168,70 @@ pub enum Report {
     Silent {
         since: u64,
     },
-    /// It sends again.
+    /// The model sends again after a silence.
     Heard,
     Replied(Reply),
     CallFailed(CallFailure),
-    /// `Prepare` looked at the world.
+    /// `Prepare` ended.
     Prepared(Box<Preparation>),
     /// `RunTool` ended.
     Finished(CallResult),
     /// `RunTool` of an edit: all its hunks are in the text.
     Applied(CallResult),
-    /// `RunTool` of an edit: they are not, but for those in `landed`; `in_doubt` when they may still land.
+    /// `RunTool` of an edit: only the hunks in `landed` are in the text. `in_doubt`: the others may still land.
     NotApplied {
         result: CallResult,
         in_doubt: bool,
         landed: Vec<String>,
     },
-    /// `RunTool` of an edit: the text moved on and none of it landed. This is the change as it would be
-    /// made now, and what the model is told where it has been shown often enough.
+    /// `RunTool` of an edit: the text had changed, and no hunk landed. `change` is the edit made for the text of
+    /// now. `result` ends the call if the edit has been proposed too often.
     Overtaken {
         change: Box<FileChange>,
         seen: Box<ObservedPath>,
         result: CallResult,
     },
+    /// `Settle` ended.
     Settled(EditCheck),
 }
 
-/// What `Prepare` found out about one call.
+/// The report of `Prepare` on one call.
 #[derive(Clone, Debug)]
 pub struct Preparation {
-    /// The file or folder it is about; none where it is about no single one.
+    /// The one file or folder that the call is about, if any.
     pub seen: Option<ObservedPath>,
     pub prospect: Prospect,
-    /// Open documents that a command would not see as they are.
+    /// Open documents that are not saved: a command would not see their text.
     pub unsaved: Vec<UnsavedText>,
 }
 
-/// What would come of a call.
+/// What a call would do.
 #[derive(Clone, Debug)]
 pub enum Prospect {
     Payload(Payload),
     Change(Box<FileChange>),
-    /// It cannot be made.
+    /// The call cannot be made.
     Refused {
         why: Reason,
-        /// The reason quotes text of the file.
+        /// Whether the reason quotes text of the file.
         quotes: bool,
     },
-    /// A rule forbids it by what was seen, so the shell did not read the file.
+    /// A rule forbids the call for the observed path, so `Prepare` did not read the file.
     Forbidden,
 }
 
 impl Preparation {
-    /// The call names no file.
+    /// Returns a preparation of a call that names no file.
     pub fn of(payload: Payload) -> Self {
         Self { seen: None, prospect: Prospect::Payload(payload), unsaved: Vec::new() }
     }
 
-    /// The shell refuses the call; the reason quotes no file.
+    /// Returns a preparation that refuses the call; the reason quotes no file.
     pub fn refused(why: Reason) -> Self {
         Self { seen: None, prospect: Prospect::Refused { why, quotes: false }, unsaved: Vec::new() }
     }
 
-    /// The same of a call about this file.
+    /// Returns the same for a call about this file.
     #[must_use]
     pub fn about(self, seen: ObservedPath) -> Self {
         Self { seen: Some(seen), ..self }

@@ -1,10 +1,10 @@
-//! Whether and when a failed model call is tried again.
+//! Decides whether and when a failed model call is tried again, and by which model.
 //!
-//! The only seat of that decision; never looks at a clock and never sleeps.
+//! No other file decides this. Never reads a clock and never sleeps.
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of failure a model call met; each class has its own path (S83).
+/// The kind of failure of a model call; each class has its own path (S83).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
@@ -20,7 +20,7 @@ pub enum FailureClass {
     Stalled,
     /// Longer than the total limit.
     Total,
-    /// The stream ended without its final event, or an event made no sense.
+    /// The stream ended without its final event, or an event could not be understood.
     Broken,
     /// 401, 403: a key is missing or wrong.
     Auth,
@@ -30,12 +30,12 @@ pub enum FailureClass {
     ContextExceeded,
     /// 404 on the model.
     ModelNotFound,
-    /// Any other 4xx: our request or the settings are wrong.
+    /// Any other 4xx: Adjutant's request or the settings are wrong.
     InvalidRequest,
     /// The server was stopped while the call ran.
     Interrupted,
-    /// The provider refuses the conversation as it stands: reasoning it does not take back, or
-    /// calls and outputs it cannot pair.
+    /// The provider refuses the conversation: it does not accept its own reasoning back, or cannot pair
+    /// calls and outputs.
     History,
     /// The provider refuses an image of the conversation.
     Images,
@@ -47,7 +47,7 @@ pub struct CallFailure {
     pub class: FailureClass,
     /// One sentence for the user: what happened and, where known, what to do.
     pub message: String,
-    /// What the provider asked us to wait, in milliseconds.
+    /// How long the provider asked to wait, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
@@ -55,24 +55,24 @@ pub struct CallFailure {
 /// The most attempts of one turn (S80).
 pub const MAX_ATTEMPTS: u32 = 6;
 
-/// The longest wait a provider may ask for and still get: above it the user
-/// is told instead of being left to watch a clock.
+/// The longest wait that a provider may ask for, in milliseconds. Above it the turn fails at once, so that the
+/// user can decide.
 pub const MAX_RETRY_AFTER_MS: u64 = 120_000;
 
-/// Streams of one turn that may break before the answer is asked for whole (S81): a proxy that
-/// cuts streams does so again.
+/// Streams of one turn that may break before the next request asks for a whole answer without a stream (S81).
+/// A proxy that cut one stream is likely to cut the next.
 const MAX_BROKEN_STREAMS: u32 = 2;
 
 /// How the attempts of one turn have gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tries {
-    /// Attempts that failed since this model took the turn.
+    /// Attempts that failed since the turn began or its model was replaced.
     failed: u32,
     broken_streams: u32,
-    /// The conversation was repaired; that helps once.
+    /// The conversation was repaired; this is tried once.
     repaired: bool,
-    /// The images were withheld; that helps once, too.
-    blind: bool,
+    /// The images were withheld; this is tried once, too.
+    images_withheld: bool,
 }
 
 impl Tries {
@@ -81,21 +81,21 @@ impl Tries {
         self.failed += 1;
         self.broken_streams += u32::from(matches!(class, FailureClass::Broken | FailureClass::Stalled));
         self.repaired |= class == FailureClass::History;
-        self.blind |= class == FailureClass::Images;
+        self.images_withheld |= class == FailureClass::Images;
     }
 
-    /// Whether the next attempt asks for the whole answer in place of a stream.
+    /// Whether the next attempt asks for the whole answer instead of a stream.
     pub fn asks_whole(&self) -> bool {
         self.broken_streams >= MAX_BROKEN_STREAMS
     }
 }
 
-/// How patient the retries of one turn are.
+/// How often and how long one turn is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryPolicy {
     /// The first wait.
     pub base_ms: u64,
-    /// The last wait; those between grow evenly towards it.
+    /// The last wait. Those between grow by a constant factor.
     pub cap_ms: u64,
     /// All attempts of a turn, the first one included.
     pub max_attempts: u32,
@@ -108,7 +108,7 @@ impl Default for RetryPolicy {
 }
 
 impl FailureClass {
-    /// Tells whether the same request may succeed later without anyone changing anything.
+    /// Whether the same request may succeed later without any change.
     pub fn is_passing(self) -> bool {
         match self {
             FailureClass::RateLimited
@@ -132,13 +132,13 @@ impl FailureClass {
 
 /// Returns how many milliseconds to wait before the next attempt, or `None` to give up.
 ///
-/// `tries` are those before this failure; `jitter` is drawn by the caller from 0 to 1.
+/// `tries` are the attempts before this failure. `jitter` is a random number from 0 to 1.
 pub fn next_attempt(failure: &CallFailure, tries: &Tries, jitter: f64, policy: &RetryPolicy) -> Option<u64> {
     let attempt = tries.failed + 1;
-    // What the provider refused is taken out of the conversation by then.
+    // Before the next attempt, the refused reasoning or images are removed from the conversation.
     match failure.class {
         FailureClass::History if !tries.repaired => return Some(0),
-        FailureClass::Images if !tries.blind => return Some(0),
+        FailureClass::Images if !tries.images_withheld => return Some(0),
         _ => {}
     }
     if !failure.class.is_passing() || attempt >= policy.max_attempts {
@@ -147,16 +147,15 @@ pub fn next_attempt(failure: &CallFailure, tries: &Tries, jitter: f64, policy: &
     let jitter = if jitter.is_finite() { jitter.clamp(0.0, 1.0) } else { 0.0 };
     match failure.retry_after_ms {
         Some(asked) if asked > MAX_RETRY_AFTER_MS => None,
-        // Never before the time asked for, and a little after it, so that all
-        // who were told the same second do not come back at once.
+        // Never before that time, and a little after it: other clients may have got the same second.
         Some(asked) if asked > 0 => Some(asked + (policy.base_ms as f64 * jitter / 2.0) as u64),
         _ => Some(backoff(attempt, jitter, policy)),
     }
 }
 
-/// The waits grow by a constant factor from the base to the cap, which the
-/// last of them reaches: six attempts span 49 to 54 s, enough to outlive a
-/// short outage and less than the 64 s a user is asked to bear.
+/// Returns the wait after this attempt, in milliseconds. Waits grow by a constant factor from the base to the
+/// cap, which the last wait reaches. Six attempts span 49 to 54 s: enough to outlive a short outage, and less
+/// than the 64 s that a user may have to wait.
 fn backoff(attempt: u32, jitter: f64, policy: &RetryPolicy) -> u64 {
     let base = policy.base_ms.min(policy.cap_ms) as f64;
     let cap = policy.cap_ms as f64;
@@ -169,12 +168,12 @@ fn backoff(attempt: u32, jitter: f64, policy: &RetryPolicy) -> u64 {
     (wait * (1.0 + jitter / 4.0)).min(cap).round() as u64
 }
 
-/// Returns the model that takes the turn when one does not answer (S113): the next of those that may
-/// stand in. Only what another model may not suffer from is given to one: a wrong key, a used up
-/// quota and a refused request are the user's to know.
-pub fn fallback_model<'a>(failure: &CallFailure, model: &str, others: &'a [String]) -> Option<&'a str> {
-    let at = others.iter().position(|other| other == model).map_or(0, |at| at + 1);
-    let next = others.get(at..)?.iter().find(|other| *other != model)?;
+/// Returns the fallback model that continues the turn when `model` does not answer (S113): the next in the list.
+/// `None` if the list is used up, or if the user must know of the failure: a wrong key, a used up quota or a
+/// refused request.
+pub fn fallback_model<'a>(failure: &CallFailure, model: &str, fallbacks: &'a [String]) -> Option<&'a str> {
+    let at = fallbacks.iter().position(|other| other == model).map_or(0, |at| at + 1);
+    let next = fallbacks.get(at..)?.iter().find(|other| *other != model)?;
     (failure.class.is_passing() && failure.class != FailureClass::Interrupted).then_some(next)
 }
 

@@ -1,58 +1,62 @@
-//! The agent loop: what ought to be running now, as a function of the session.
+//! The agent loop: which steps should be running now, as a function of the session.
 //!
-//! The only seat of that decision. Never starts, stops or waits for anything.
+//! No other file decides this. Never starts, stops or waits for anything.
 
 use crate::policy::ask;
 use crate::record::{AskGroup, AskId, AskKind, ChangeSetId, ToolCallId};
-use crate::session::{Call, CallPhase, OpenAsk, Run, Session, TurnPhase};
+use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
 
-/// A piece of work that ought to be running; equal steps are the same piece,
-/// so the key decides how long it lives.
+/// A piece of work that should be running now. Equal steps are the same piece, so the key decides how
+/// long it lives.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
-    /// Find out what became of an edit whose run was cut short.
+    /// Check whether an edit is in the text, because its call ended before that was known.
     Settle {
         change_set: ChangeSetId,
     },
-    /// Put an ask before the user, by every door a client has.
+    /// Show an ask to the user, on every surface of every client.
     DeliverAsk {
         ask: AskId,
     },
-    /// Look at the world for a call; again after each opening of the session.
+    /// Resolve the path of a call, and read or locate what it needs. Repeated when the session is opened again,
+    /// because that begins a new epoch.
     Prepare {
         call: ToolCallId,
         epoch: u64,
     },
+    /// Send one request to the model and report its reply. The first attempt begins the turn.
     CallModel {
         turn: u32,
         attempt: u32,
     },
+    /// Run a call whose start is in the log.
     RunTool {
         call: ToolCallId,
     },
-    /// Nothing but time.
+    /// Wait for a time; no other work.
     Wake(Wake),
 }
 
-/// A time to wait for, in milliseconds since the Unix epoch, and what it is waited for.
+/// A time to wait for, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Wake {
+    /// Milliseconds since the Unix epoch.
     pub at: u64,
     pub why: Why,
 }
 
-/// What time brings.
+/// What happens when the time of a `Wake` has come.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Why {
-    /// The model may be called: after a back-off, or when the user wanted to wait.
+    /// The model may be called: the back-off is over, or the wait that the user chose.
     CallModel,
-    /// A command runs so long that the user is asked about it.
+    /// A command has run so long that the user is asked whether to stop it.
     StillRunning { call: ToolCallId },
-    /// A question answers itself.
+    /// A question has had no answer for so long that its first suggestion is used.
     Unanswered { ask: AskId },
 }
 
-/// What ought to be running now.
+/// Returns the steps that should be running now.
 pub fn next_steps(session: &Session) -> Vec<Step> {
     let mut steps: Vec<Step> =
         session.unsettled().map(|change_set| Step::Settle { change_set: change_set.clone() }).collect();
@@ -62,7 +66,7 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
         return steps;
     }
     match &run.turn {
-        // Work is left over from before (a prompt, or outputs the model has not seen).
+        // No turn yet: the model has a prompt to answer or, in a run that continues another, outputs to see.
         None => match run.not_before {
             Some(at) if run.turns == 0 => steps.push(wake(at, Why::CallModel)),
             _ => steps.push(Step::CallModel { turn: session.turns + 1, attempt: 1 }),
@@ -88,10 +92,11 @@ fn call_steps(session: &Session, run: &Run, call: &Call) -> Vec<Step> {
         CallPhase::Opened => vec![prepare(session, call)],
         CallPhase::Asking { epoch } if *epoch < session.epoch => vec![prepare(session, call)],
         CallPhase::Asking { .. } => {
-            let open = session.open_ask_of(call);
-            let due = open.and_then(|open| Some((open, ask::answers_itself(open, &run.policy)?)));
-            let unanswered = |open: &OpenAsk| Why::Unanswered { ask: open.ask.id.clone() };
-            due.map(|(open, (at, _))| wake(at, unanswered(open))).into_iter().collect()
+            let answer_by_time = session.open_ask_of(call).and_then(|open| {
+                let (at, _) = ask::answers_itself(open, &run.policy)?;
+                Some(wake(at, Why::Unanswered { ask: open.ask.id.clone() }))
+            });
+            answer_by_time.into_iter().collect()
         }
         CallPhase::Finished { .. } => Vec::new(),
         CallPhase::Started { at } => {
@@ -109,8 +114,8 @@ fn wake(at: u64, why: Why) -> Step {
     Step::Wake(Wake { at, why })
 }
 
-/// The longest a `Wake` may last: what was waited for when it was decided. Its time was told by the
-/// clock of that moment, and that clock may have been set back since.
+/// Returns the longest time that a `Wake` may last, in milliseconds: the wait as it was first decided.
+/// `wake.at` alone is not enough, because the clock may have been set back since.
 pub fn longest_wait(session: &Session, wake: &Wake) -> u64 {
     let Some(run) = session.open_run() else { return 0 };
     match (&wake.why, &run.turn) {
@@ -128,8 +133,8 @@ fn prepare(session: &Session, call: &Call) -> Step {
     Step::Prepare { call: call.id.clone(), epoch: session.epoch }
 }
 
-/// Idle asks are state after the end of a run, and never put before the user. One
-/// that only resumes or discards asks about nothing that would have to be looked at again.
+/// Returns a `DeliverAsk` for each open ask that the user must see. Idle asks only describe the end of a
+/// run, so they are not delivered. An ask to resume needs no new observation; the others wait for one.
 fn deliveries(session: &Session) -> impl Iterator<Item = Step> + '_ {
     session
         .open_asks()

@@ -1,4 +1,4 @@
-//! How many change sets a session keeps: those of its open turn, and those whose outcome is unknown.
+//! The change sets that a session keeps: those of its open turn, and those whose outcome is unknown.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::session::Session;
 
 const EDIT: (&str, &str) = ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#);
 
-/// The change sets that no call of the open turn has and that no step looks for.
+/// Returns how many change sets belong to no call of the open turn and to no `Settle` step.
 fn left_over(session: &Session) -> usize {
     session.changes.values().filter(|state| !state.unsettled && session.call(&state.call).is_none()).count()
 }
@@ -20,7 +20,7 @@ fn is_settle(step: &Step) -> bool {
     matches!(step, Step::Settle { .. })
 }
 
-/// One turn of one edit, up to its start.
+/// Runs one turn with one edit, until the edit has started.
 fn start_edit(bench: &mut Bench) {
     bench.reply("", &[EDIT]);
     bench.report(super::is_prepare, super::edit_of(change(true)));
@@ -72,10 +72,10 @@ fn a_change_set_that_nobody_has_looked_for_is_kept_until_somebody_has() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// The one that was settled last stays until the next fact that ends others: its outcome is told of it.
+    /// The change set that was settled last stays until the next drop, because the update of its end needs it.
     #[test]
     fn no_change_set_is_kept_for_nothing(bytes in super::properties::numbers()) {
-        super::properties::at_each_fact(&super::properties::drive(&bytes).log, |session, _| {
+        super::properties::at_each_record(&super::properties::drive(&bytes).log, |session, _| {
             assert!(left_over(session) <= 1, "{:?}", session.changes);
         });
     }

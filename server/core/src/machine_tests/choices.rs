@@ -1,4 +1,4 @@
-//! Stories of choices: what counts from when, and for which run.
+//! Stories of choices: from when a choice counts, and for which run.
 
 use adjutant_protocol::option::{ConfigChange, ConfigId};
 use adjutant_protocol::update::Update;
@@ -41,14 +41,14 @@ fn offers_edits(bench: &Bench) -> bool {
         .any(|tool| tool.name == "edit_file")
 }
 
-/// Every change that is told of the log, from the first update on.
-fn told(bench: &Bench) -> Vec<ConfigChange> {
+/// Returns every change of a choice that is published for this log.
+fn published_changes(bench: &Bench) -> Vec<ConfigChange> {
     let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
-    let mut teller = Projector::new(&session);
+    let mut projector = Projector::new(&session);
     let mut changes = Vec::new();
-    for fact in &bench.log {
-        session.apply(fact);
-        let Updates::Lasting(updates) = teller.told(&session, fact) else { continue };
+    for record in &bench.log {
+        session.apply(record);
+        let Updates::Lasting(updates) = projector.project(&session, record) else { continue };
         for update in updates {
             if let Update::ConfigOptionUpdate { changed, .. } = update {
                 changes.push(changed);
@@ -76,7 +76,7 @@ fn s11_a_mode_chosen_during_a_run_counts_from_the_next_model_call_and_is_told_on
     assert!(!offers_edits(&bench));
     let change =
         ConfigChange { config_id: ConfigId::Mode, from: Some("code".to_owned()), to: "ask".to_owned() };
-    assert_eq!(told(&bench), [change]);
+    assert_eq!(published_changes(&bench), [change]);
     assert_eq!(bench.replayed(), bench.session);
 }
 
@@ -102,12 +102,12 @@ fn s11_what_is_so_already_is_neither_recorded_nor_told() {
     bench.session.choose(&ASK);
     bench.prompt("go").unwrap();
     assert_eq!(bench.session.choices.mode, Mode::Ask);
-    assert_eq!(bench.replayed().choices, bench.session.choices, "the first fact tells it");
+    assert_eq!(bench.replayed().choices, bench.session.choices, "the first record has it");
     assert_eq!(choose(&mut bench, ASK), Err(Refusal::Nothing));
     assert_eq!(choose(&mut bench, model("p/default")), Err(Refusal::Nothing));
     choose(&mut bench, CODE).unwrap();
     choose(&mut bench, ASK).unwrap();
-    assert_eq!(told(&bench).len(), 2);
+    assert_eq!(published_changes(&bench).len(), 2);
 }
 
 #[test]

@@ -1,7 +1,6 @@
-//! Clocks that jump, stand still or run backwards (F11): they change no order, end no wait and
-//! make none longer than it was meant to be.
+//! Clocks that jump, stop or run backwards (F11). They change no order, end no wait early and make no wait longer.
 //!
-//! The disk's and the system's part is not here: time is an argument.
+//! Never reads a clock: time is an argument. The parts of the disk and the system are tested elsewhere.
 
 use proptest::prelude::*;
 
@@ -10,12 +9,12 @@ use super::*;
 use crate::machine::step::{Wake, longest_wait};
 
 const TEN_YEARS: u64 = 10 * 365 * 86_400_000;
-/// A moment that has ten years before and behind it.
+/// A time with ten years before and after it.
 const NOW: u64 = 1_800_000_000_000;
-/// The longest anybody is ever made to wait: a day, when a provider asks for it and the user agrees.
+/// The longest possible wait: a day, if a provider asks for it and the user agrees.
 const LONGEST: u64 = 24 * 3_600_000;
 
-/// Plays the same inputs by a clock of its own.
+/// Plays the inputs of these bytes with the given clock.
 fn drive(bytes: &[u8], clock: impl Fn(usize) -> u64) -> Bench {
     let mut bench = Bench::new();
     let mut dice = Dice::new(bytes);
@@ -29,9 +28,9 @@ fn drive(bytes: &[u8], clock: impl Fn(usize) -> u64) -> Bench {
     bench
 }
 
-/// What happened, without when.
+/// Returns the records without their times.
 fn happened(bench: &Bench) -> Vec<(u64, bool, &'static str)> {
-    bench.log.iter().map(|fact| (fact.seq, fact.last, fact.event.name())).collect()
+    bench.log.iter().map(|record| (record.seq, record.last, record.event.name())).collect()
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! Consent and rules over the life of a session: who gave them, and until when they count.
+//! Consent and rules over the life of a session: where they come from, and until when they count.
 
 use expect_test::expect;
 
@@ -30,13 +30,13 @@ fn finding_b1_consent_ends_with_the_process_that_gave_it() {
     check(&bench.answer(option("resume")).unwrap(), expect!["ask_closed"]);
     asks(&mut bench);
     assert_eq!(bench.replayed(), bench.session);
-    // A call that was judged by nobody yet is judged without it, too.
+    // A call that was not judged before is also judged without the consent.
     let mut bench = begin();
     bench.reply("", &[("run_command", r#"{"command":"make test"}"#)]);
     bench.input(Input::Opened { epoch: 2 }).unwrap();
     bench.answer(option("resume")).unwrap();
     check(&bench.report(is_prepare, command()), expect!["call_prepared ask_opened"]);
-    // A run that goes on after a failure, also in the same process: another surface may have answered.
+    // A run that continues after a failure has no consent, even in the same process: another surface may have answered.
     for (report, choice) in [("retry", option("retry")), ("wait", option("wait"))] {
         let mut bench = begin();
         bench.report(is_model, Report::TurnBegan);
@@ -50,7 +50,7 @@ fn finding_b1_consent_ends_with_the_process_that_gave_it() {
         });
         assert_eq!(started, Some(None), "{report}");
     }
-    // The standing limit of failures in a row, with words of the user.
+    // The same after too many failures in a row, with a text of the user as the answer.
     let mut bench = begin();
     for _ in 0..3 {
         bench.reply("", &[("nonsense", "{}")]);
@@ -75,7 +75,7 @@ fn finding_b1_consent_that_is_given_again_counts() {
     let answer = Answer { ask, choice: option("resume"), surface: "test".to_owned(), consent: unattended };
     check(&bench.input(Input::Answer(answer)).unwrap(), expect!["ask_closed rules_changed"]);
     runs(&mut bench);
-    // And a prompt that goes on with an interrupted run gives it likewise.
+    // A prompt that resumes an interrupted run can also give consent.
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     bench.input(Input::Opened { epoch: 2 }).unwrap();
@@ -104,7 +104,7 @@ fn finding_b1_deny_rules_of_now_join_those_of_then_at_each_verdict() {
     assert!(last_output(&bench).starts_with("Denied"));
     assert!(bench.input(Input::Denials(Vec::new())).is_err(), "a rule that is gone from the settings stays");
 
-    // Between a question and its answer.
+    // A rule that is added between an ask and its answer.
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     bench.reply("", &[("run_command", r#"{"command":"make test"}"#)]);
@@ -113,7 +113,7 @@ fn finding_b1_deny_rules_of_now_join_those_of_then_at_each_verdict() {
     check(&bench.answer(option("allow_always")).unwrap(), expect!["ask_closed tool_finished"]);
     assert!(last_output(&bench).starts_with("Denied"));
 
-    // While an ask waits for another process: it is not opened again.
+    // A rule that is added while an ask waits after a restart: the ask is not opened again.
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     bench.reply("", &[("run_command", r#"{"command":"make test"}"#)]);
@@ -126,7 +126,7 @@ fn finding_b1_deny_rules_of_now_join_those_of_then_at_each_verdict() {
 #[test]
 fn finding_b10_an_answer_of_an_older_log_covers_no_script() {
     let line = |line: &str| {
-        super::looked(Payload::Command {
+        super::prepared_as(Payload::Command {
             line: line.to_owned(),
             cwd: "/ws".to_owned(),
             timeout_seconds: 9,
@@ -155,7 +155,7 @@ fn finding_b10_an_answer_of_an_older_log_covers_no_script() {
         bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
         // As a log of 0.1 has it.
         let rule = crate::record::Rule::Command { line: command.to_owned(), cwd: "/ws".to_owned() };
-        bench.fact(Event::RuleAdded { rule });
+        bench.record(Event::RuleAdded { rule });
         bench.reply("", &[("run_command", r#"{"command":"x"}"#)]);
         assert_eq!(super::names(&bench.report(is_prepare, line(command))), follows);
     }

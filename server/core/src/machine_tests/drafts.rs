@@ -1,4 +1,4 @@
-//! Several edits of one turn, each prepared on what those before it would leave.
+//! Several edits of one turn. Each is prepared on the text that the edits before it would leave.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ fn call(bench: &Bench, index: usize) -> Call {
     bench.session.open_run().unwrap().turn.as_ref().unwrap().calls[index].clone()
 }
 
-/// Proposes what turns one text into another, as the review of a whole turn will.
+/// Proposes the change from one text to another, as the review of a whole turn will.
 fn propose(bench: &mut Bench, index: usize, (before, after): (&str, &str), target: &str) {
     let change_set = format!("change-{index}").as_str().into();
     let hunks = Arc::from(hunks(before, after));
     let change = FileChange { change_set, target: target.to_owned(), hunks, ..change(true) };
-    bench.fact(Event::ChangeProposed { call: call(bench, index).id, change: Box::new(change), seen: None });
+    bench.record(Event::ChangeProposed { call: call(bench, index).id, change: Box::new(change), seen: None });
 }
 
 fn decide(bench: &mut Bench, index: usize, apply: bool) {
@@ -40,13 +40,13 @@ fn decide(bench: &mut Bench, index: usize, apply: bool) {
     let hunks: Vec<String> = ids.collect();
     let decided =
         Event::HunkDecided { change_set: change_set.clone(), hunks: hunks.clone(), apply, ask: None };
-    bench.fact(decided);
+    bench.record(decided);
     if apply {
-        bench.fact(Event::ApplyStarted { call: call.id, change_set, hunks, allowed_by: None });
+        bench.record(Event::ApplyStarted { call: call.id, change_set, hunks, allowed_by: None });
     }
 }
 
-/// Puts a line where it says, in place of one or between two.
+/// Replaces line `at` or inserts a line before it.
 fn edited(text: &str, (at, replaces, number): (usize, bool, u8)) -> String {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let at = at % lines.len();
@@ -70,7 +70,7 @@ proptest! {
     fn each_edit_is_prepared_on_what_those_before_it_leave(edits in edits()) {
         let begun: String = (0..8).map(|line| format!("line {line}\n")).collect();
         let mut bench = turn_of(edits.len() + 1);
-        // What the text becomes, edit by edit; of another file there is always one as well.
+        // The text after each edit.
         let mut wanted = vec![begun.clone()];
         for (index, (at, replaces, number)) in edits.iter().enumerate() {
             let sees = draft(&bench.session, &call(&bench, index), TARGET, &begun).unwrap().into_owned();
@@ -83,18 +83,18 @@ proptest! {
         prop_assert_eq!(&*draft(&bench.session, &last, TARGET, &begun).unwrap(), wanted.last().unwrap());
         prop_assert_eq!(&*draft(&bench.session, &last, "file:///ws/b", &begun).unwrap(), &begun);
 
-        // Made one after the other, the draft stays what it was while the text comes to it.
+        // While the edits are applied one by one, the draft stays the same.
         let mut text = begun.clone();
         for index in 0..edits.len() {
             let call = call(&bench, index);
             let change = bench.session.change_of(&call).unwrap().change.clone();
             decide(&mut bench, index, true);
             text = apply_hunks(&text, &change.hunks).unwrap();
-            // The text has it, and nobody has looked yet.
+            // The text has the edit, but no record says so yet.
             prop_assert_eq!(&*draft(&bench.session, &last, TARGET, &text).unwrap(), wanted.last().unwrap());
             let hunks = change.hunks.iter().map(|hunk| hunk.id.clone()).collect();
-            bench.fact(Event::Applied { change_set: change.change_set.clone(), hunks });
-            bench.fact(Event::ToolFinished { call: call.id, result: done(CallEnd::Completed) });
+            bench.record(Event::Applied { change_set: change.change_set.clone(), hunks });
+            bench.record(Event::ToolFinished { call: call.id, result: done(CallEnd::Completed) });
             prop_assert_eq!(&*draft(&bench.session, &last, TARGET, &text).unwrap(), wanted.last().unwrap());
         }
         prop_assert_eq!(bench.replayed(), bench.session);
@@ -111,7 +111,7 @@ fn an_edit_on_rejected_ground_is_prepared_anew_or_fails_by_name() {
     decide(&mut bench, 0, false);
     let why = draft(&bench.session, &last, TARGET, "one\ntwo\n").unwrap_err();
     assert_eq!(why.conflicts[0].id, "h1");
-    // The call whose own ground is gone sees the text as it is, and can be prepared on that.
+    // The call whose base was rejected sees the text as it is, and can be prepared on that.
     let second = call(&bench, 1);
     assert_eq!(draft(&bench.session, &second, TARGET, "one\ntwo\n").unwrap(), "one\ntwo\n");
 }

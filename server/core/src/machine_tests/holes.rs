@@ -1,6 +1,6 @@
-//! Logs with a fact missing or out of its place: said so, folded without a panic, and gone on with.
+//! Logs with a record missing or out of order: Adjutant notices it, folds the log without a panic, and continues.
 //!
-//! What of a bad log is still readable is the log's own business.
+//! Never tests how much of a damaged log can be read; `store` does.
 
 use proptest::prelude::*;
 
@@ -18,18 +18,18 @@ fn drive(bench: &mut Bench, bytes: &[u8]) {
     }
 }
 
-/// The session a log gives, and how many of its facts cannot stand where they stand.
+/// Returns the session folded from a log, and the number of its events that are out of order.
 fn folded(log: &[Record]) -> (Session, usize) {
     let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
     let mut strays = 0;
-    for fact in log {
-        strays += usize::from(session.is_out_of_place(&fact.event));
-        session.apply(fact);
+    for record in log {
+        strays += usize::from(session.is_out_of_place(&record.event));
+        session.apply(record);
     }
     (session, strays)
 }
 
-/// Each call of a reply has exactly one output, behind it and before anything else.
+/// Whether each call of a reply has exactly one output, after the reply and before any other message.
 fn is_paired(messages: &[ModelMessage]) -> bool {
     let mut open: Vec<&str> = Vec::new();
     for message in messages {
@@ -76,10 +76,10 @@ proptest! {
         }
         bench.session = folded(&bench.log).0;
         bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).expect("it opens");
-        // Nothing is left that blocks for ever: every call that is asked about can still be answered.
+        // Nothing blocks for ever: each call of an open ask still waits for its answer.
         for ask in bench.session.open_asks() {
             let over = |call| bench.session.call(call).is_none_or(crate::session::Call::is_finished);
-            prop_assert!(!ask.calls.iter().any(over), "nobody can answer {:?}", ask);
+            prop_assert!(!ask.calls.iter().any(over), "{:?} has no open call", ask);
         }
         drive(&mut bench, &more);
         let _ = bench.input(Input::Cancel { run: None });
@@ -97,7 +97,7 @@ fn log_073_an_outcome_without_its_intent_is_out_of_place() {
     let call = bench.session.calls_now().next().expect("a call").id.clone();
     let outcome = |end| Event::ToolFinished { call: call.clone(), result: done(end) };
     assert!(bench.session.is_out_of_place(&outcome(CallEnd::Completed)));
-    // What was refused was never begun.
+    // A refused call is never started, so it needs no intent.
     assert!(!bench.session.is_out_of_place(&outcome(CallEnd::Denied)));
     let stranger = Event::ToolFinished { call: "c-other".into(), result: done(CallEnd::Denied) };
     assert!(bench.session.is_out_of_place(&stranger));
@@ -112,7 +112,7 @@ fn log_043_a_call_whose_reply_is_lost_takes_no_arguments_of_another() {
     bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
     bench.reply("", &[("run_command", r#"{"command":"true"}"#)]);
     assert!(bench.session.calls_now().next().is_some());
-    let last = bench.log.iter().rposition(|fact| matches!(fact.event, Event::Replied { .. })).unwrap();
+    let last = bench.log.iter().rposition(|record| matches!(record.event, Event::Replied { .. })).unwrap();
     bench.log.remove(last);
     assert!(folded(&bench.log).0.calls_now().next().is_none());
 }

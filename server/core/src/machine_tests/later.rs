@@ -1,5 +1,4 @@
-//! What becomes of a question while it waits: the text runs away from it, or
-//! time answers it.
+//! Asks that wait: the text changes meanwhile, or the ask answers itself after a time.
 
 use adjutant_protocol::state::State;
 use expect_test::expect;
@@ -27,7 +26,7 @@ fn n04_an_edit_the_text_ran_away_from_is_shown_anew_three_times_at_most() {
         check(&bench.report(is_tool, again()), expect!["settled change_proposed ask_opened"]);
         assert_eq!(view(&bench.session).state, State::RequiresAction, "no standing answer covers it");
         assert!(!next_steps(&bench.session).iter().any(is_tool));
-        // The world is looked at again after a restart, and it has to be asked still.
+        // After a restart `Prepare` runs again, and the user must still be asked.
         bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
         let mut other = change(true);
         std::sync::Arc::make_mut(&mut other.hunks)[0].inserted = vec!["other\n".to_owned()];
@@ -44,14 +43,14 @@ fn answer_of(bench: &Bench, option: &str) -> Answer {
     Answer { ask, choice: super::option(option), surface: "test".to_owned(), consent: None }
 }
 
-/// A bench whose model asks a question, with a setting that lets time answer it.
+/// Returns a bench whose model asks a question, with the setting that answers it after a time.
 fn asking_by_time(options: &[&str]) -> Bench {
     let mut bench = Bench::new();
     let policy = Policy { followup_default_ms: Some(5_000), ..Policy::default() };
     bench.prompt_with("go", policy).unwrap();
     bench.reply("", &[("ask_user", r#"{"question":"which?"}"#)]);
     let options = options.iter().map(|option| (*option).to_owned()).collect();
-    bench.report(is_prepare, super::looked(Payload::Question { question: "which?".to_owned(), options }));
+    bench.report(is_prepare, super::prepared_as(Payload::Question { question: "which?".to_owned(), options }));
     bench
 }
 
@@ -71,13 +70,13 @@ fn s15_time_takes_the_first_suggestion_where_the_user_has_set_it_and_nothing_els
     assert_eq!(first, Wake { at: ask.opened_at + 5_000, why: Why::Unanswered { ask: ask.id } });
     let sooner = Wake { at: first.at - 1, ..first.clone() };
     assert_eq!(bench.input(Input::Woke(sooner)).unwrap_err(), Refusal::Stale);
-    // Looked at again after a restart, the question gets its whole time again.
+    // After a restart `Prepare` runs again, and the question waits its whole time again.
     bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
     let question = Payload::Question {
         question: "which?".to_owned(),
         options: vec!["red".to_owned(), "blue".to_owned()],
     };
-    bench.report(is_prepare, super::looked(question));
+    bench.report(is_prepare, super::prepared_as(question));
     let later = wake(&bench).unwrap();
     assert!(later.at > first.at);
     assert_eq!(bench.input(Input::Woke(first)).unwrap_err(), Refusal::Stale);
@@ -85,7 +84,7 @@ fn s15_time_takes_the_first_suggestion_where_the_user_has_set_it_and_nothing_els
     assert!(last_output(&bench).contains("the first answer you suggested was taken: red"));
     assert_eq!(bench.replayed(), bench.session);
 
-    // Nothing suggested, nothing taken; and no permission is ever given by time.
+    // A question without suggestions never answers itself, and no permission is ever given by time.
     assert_eq!(wake(&asking_by_time(&[])), None);
     let policy = || Policy { followup_default_ms: Some(1), ..Policy::default() };
     for (tool, arguments, report) in [

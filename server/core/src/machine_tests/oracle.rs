@@ -1,11 +1,10 @@
-//! The inference rule of seed 000, kept as an oracle for our computed state (L01).
+//! The inference rule of seed 000, kept as an oracle for the computed state (L01).
 //!
-//! Guesses from the last message, `partial` and an API request without cost;
-//! never used outside tests.
+//! It guesses from the last message, `partial` and an API request without cost. Never used outside tests.
 
 use crate::record::{AskGroup, AskKind, Event, Record};
 
-/// A message as seed 000 knows it.
+/// A message of seed 000.
 #[derive(Clone, Debug)]
 enum Message {
     Ask { kind: AskKind, id: String },
@@ -23,11 +22,11 @@ pub enum Guess {
     Resumable,
 }
 
-/// The stream of messages Roo's extension would have sent for these facts.
+/// Returns the messages that Roo's extension would have sent for this log.
 fn messages(log: &[Record]) -> Vec<Message> {
     let mut messages = Vec::new();
-    for fact in log {
-        match &fact.event {
+    for record in log {
+        match &record.event {
             Event::Prompted { .. } | Event::RunStarted { .. } => {
                 messages.push(Message::Say { partial: false })
             }
@@ -56,7 +55,7 @@ fn messages(log: &[Record]) -> Vec<Message> {
             }
             _ => {}
         }
-        if let Event::RunStarted { .. } = fact.event {
+        if let Event::RunStarted { .. } = record.event {
             messages.retain(|message| !matches!(message, Message::Ask { id, .. } if id.starts_with("end ")));
         }
     }
@@ -73,7 +72,8 @@ fn settle_streams(messages: &mut [Message]) {
     }
 }
 
-/// "The last message determines state": asks block by group, `partial` or a request without cost streams.
+/// Returns the state by the rule "the last message determines state": an ask decides by its group; `partial` or a
+/// request without cost means streaming.
 pub fn guess(log: &[Record]) -> Guess {
     let messages = messages(log);
     let last_ask = messages.iter().rev().find_map(|message| match message {

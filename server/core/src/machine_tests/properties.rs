@@ -1,6 +1,6 @@
-//! What holds for every legal log.
+//! Properties of every legal log.
 //!
-//! Each property is checked after every single fact, not only at the end.
+//! Never checked only at the end: each property must be true after every record or every batch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,26 +34,26 @@ pub fn numbers() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..400)
 }
 
-/// Folds the log again and hands out the session after each fact.
-pub fn at_each_fact(log: &[Record], mut check: impl FnMut(&Session, &[Record])) {
+/// Folds the log again and calls `check` with the session after each record.
+pub fn at_each_record(log: &[Record], mut check: impl FnMut(&Session, &[Record])) {
     let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
     check(&session, &[]);
-    for (index, fact) in log.iter().enumerate() {
-        session.apply(fact);
+    for (index, record) in log.iter().enumerate() {
+        session.apply(record);
         check(&session, &log[..=index]);
     }
 }
 
-/// The same, after each batch only: what a process that opens the log can find.
+/// The same after each batch: the states that a process can find when it opens the log.
 fn at_each_batch(bench: &Bench, mut check: impl FnMut(&Session)) {
-    at_each_fact(&bench.log, |session, log| {
+    at_each_record(&bench.log, |session, log| {
         if log.is_empty() || bench.batches.contains(&log.len()) {
             check(session);
         }
     });
 }
 
-/// The whole campaign is ten thousand logs (S01); `tests/run --long` asks for it by this variable.
+/// Returns how many logs to try. A long run tries ten thousand (S01); `tests/run --long` sets this variable.
 fn logs() -> u32 {
     if std::env::var_os("ADJUTANT_SLOW").is_some() { 10_000 } else { 300 }
 }
@@ -70,14 +70,14 @@ proptest! {
             let _ = bench.input(input);
             prop_assert_eq!(&bench.replayed(), &bench.session);
         }
-        // And the log itself survives a trip through JSON.
+        // The log also survives a round trip through JSON.
         let text: Vec<String> =
-            bench.log.iter().map(|fact| serde_json::to_string(&fact.event).unwrap()).collect();
+            bench.log.iter().map(|record| serde_json::to_string(&record.event).unwrap()).collect();
         let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
-        for (fact, line) in bench.log.iter().zip(&text) {
+        for (record, line) in bench.log.iter().zip(&text) {
             let event: Event = serde_json::from_str(line).unwrap();
-            prop_assert_eq!(&event, &fact.event);
-            session.apply(&Record { seq: fact.seq, at: fact.at, last: fact.last, event });
+            prop_assert_eq!(&event, &record.event);
+            session.apply(&Record { seq: record.seq, at: record.at, last: record.last, event });
         }
         prop_assert_eq!(&session, &bench.session);
     }
@@ -89,23 +89,23 @@ proptest! {
     #[test]
     fn s09_s10_a_snapshot_and_the_updates_after_it_equal_the_snapshot_at_the_end(bytes in numbers()) {
         let bench = drive(&bytes);
-        // The state told by updates is, at every point, the state of the session.
+        // After every batch, the state that the updates published is the state of the session.
         let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
-        let mut shown = view(&session);
+        let mut published = view(&session);
         let mut open: BTreeSet<String> = BTreeSet::new();
-        let mut teller = Projector::new(&session);
-        for fact in &bench.log {
-            session.apply(fact);
-            let updates = match teller.told(&session, fact) {
+        let mut projector = Projector::new(&session);
+        for record in &bench.log {
+            session.apply(record);
+            let updates = match projector.project(&session, record) {
                 Updates::Lasting(updates) => {
-                    prop_assert!(fact.event.is_barrier(), "{} may be lost", fact.event.name());
+                    prop_assert!(record.event.is_barrier(), "{} may be lost", record.event.name());
                     updates
                 }
                 Updates::Passing(updates) => updates,
             };
             for update in updates {
                 match update {
-                    Update::StateUpdate(state) => shown = state,
+                    Update::StateUpdate(state) => published = state,
                     Update::Ask(adjutant_protocol::update::AskChange::Opened { ask }) => {
                         open.insert(ask.ask_id.0);
                     }
@@ -115,8 +115,8 @@ proptest! {
                     _ => {}
                 }
             }
-            if fact.last {
-                prop_assert_eq!(&shown, &view(&session));
+            if record.last {
+                prop_assert_eq!(&published, &view(&session));
             }
             let now: BTreeSet<String> = session.open_asks().map(|ask| ask.id.0.clone()).collect();
             prop_assert_eq!(&open, &now);
@@ -128,48 +128,48 @@ proptest! {
         let new = || Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
         let (mut whole, mut forgetful) = (new(), new());
         let (mut first, mut again) = (Projector::new(&whole), Projector::new(&forgetful));
-        for fact in &drive(&bytes).log {
-            prop_assert_eq!(whole.is_out_of_place(&fact.event), forgetful.is_out_of_place(&fact.event));
-            whole.apply(fact);
-            forgetful.apply(fact);
-            prop_assert_eq!(first.told(&whole, fact), again.told(&forgetful, fact));
-            prop_assert_eq!(first.run_of(&whole, fact), again.run_of(&forgetful, fact));
-            forgetful.forget_published(&fact.event);
+        for record in &drive(&bytes).log {
+            prop_assert_eq!(whole.is_out_of_place(&record.event), forgetful.is_out_of_place(&record.event));
+            whole.apply(record);
+            forgetful.apply(record);
+            prop_assert_eq!(first.project(&whole, record), again.project(&forgetful, record));
+            prop_assert_eq!(first.run_of(&whole, record), again.run_of(&forgetful, record));
+            forgetful.forget_published(&record.event);
         }
     }
 
     #[test]
     fn s02_a_run_requires_action_exactly_while_a_blocking_ask_is_open(bytes in numbers()) {
-        at_each_fact(&drive(&bytes).log, |session, _| {
+        at_each_record(&drive(&bytes).log, |session, _| {
             assert_eq!(view(session).state == State::RequiresAction, session.has_blocking_ask());
         });
     }
 
     #[test]
     fn l01_the_rule_of_seed_000_agrees_with_the_computed_state(bytes in numbers()) {
-        at_each_fact(&drive(&bytes).log, |session, log| {
+        at_each_record(&drive(&bytes).log, |session, log| {
             let view = view(session);
-            let ours = match (view.state, view.sub) {
+            let computed = match (view.state, view.sub) {
                 (State::None, _) => Guess::NoTask,
                 (State::Running, Some(SubState::Streaming)) => Guess::Streaming,
-                // The seed knows no silence: a stream that stands still is a stream.
+                // The seed has no silent state: a silent stream counts as streaming.
                 (State::Running, Some(SubState::Stalled)) if streams(session) => Guess::Streaming,
                 (State::Running, _) => Guess::Running,
                 (State::RequiresAction, _) => Guess::WaitingForInput,
                 (State::Idle, _) => Guess::Idle,
                 (State::Resumable, _) => Guess::Resumable,
             };
-            // The first facts of a new session name no message yet, as in seed 000.
-            let messages = log.iter().any(|fact| matches!(fact.event, Event::RunStarted { .. }));
+            // The first events of a new session are not messages, as in seed 000.
+            let messages = log.iter().any(|record| matches!(record.event, Event::RunStarted { .. }));
             if messages {
-                assert_eq!(guess(log), ours, "after {:?}", log.last().map(|fact| &fact.event));
+                assert_eq!(guess(log), computed, "after {:?}", log.last().map(|record| &record.event));
             }
         });
     }
 
     #[test]
     fn s08_s11_every_state_names_what_is_required(bytes in numbers()) {
-        at_each_fact(&drive(&bytes).log, |session, _| {
+        at_each_record(&drive(&bytes).log, |session, _| {
             let view = view(session);
             match view.state {
                 State::Running => assert_eq!(view.required_action, RequiredAction::None),
@@ -184,23 +184,23 @@ proptest! {
     #[test]
     fn s30_s90_s91_cancel_at_every_fact_gives_one_terminal_fact_the_last_of_its_run(bytes in numbers()) {
         let bench = drive(&bytes);
-        at_each_fact(&bench.log, |session, log| {
+        at_each_record(&bench.log, |session, log| {
             let Some(run) = session.open_run().map(|run| run.id.clone()) else { return };
             let stamp = Stamp::new(9_999, [7; 16]);
             let events = accept(session, &stamp, Input::Cancel { run: None }).expect("an open run is cancelled");
             let mut after = session.clone();
             let mut whole: Vec<Record> = log.to_vec();
             for event in events {
-                let fact = Record { seq: after.seq + 1, at: stamp.now, last: true, event };
-                after.apply(&fact);
-                whole.push(fact);
+                let record = Record { seq: after.seq + 1, at: stamp.now, last: true, event };
+                after.apply(&record);
+                whole.push(record);
             }
-            one_terminal_fact(&whole, &run.0);
+            check_one_end(&whole, &run.0);
             assert!(after.open_run().is_none());
             let left = next_steps(&after);
             assert!(left.iter().all(|step| matches!(step, Step::Settle { .. })), "{left:?}");
             if bench.batches.contains(&log.len()) {
-                provider_would_take(&after);
+                check_history_is_valid(&after);
             }
         });
     }
@@ -209,13 +209,13 @@ proptest! {
     fn s30_every_ended_run_has_one_terminal_fact(bytes in numbers()) {
         let bench = drive(&bytes);
         let mut ended = BTreeMap::new();
-        for fact in &bench.log {
-            if let Event::RunEnded { run, .. } = &fact.event {
+        for record in &bench.log {
+            if let Event::RunEnded { run, .. } = &record.event {
                 *ended.entry(run.0.clone()).or_insert(0) += 1;
             }
         }
         for run in ended.keys() {
-            one_terminal_fact(&bench.log, run);
+            check_one_end(&bench.log, run);
         }
     }
 
@@ -223,7 +223,7 @@ proptest! {
     fn s41_s42_l7_every_request_pairs_each_call_with_one_output(bytes in numbers()) {
         at_each_batch(&drive(&bytes), |session| {
             if next_steps(session).iter().any(|step| matches!(step, Step::CallModel { .. })) {
-                provider_would_take(session);
+                check_history_is_valid(session);
             }
         });
     }
@@ -242,8 +242,8 @@ proptest! {
         let mut bench = drive(&bytes);
         let _ = bench.input(Input::Cancel { run: None });
         let mut open = BTreeSet::new();
-        for fact in &bench.log {
-            match &fact.event {
+        for record in &bench.log {
+            match &record.event {
                 Event::CallOpened { call, .. } => assert!(open.insert(call.0.clone())),
                 Event::ToolFinished { call, .. } => assert!(open.remove(&call.0), "{call} ended twice"),
                 _ => {}
@@ -255,8 +255,8 @@ proptest! {
     #[test]
     fn a4_an_ask_is_closed_once(bytes in numbers()) {
         let mut open = BTreeSet::new();
-        for fact in drive(&bytes).log {
-            match &fact.event {
+        for record in drive(&bytes).log {
+            match &record.event {
                 Event::AskOpened { ask } => prop_assert!(open.insert(ask.id.0.clone())),
                 Event::AskClosed { ask, .. } => prop_assert!(open.remove(&ask.0), "{} was not open", ask),
                 _ => {}
@@ -267,8 +267,8 @@ proptest! {
     #[test]
     fn l02_no_two_things_share_an_id(bytes in numbers()) {
         let mut seen = BTreeSet::new();
-        for fact in drive(&bytes).log {
-            let id = match &fact.event {
+        for record in drive(&bytes).log {
+            let id = match &record.event {
                 Event::RunStarted { run, .. } => run.0.clone(),
                 Event::Prompted { message, .. } => message.0.clone(),
                 Event::CallOpened { call, .. } => call.0.clone(),
@@ -283,8 +283,8 @@ proptest! {
     #[test]
     fn s23_a_run_completes_at_most_once_and_ends_with_it(bytes in numbers()) {
         let mut complete = BTreeSet::new();
-        for fact in drive(&bytes).log {
-            if let Event::Completed { run, .. } = &fact.event {
+        for record in drive(&bytes).log {
+            if let Event::Completed { run, .. } = &record.event {
                 prop_assert!(complete.insert(run.0.clone()));
             }
         }
@@ -293,8 +293,8 @@ proptest! {
     #[test]
     fn a1_nothing_runs_that_was_neither_allowed_nor_safe(bytes in numbers()) {
         let log = drive(&bytes).log;
-        for (index, fact) in log.iter().enumerate() {
-            let (call, allowed_by, edit) = match &fact.event {
+        for (index, record) in log.iter().enumerate() {
+            let (call, allowed_by, edit) = match &record.event {
                 Event::ApplyStarted { call, allowed_by, .. } => (call, allowed_by, true),
                 Event::ToolStarted { call, allowed_by } => (call, allowed_by, false),
                 _ => continue,
@@ -310,8 +310,8 @@ proptest! {
             });
             let answered = asked.as_ref().is_some_and(allowed);
             prop_assert!(answered || was_free(&log[..index], call, edit), "{} ran unasked", call);
-            // The log says by what, and it is so.
-            let is_so = match allowed_by {
+            // `allowed_by` in the log is true.
+            let is_true = match allowed_by {
                 Some(AllowedBy::Answer { ask }) => answered && asked.as_ref() == Some(ask),
                 Some(AllowedBy::Standing { rule }) => log[..index]
                     .iter()
@@ -320,11 +320,11 @@ proptest! {
                 Some(AllowedBy::Default) => !edit && was_free(&log[..index], call, edit),
                 Some(AllowedBy::Unknown) | None => false,
             };
-            prop_assert!(is_so, "{} was allowed by {:?}", call, allowed_by);
+            prop_assert!(is_true, "{} was allowed by {:?}", call, allowed_by);
         }
     }
 
-    /// Inputs of every kind, legal or not, against every state: facts or a refusal, never a panic.
+    /// Inputs of every kind, legal or not, in every state give events or a refusal, never a panic.
     #[test]
     fn accept_never_panics(bytes in numbers(), wild in numbers(), text in ".{0,40}") {
         let bench = drive(&bytes);
@@ -378,9 +378,9 @@ proptest! {
     }
 }
 
-/// What may run unattended by the end of this log.
+/// Returns the consent of the run at the end of this log.
 fn consent(log: &[Record]) -> Option<UnattendedPolicy> {
-    let changed = log.iter().rev().find_map(|fact| match &fact.event {
+    let changed = log.iter().rev().find_map(|record| match &record.event {
         Event::RunStarted { policy, .. } => Some(policy.unattended),
         Event::RulesChanged { unattended, .. } => Some(*unattended),
         _ => None,
@@ -388,13 +388,13 @@ fn consent(log: &[Record]) -> Option<UnattendedPolicy> {
     changed.flatten()
 }
 
-/// Whether the verdict on this call was "safe" without an ask.
+/// Whether this call could run without an ask.
 fn was_free(log: &[Record], call: &crate::record::ToolCallId, edit: bool) -> bool {
     use crate::record::{Payload, Rule};
     let unattended = consent(log);
     let rules: Vec<&Rule> = log
         .iter()
-        .filter_map(|fact| match &fact.event {
+        .filter_map(|record| match &record.event {
             Event::RuleAdded { rule } => Some(rule),
             _ => None,
         })
@@ -402,7 +402,7 @@ fn was_free(log: &[Record], call: &crate::record::ToolCallId, edit: bool) -> boo
     if edit {
         return unattended.is_some_and(|allowed| allowed.edit) || rules.contains(&&Rule::Edits);
     }
-    let payload = log.iter().rev().find_map(|fact| match &fact.event {
+    let payload = log.iter().rev().find_map(|record| match &record.event {
         Event::CallPrepared { call: id, payload, seen } if id == call => {
             Some((payload.clone(), seen.clone()))
         }
@@ -418,29 +418,29 @@ fn was_free(log: &[Record], call: &crate::record::ToolCallId, edit: bool) -> boo
     }
 }
 
-fn one_terminal_fact(log: &[Record], run: &str) {
+fn check_one_end(log: &[Record], run: &str) {
     let ends: Vec<usize> = log
         .iter()
         .enumerate()
-        .filter(|(_, fact)| matches!(&fact.event, Event::RunEnded { run: id, .. } if id.0 == run))
+        .filter(|(_, record)| matches!(&record.event, Event::RunEnded { run: id, .. } if id.0 == run))
         .map(|(index, _)| index)
         .collect();
-    assert_eq!(ends.len(), 1, "run {run} has {} terminal facts", ends.len());
-    for fact in &log[ends[0] + 1..] {
-        let of_run = match &fact.event {
+    assert_eq!(ends.len(), 1, "run {run} has {} ends", ends.len());
+    for record in &log[ends[0] + 1..] {
+        let of_run = match &record.event {
             Event::Prompted { run: id, .. }
             | Event::TurnStarted { run: id, .. }
             | Event::Completed { run: id, .. } => id.0 == run,
             _ => false,
         };
-        assert!(!of_run, "{:?} came after the end of its run", fact.event);
+        assert!(!of_run, "{:?} came after the end of its run", record.event);
     }
 }
 
-/// What a strict provider checks: each call of a reply has exactly one output right after it.
-fn provider_would_take(session: &Session) {
+/// Checks the history as a strict provider does: each call of a reply has exactly one output right after it.
+fn check_history_is_valid(session: &Session) {
     let mut waiting: Vec<String> = Vec::new();
-    for message in &session.transcript {
+    for message in &session.history {
         match message {
             ModelMessage::Tool { call_id, .. } => {
                 let at = waiting.iter().position(|id| **id == **call_id).expect("an output has its call");
@@ -463,7 +463,7 @@ fn s08_every_state_is_reached() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     for _ in 0..400 {
         let bytes = numbers().new_tree(&mut runner).expect("a tree").current();
-        at_each_fact(&drive(&bytes).log, |session, _| {
+        at_each_record(&drive(&bytes).log, |session, _| {
             let view = view(session);
             seen.insert(format!("{:?} {:?}", view.state, view.sub));
         });
@@ -490,7 +490,7 @@ fn s08_every_state_is_reached() {
 #[test]
 fn s08_no_edge_is_taken_that_is_not_in_the_table_and_none_is_there_for_nothing() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let mut taken = BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for _ in 0..1_500 {
         let bytes = numbers().new_tree(&mut runner).expect("a tree").current();
         let mut before = crate::session::run::SessionState::None;
@@ -498,13 +498,13 @@ fn s08_no_edge_is_taken_that_is_not_in_the_table_and_none_is_there_for_nothing()
             let (now, _) = session.current_state();
             if now != before {
                 assert!(EDGES.contains(&(before, now)), "{before:?} -> {now:?} is not in the table");
-                taken.insert(format!("{before:?} {now:?}"));
+                seen.insert(format!("{before:?} {now:?}"));
             }
             before = now;
         });
     }
     for (from, to) in EDGES {
-        assert!(taken.contains(&format!("{from:?} {to:?}")), "{from:?} -> {to:?} never happens");
+        assert!(seen.contains(&format!("{from:?} {to:?}")), "{from:?} -> {to:?} never happens");
     }
 }
 

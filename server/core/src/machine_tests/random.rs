@@ -1,6 +1,6 @@
 //! Random legal logs: a driver that picks what may come next from a stream of numbers.
 //!
-//! Every input is one the shell could send; illegal ones are a test of their own.
+//! Never draws an input that the server could not send; illegal inputs have their own test.
 
 use super::{Bench, done, reply};
 use crate::machine::input::{Answer, Choice, Input, Preparation, Prompt, Prospect, Report};
@@ -13,7 +13,7 @@ use crate::prompt::image::{Image, MediaType};
 use crate::record::{CallEnd, EditCheck, FileChange, Mode, Payload, Policy, ToolCallId, UnattendedPolicy};
 use crate::text::review::Hunk;
 
-/// Numbers to draw from; the test's seed.
+/// The numbers of a test case, from which all choices are drawn.
 pub struct Dice<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -44,7 +44,7 @@ pub fn input(bench: &Bench, dice: &mut Dice<'_>) -> Input {
         3 => Input::Stopping,
         16 => choice(bench, dice),
         17 if bench.session.open_run().is_some() => {
-            // Each time one more, so that it is never refused as nothing new.
+            // A new rule each time, so that the input always changes something.
             let known = bench.session.open_run().map_or(0, |run| run.policy.deny.len());
             Input::Denials(vec![format!("edit_file(x{known}/**)")])
         }
@@ -62,8 +62,8 @@ fn prompt(dice: &mut Dice<'_>) -> Prompt {
     let deny = if dice.roll(4) == 0 { vec!["run_command".to_owned()] } else { Vec::new() };
     let followup_default_ms = (dice.roll(3) == 0).then_some(5);
     let policy = Policy { unattended, deny, followup_default_ms, ..Policy::default() };
-    let stand_ins = if dice.roll(3) == 0 { vec!["p/other".to_owned()] } else { Vec::new() };
-    let policy = Policy { stand_ins, ..policy };
+    let fallback_models = if dice.roll(3) == 0 { vec!["p/other".to_owned()] } else { Vec::new() };
+    let policy = Policy { fallback_models, ..policy };
     let follows = Follows {
         mode: dice.roll(2) == 0,
         model: dice.roll(2) == 0,
@@ -81,7 +81,8 @@ fn prompt(dice: &mut Dice<'_>) -> Prompt {
     }
 }
 
-/// A mode or a model that is not chosen already; before the first prompt there is nothing to choose in.
+/// Draws a mode or a model that is not chosen already. Before the first prompt there is no log for it, so it draws a
+/// prompt.
 fn choice(bench: &Bench, dice: &mut Dice<'_>) -> Input {
     if !bench.session.created {
         return Input::Prompt(prompt(dice));
@@ -181,7 +182,7 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
             retry_after_ms: None,
         }),
         _ => {
-            // Reads more often than others: they are what goes side by side.
+            // Reads are drawn more often than others, because only reads run at the same time.
             let count = 1 + dice.roll(5);
             let drawn: Vec<_> =
                 (0..count).map(|_| calls[dice.roll(2 * calls.len()) % 11 % calls.len()]).collect();
@@ -190,7 +191,7 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
     }
 }
 
-/// What `Prepare` would bring for the call's tool.
+/// Draws a report of `Prepare` for the call's tool.
 fn prepared(bench: &Bench, id: &ToolCallId, dice: &mut Dice<'_>) -> Report {
     let tool = bench.session.call(id).map_or("", |call| call.tool.as_str());
     if dice.roll(8) == 0 {
@@ -204,17 +205,17 @@ fn prepared(bench: &Bench, id: &ToolCallId, dice: &mut Dice<'_>) -> Report {
             super::read_of(ObservedPath { inside: dice.roll(3) != 0, ..ObservedPath::inside("a") })
         }
         "edit_file" => super::edit_of(change(dice.roll(2) == 0)),
-        "run_command" => super::looked(Payload::Command {
+        "run_command" => super::prepared_as(Payload::Command {
             line: "true".to_owned(),
             cwd: "/ws".to_owned(),
             timeout_seconds: 5,
             binding: String::new(),
         }),
-        "ask_user" => super::looked(Payload::Question {
+        "ask_user" => super::prepared_as(Payload::Question {
             question: "why?".to_owned(),
             options: vec!["yes".to_owned(), "no".to_owned()],
         }),
-        "task_complete" => super::looked(Payload::Complete { summary: "ok".to_owned() }),
+        "task_complete" => super::prepared_as(Payload::Complete { summary: "ok".to_owned() }),
         _ => super::refused(Cause::UnknownTool, "no such tool"),
     }
 }

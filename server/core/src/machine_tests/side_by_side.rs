@@ -1,4 +1,4 @@
-//! Several calls of one turn: which go on together, and in which order the model hears of them.
+//! Several calls of one turn: which run at the same time, and in which order their results enter the history.
 
 use proptest::prelude::*;
 
@@ -21,8 +21,8 @@ fn turn_of(calls: &[(&str, &str)], policy: Policy) -> Bench {
     bench
 }
 
-/// The places of the calls that steps are wanted for.
-fn worked_on(bench: &Bench) -> Vec<usize> {
+/// Returns the indices of the calls that have a step.
+fn active_calls(bench: &Bench) -> Vec<usize> {
     let calls = |step| match step {
         Step::Prepare { call, .. } | Step::RunTool { call } => bench.session.call(&call),
         _ => None,
@@ -34,7 +34,7 @@ fn id_of(bench: &Bench, index: usize) -> ToolCallId {
     bench.session.open_run().unwrap().turn.as_ref().unwrap().calls[index].id.clone()
 }
 
-/// Prepares a read, and runs it where it need not be asked about.
+/// Prepares a read. `asks`: it is outside the workspace, so the user is asked.
 fn prepare_read(bench: &mut Bench, index: usize, asks: bool) -> Vec<Event> {
     let step = Step::Prepare { call: id_of(bench, index), epoch: bench.session.epoch };
     let seen = ObservedPath { inside: !asks, ..ObservedPath::inside(format!("a{index}")) };
@@ -57,40 +57,40 @@ fn outputs(bench: &Bench) -> Vec<String> {
         ModelMessage::Tool { output, .. } => Some(output.to_string()),
         _ => None,
     };
-    bench.session.transcript.iter().filter_map(tool).collect()
+    bench.session.history.iter().filter_map(tool).collect()
 }
 
 #[test]
 fn s40_l06_reads_go_side_by_side_and_effects_alone_in_their_order() {
     let mut bench = turn_of(&[READ, READ, EDIT, READ, COMMAND, READ], Policy::default());
-    assert_eq!(worked_on(&bench), [0, 1]);
+    assert_eq!(active_calls(&bench), [0, 1]);
     read(&mut bench, 1, CallEnd::Completed);
-    assert_eq!(worked_on(&bench), [0], "an edit waits for the reads before it");
+    assert_eq!(active_calls(&bench), [0], "an edit waits for the reads before it");
     read(&mut bench, 0, CallEnd::Completed);
-    assert_eq!(worked_on(&bench), [2]);
+    assert_eq!(active_calls(&bench), [2]);
     let edit = super::edit_of(change(true));
     bench.report(super::is_prepare, edit);
-    assert_eq!(worked_on(&bench), [0_usize; 0], "a read behind an edit sees what became of it");
+    assert_eq!(active_calls(&bench), [0_usize; 0], "a read after an edit waits for it");
     bench.answer(option("reject")).unwrap();
-    assert_eq!(worked_on(&bench), [3]);
+    assert_eq!(active_calls(&bench), [3]);
     read(&mut bench, 3, CallEnd::Completed);
-    assert_eq!(worked_on(&bench), [4]);
+    assert_eq!(active_calls(&bench), [4]);
     assert_eq!(bench.replayed(), bench.session);
 }
 
 #[test]
 fn l06_no_more_than_eight_reads_go_at_once() {
     let mut bench = turn_of(&[READ; 20], Policy::default());
-    assert_eq!(worked_on(&bench), (0..8).collect::<Vec<_>>());
+    assert_eq!(active_calls(&bench), (0..8).collect::<Vec<_>>());
     read(&mut bench, 3, CallEnd::Completed);
-    assert_eq!(worked_on(&bench), [0, 1, 2, 4, 5, 6, 7, 8]);
+    assert_eq!(active_calls(&bench), [0, 1, 2, 4, 5, 6, 7, 8]);
 }
 
 #[test]
 fn l06_each_read_that_must_be_asked_about_has_an_ask_of_its_own() {
     let mut bench = turn_of(&[READ, READ, READ], Policy::default());
     assert_eq!(names(&prepare_read(&mut bench, 1, true)), "call_prepared ask_opened");
-    assert_eq!(worked_on(&bench), [0, 2], "who is asked about one waits for no other");
+    assert_eq!(active_calls(&bench), [0, 2], "an ask about one read does not stop the others");
     prepare_read(&mut bench, 0, true);
     let asks: Vec<_> = bench.session.open_asks().cloned().collect();
     assert_eq!(asks.len(), 2);
@@ -99,11 +99,11 @@ fn l06_each_read_that_must_be_asked_about_has_an_ask_of_its_own() {
         let choice = option(option_id);
         Input::Answer(Answer { ask: asks[ask].id.clone(), choice, surface: "t".to_owned(), consent: None })
     };
-    // The first that was asked about is the second call.
+    // The first ask is about the second call.
     bench.input(answer("reject", 0)).unwrap();
     assert!(bench.session.call(&id_of(&bench, 1)).unwrap().is_finished());
     bench.input(answer("allow", 1)).unwrap();
-    assert_eq!(worked_on(&bench), [0, 2]);
+    assert_eq!(active_calls(&bench), [0, 2]);
     finish(&mut bench, 0, CallEnd::Completed);
     assert_eq!(outputs(&bench), ["output 0", "The user rejected this."]);
     assert_eq!(bench.replayed(), bench.session);
@@ -171,16 +171,16 @@ fn ids_of_one_stamp_are_distinct() {
 }
 
 proptest! {
-    /// In whatever order results come in, the conversation and the count of mistakes are the same.
+    /// In whatever order calls finish, the history and the count of mistakes are the same.
     #[test]
     fn s40_the_order_of_arrival_changes_nothing(
         ends in prop::collection::vec(prop::sample::select(vec![CallEnd::Completed, CallEnd::Failed]), 1..9),
         picks in prop::collection::vec(any::<usize>(), 9),
     ) {
         let calls = vec![READ; ends.len()];
-        let patient = || Policy { mistakes: 100, ..Policy::default() };
-        let mut in_order = turn_of(&calls, patient());
-        let mut mixed = turn_of(&calls, patient());
+        let policy = || Policy { mistakes: 100, ..Policy::default() };
+        let mut in_order = turn_of(&calls, policy());
+        let mut mixed = turn_of(&calls, policy());
         ends.iter().enumerate().for_each(|(index, end)| drop(read(&mut in_order, index, *end)));
         let mut left: Vec<usize> = (0..ends.len()).collect();
         for pick in picks.iter().take(ends.len()) {

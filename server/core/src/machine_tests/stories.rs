@@ -1,4 +1,4 @@
-//! Scenarios that read as stories: one input a line, the facts that follow.
+//! Scenarios that read as stories: one input a line, and the events that follow.
 
 use adjutant_protocol::state::{State, SubState};
 use expect_test::{Expect, expect};
@@ -26,7 +26,7 @@ fn failure(class: FailureClass) -> Report {
 }
 
 pub fn command() -> Report {
-    super::looked(Payload::Command {
+    super::prepared_as(Payload::Command {
         line: "make test".to_owned(),
         cwd: "/ws".to_owned(),
         timeout_seconds: 60,
@@ -34,7 +34,7 @@ pub fn command() -> Report {
     })
 }
 
-/// A bench whose model has asked for one command, which waits for its answer.
+/// Returns a bench whose model has called one command, which waits for an answer.
 fn asking_command() -> Bench {
     let mut bench = Bench::new();
     bench.prompt("test it").unwrap();
@@ -43,7 +43,7 @@ fn asking_command() -> Bench {
     bench
 }
 
-/// A bench whose model has asked for one edit, which waits for its answer.
+/// Returns a bench whose model has called one edit, which waits for an answer.
 pub fn asking_edit(open: bool) -> Bench {
     let mut bench = Bench::new();
     bench.prompt("fix it").unwrap();
@@ -53,7 +53,7 @@ pub fn asking_edit(open: bool) -> Bench {
 }
 
 pub fn last_output(bench: &Bench) -> String {
-    match bench.session.transcript.last() {
+    match bench.session.history.last() {
         Some(ModelMessage::Tool { output, .. }) => output.to_string(),
         other => panic!("the last message is {other:?}"),
     }
@@ -88,7 +88,7 @@ fn s20_turns_and_failed_attempts_add_up_to_the_requests_made() {
     requests += 1;
     bench.report(is_model, Report::Replied(reply("done", &[])));
     let count =
-        |name: &str| bench.log.iter().filter(|fact| names(std::slice::from_ref(&fact.event)) == name).count();
+        |name: &str| bench.log.iter().filter(|record| names(std::slice::from_ref(&record.event)) == name).count();
     assert_eq!(count("turn_started") + count("attempt_failed"), requests);
 }
 
@@ -207,7 +207,7 @@ fn s54_a_restart_keeps_the_ask_when_the_world_is_as_it_was_and_replaces_it_when_
 
     let mut bench = asking_command();
     bench.input(Input::Opened { epoch: 2 }).unwrap();
-    let other = super::looked(Payload::Command {
+    let other = super::prepared_as(Payload::Command {
         line: "make test".to_owned(),
         cwd: "/ws".to_owned(),
         timeout_seconds: 60,
@@ -225,7 +225,7 @@ fn a6_always_allows_exactly_this_line_in_this_directory() {
     check(&bench.report(is_prepare, command()), expect!["call_prepared tool_started"]);
     bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
     bench.reply("", &[("run_command", r#"{"command":"make test"}"#)]);
-    let elsewhere = super::looked(Payload::Command {
+    let elsewhere = super::prepared_as(Payload::Command {
         line: "make test".to_owned(),
         cwd: "/ws/sub".to_owned(),
         timeout_seconds: 60,
@@ -246,7 +246,7 @@ fn a6_a_command_with_a_substitution_is_asked_about_each_time() {
             timeout_seconds: 60,
             binding: "b".to_owned(),
         };
-        bench.report(is_prepare, super::looked(payload));
+        bench.report(is_prepare, super::prepared_as(payload));
         let ask = bench.session.open_asks().next().expect("it is asked");
         let ids: Vec<&str> = ask.options.iter().map(|option| option.option_id.as_str()).collect();
         assert_eq!(ids, ["allow", "reject"], "{line}");
@@ -305,8 +305,8 @@ fn s91_cancel_while_an_edit_is_on_its_way_settles_it_by_the_text() {
     let events = bench.report(|step| matches!(step, Step::Settle { .. }), Report::Settled(EditCheck::Landed));
     check(&events, expect!["settled"]);
     assert!(next_steps(&bench.session).is_empty());
-    let told = format!("{:?}", bench.session.transcript.last());
-    assert!(told.contains("is in the file"), "{told}");
+    let note = format!("{:?}", bench.session.history.last());
+    assert!(note.contains("is in the file"), "{note}");
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn s05_a_killed_run_is_resumable_and_goes_on_as_the_same_run() {
     check(&events, expect!["session_opened tool_finished ask_opened"]);
     assert!(last_output(&bench).contains("outcome is unknown"));
     assert_eq!(view(&bench.session).state, State::Resumable);
-    // Nothing works; the question is put before those who do not look by themselves.
+    // Nothing runs, but the ask to resume is delivered, because some users do not look for it.
     assert!(matches!(next_steps(&bench.session)[..], [Step::DeliverAsk { .. }]));
     check(&bench.answer(option("resume")).unwrap(), expect!["ask_closed"]);
     assert_eq!(bench.session.open_run().unwrap().id, run);
@@ -380,7 +380,7 @@ fn finding_f2_a_prompt_that_resumes_a_killed_run_is_in_the_very_next_request() {
     check(&bench.prompt("but only the docs").unwrap(), expect!["ask_closed prompted"]);
     let [Step::Wake(wake)] = &next_steps(&bench.session)[..] else { panic!("it goes on") };
     check(&bench.input(Input::Woke(wake.clone())).unwrap(), expect!["turn_started"]);
-    let last = bench.session.transcript.last().unwrap();
+    let last = bench.session.history.last().unwrap();
     assert_eq!(*last, ModelMessage::user("but only the docs"));
     assert_eq!(bench.replayed(), bench.session);
 }
@@ -394,7 +394,7 @@ fn finding_f2_what_is_said_while_a_retry_waits_goes_with_the_retry() {
     bench.prompt("but only the docs").unwrap();
     let [Step::Wake(wake)] = &next_steps(&bench.session)[..] else { panic!("it waits") };
     check(&bench.input(Input::Woke(wake.clone())).unwrap(), expect!["turn_started"]);
-    assert_eq!(*bench.session.transcript.last().unwrap(), ModelMessage::user("but only the docs"));
+    assert_eq!(*bench.session.history.last().unwrap(), ModelMessage::user("but only the docs"));
 }
 
 #[test]
@@ -402,7 +402,7 @@ fn s04_s23_completion_is_a_fact_beside_the_end_and_feedback_continues() {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     bench.reply("", &[("task_complete", r#"{"summary":"all done"}"#)]);
-    let complete = super::looked(Payload::Complete { summary: "all done".to_owned() });
+    let complete = super::prepared_as(Payload::Complete { summary: "all done".to_owned() });
     let events = bench.report(is_prepare, complete);
     check(&events, expect!["call_prepared tool_finished completed run_ended ask_opened"]);
     let end = &bench.session.ended.back().unwrap().end;
@@ -419,7 +419,7 @@ fn s04_a_completed_session_that_is_reopened_says_so() {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     bench.reply("", &[("task_complete", r#"{"summary":"ok"}"#)]);
-    bench.report(is_prepare, super::looked(Payload::Complete { summary: "ok".to_owned() }));
+    bench.report(is_prepare, super::prepared_as(Payload::Complete { summary: "ok".to_owned() }));
     check(&bench.input(Input::Opened { epoch: 2 }).unwrap(), expect!["session_opened ask_closed ask_opened"]);
     assert_eq!(view(&bench.session).ask_kind, Some(AskKind::ResumeCompletedTask.into()));
     check(&bench.input(Input::Opened { epoch: 3 }).unwrap(), expect!["session_opened"]);
@@ -468,7 +468,7 @@ fn s22_a_question_takes_an_option_or_a_text() {
             question: "which?".to_owned(),
             options: vec!["spaces".to_owned(), "tabs".to_owned()],
         };
-        check(&bench.report(is_prepare, super::looked(question)), expect!["call_prepared ask_opened"]);
+        check(&bench.report(is_prepare, super::prepared_as(question)), expect!["call_prepared ask_opened"]);
         assert_eq!(view(&bench.session).ask_kind, Some(AskKind::Followup.into()));
         bench.answer(choice).unwrap();
         assert_eq!(last_output(&bench), said);
@@ -480,7 +480,7 @@ fn s21_s22_fail_ends_the_run_with_its_reason() {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     bench.reply("", &[("fail", r#"{"reason":"no compiler"}"#)]);
-    let fail = super::looked(Payload::Fail { reason: "no compiler".to_owned() });
+    let fail = super::prepared_as(Payload::Fail { reason: "no compiler".to_owned() });
     check(&bench.report(is_prepare, fail), expect!["call_prepared tool_finished run_ended"]);
     let end = &bench.session.ended.back().unwrap().end;
     assert_eq!((end.outcome, end.stop_reason), (Outcome::Failed, StopReason::GaveUp));
@@ -521,10 +521,10 @@ fn s111_arguments_beyond_the_limit_are_refused_to_the_model_and_not_kept() {
     bench.prompt("go").unwrap();
     let events = bench.reply("", &[("write_file", &large), ("write_file", &large), ("read_file", "{}")]);
     check(&events, expect!["replied call_opened call_opened tool_finished call_opened"]);
-    // What the model is told of the second waits for the first.
+    // The result of the second call enters the history only after that of the first.
     bench.report(is_prepare, Report::Finished(done(CallEnd::Failed)));
     assert!(last_output(&bench).contains("may have 12582912"), "{}", last_output(&bench));
-    let Some(ModelMessage::Assistant { reply }) = bench.session.transcript.iter().rev().nth(2) else {
+    let Some(ModelMessage::Assistant { reply }) = bench.session.history.iter().rev().nth(2) else {
         panic!("the reply is kept")
     };
     let sizes: Vec<bool> = reply.calls.iter().map(|call| call.arguments.len() > 100).collect();
@@ -542,7 +542,7 @@ fn s28_a_prompt_during_a_run_steers_it_and_the_run_does_not_end_before_it_is_see
     check(&bench.report(is_model, Report::Replied(reply("done", &[]))), expect!["replied"]);
     bench.reply("tidied", &[]);
     assert!(bench.session.open_run().is_none());
-    let texts: Vec<String> = bench.session.transcript.iter().map(|message| format!("{message:?}")).collect();
+    let texts: Vec<String> = bench.session.history.iter().map(|message| format!("{message:?}")).collect();
     assert!(texts[2].contains("and tidy up"), "{texts:#?}");
 }
 

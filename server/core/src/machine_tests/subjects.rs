@@ -1,4 +1,4 @@
-//! An ask that several calls wait for: one answer, and each starts when it is its turn.
+//! An ask about several calls: one answer is for all, and each call starts when its turn comes.
 
 use serde_json::json;
 
@@ -15,22 +15,22 @@ fn call(bench: &Bench, index: usize) -> Call {
     bench.session.open_run().unwrap().turn.as_ref().unwrap().calls[index].clone()
 }
 
-/// Two edits of one turn, with the ask that the review of a whole turn will have.
+/// Returns a bench with two edits of one turn and one ask about both, as the review of a whole turn will open it.
 fn asked_together() -> Bench {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     bench.reply("", &[EDIT, EDIT]);
-    // The first is asked about by itself; what it says is said of both.
+    // The ask about the first edit is replaced by a copy that names both calls.
     let opened = bench.report(super::is_prepare, super::edit_of(change(true)));
     let Some(Event::AskOpened { ask }) = opened.last() else { panic!("it is asked: {opened:?}") };
     let change = FileChange { change_set: "change-2".into(), ..change(true) };
     let second = call(&bench, 1).id;
-    bench.fact(Event::ChangeProposed { call: second.clone(), change: Box::new(change), seen: None });
+    bench.record(Event::ChangeProposed { call: second.clone(), change: Box::new(change), seen: None });
     let closed = crate::record::Resolution::Superseded;
-    bench.fact(Event::AskClosed { ask: ask.id.clone(), resolution: closed });
+    bench.record(Event::AskClosed { ask: ask.id.clone(), resolution: closed });
     let calls = vec![call(&bench, 0).id, second];
     let both = Ask { id: "ask-both".into(), calls, ..(**ask).clone() };
-    bench.fact(Event::AskOpened { ask: Box::new(both) });
+    bench.record(Event::AskOpened { ask: Box::new(both) });
     bench
 }
 

@@ -1,6 +1,6 @@
-//! Tools for the tests of the loop: named like those of the product, so that logs look alike.
+//! Tools for the tests of the loop. They have the names of the real tools, so that the logs look alike.
 //!
-//! They take any text for the arguments that the tests give.
+//! They accept any text as an argument. They never run.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ fn title(given: &Arguments) -> String {
     first.iter().find_map(|name| given.optional(name)).unwrap_or_default().to_owned()
 }
 
-/// A tool of this name and effect that takes these texts.
-pub fn tool(name: &'static str, effect: Effect, takes: &'static [&'static str]) -> Tool {
-    let parameters = takes.iter().map(|name| Parameter::optional(name, ArgumentType::Text, "A text."));
+/// Returns a tool with this name, this effect and these text parameters.
+pub fn tool(name: &'static str, effect: Effect, parameters: &'static [&'static str]) -> Tool {
+    let parameters = parameters.iter().map(|name| Parameter::optional(name, ArgumentType::Text, "A text."));
     Tool {
         name: Cow::Borrowed(name),
         effect,
@@ -40,6 +40,6 @@ pub fn tool(name: &'static str, effect: Effect, takes: &'static [&'static str]) 
 }
 
 pub fn tools() -> Arc<Toolset> {
-    let tools = TOOLS.map(|(name, effect, takes)| tool(name, effect, takes));
+    let tools = TOOLS.map(|(name, effect, parameters)| tool(name, effect, parameters));
     Arc::new(Toolset::new(tools.to_vec()).expect("their names differ"))
 }

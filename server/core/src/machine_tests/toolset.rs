@@ -1,4 +1,4 @@
-//! The tools of a run are those it began with, whatever is added meanwhile and whichever model takes over.
+//! A run keeps the tools that it began with, also when tools are added or a fallback model continues.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::prompt::request;
 use crate::record::{CallEnd, Event, Mode};
 use crate::tool::{Effect, Toolset};
 
-/// The tools the model is told of with its next request.
+/// Returns the names of the tools in the next request.
 pub fn tools_of(bench: &Bench) -> Vec<String> {
     let run = bench.session.open_run().expect("a run");
     let request = request(&bench.session, "any", run.policy.mode, &crate::prompt::models::UNKNOWN);
@@ -18,7 +18,7 @@ pub fn tools_of(bench: &Bench) -> Vec<String> {
 }
 
 fn hash_of_run(bench: &Bench) -> String {
-    let started = bench.log.iter().rev().find_map(|fact| match &fact.event {
+    let started = bench.log.iter().rev().find_map(|record| match &record.event {
         Event::RunStarted { toolset, .. } => Some(toolset.clone()),
         _ => None,
     });
@@ -50,7 +50,7 @@ fn a_tool_that_is_added_counts_from_the_next_run_on() {
     assert_eq!((call.effect, &*call.title), (Effect::Read, "a"));
     bench.report(is_prepare, read_of(ObservedPath::inside("a")));
     bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
-    // What a tool does is in the log: a version without it knows that nothing was changed.
+    // The effect of a tool is in the log, so a version without this tool knows that it changed nothing.
     assert!(bench.replayed().calls_now().next().is_none());
     bench.report(is_model, Report::TurnBegan);
 }

@@ -20,16 +20,16 @@ fn failed(class: FailureClass, retry_after_ms: Option<u64>) -> Report {
     Report::CallFailed(CallFailure { class, message: "it broke".to_owned(), retry_after_ms })
 }
 
-fn patient(max_attempts: u32, stand_ins: &[&str]) -> Bench {
+fn with_retries(max_attempts: u32, fallback_models: &[&str]) -> Bench {
     let mut bench = Bench::new();
     let retry = RetryPolicy { base_ms: 1, cap_ms: 1, max_attempts };
-    let stand_ins = stand_ins.iter().map(|model| (*model).to_owned()).collect();
-    bench.prompt_with("go", Policy { retry, stand_ins, ..Policy::default() }).unwrap();
+    let fallback_models = fallback_models.iter().map(|model| (*model).to_owned()).collect();
+    bench.prompt_with("go", Policy { retry, fallback_models, ..Policy::default() }).unwrap();
     bench.report(is_model, Report::TurnBegan);
     bench
 }
 
-/// Lets the one wake that is wanted come.
+/// Delivers the one wake-up that a step waits for.
 fn wake(bench: &mut Bench) -> Vec<Event> {
     let [Step::Wake(wake)] = &next_steps(&bench.session)[..] else { panic!("a wake is wanted") };
     bench.input(Input::Woke(wake.clone())).unwrap()
@@ -41,14 +41,14 @@ fn model_of(bench: &Bench) -> String {
 
 #[test]
 fn s82_silence_is_told_while_it_lasts_and_since_when() {
-    let mut bench = patient(2, &[]);
+    let mut bench = with_retries(2, &[]);
     let began = bench.session.since;
     check(&bench.report(is_model, Report::Silent { since: began }), expect!["went_silent"]);
     let now = view(&bench.session);
     assert_eq!((now.state, now.sub, now.since), (State::Running, Some(SubState::Stalled), began));
     let step = next_steps(&bench.session).into_iter().find(is_model).unwrap();
     let again = Input::Step { step, report: Report::Silent { since: 0 } };
-    assert_eq!(bench.input(again), Err(Refusal::Stale), "it is told once");
+    assert_eq!(bench.input(again), Err(Refusal::Stale), "it is recorded once");
     check(&bench.report(is_model, Report::Heard), expect!["heard"]);
     assert_eq!(view(&bench.session).sub, Some(SubState::Model));
     bench.report(is_model, Report::ReplyStarted);
@@ -60,7 +60,7 @@ fn s82_silence_is_told_while_it_lasts_and_since_when() {
 
 #[test]
 fn finding_f1_text_that_is_kept_while_the_model_is_silent_is_no_word_of_it() {
-    let mut bench = patient(2, &[]);
+    let mut bench = with_retries(2, &[]);
     bench.report(is_model, Report::ReplyStarted);
     let since = bench.session.since;
     bench.report(is_model, Report::Silent { since });
@@ -74,16 +74,16 @@ fn finding_f1_text_that_is_kept_while_the_model_is_silent_is_no_word_of_it() {
 
 #[test]
 fn s113_the_next_model_takes_the_turn_says_so_and_stays_for_the_run() {
-    let mut bench = patient(2, &["q/big", "r/last"]);
+    let mut bench = with_retries(2, &["q/big", "r/last"]);
     let before = tools_of(&bench);
     check(&bench.report(is_model, failed(FailureClass::Overloaded, None)), expect!["attempt_failed"]);
     wake(&mut bench);
-    let mut teller = Projector::new(&bench.session);
+    let mut projector = Projector::new(&bench.session);
     let events = bench.report(is_model, failed(FailureClass::Overloaded, None));
     check(&events, expect!["attempt_failed model_replaced"]);
-    let fact = bench.log.last().unwrap().clone();
-    let Updates::Lasting(told) = teller.told(&bench.session, &fact) else { panic!("it has a number") };
-    let Some(Update::Turn(turn)) = told.first() else { panic!("it is told: {told:?}") };
+    let record = bench.log.last().unwrap().clone();
+    let Updates::Lasting(updates) = projector.project(&bench.session, &record) else { panic!("it has a number") };
+    let Some(Update::Turn(turn)) = updates.first() else { panic!("it is published: {updates:?}") };
     assert_eq!((turn.phase, turn.model.as_deref()), (TurnPhase::ModelReplaced, Some("q/big")));
     assert_eq!(
         turn.message.as_deref(),
@@ -92,7 +92,7 @@ fn s113_the_next_model_takes_the_turn_says_so_and_stays_for_the_run() {
     assert_eq!(model_of(&bench), "q/big");
     assert_eq!(tools_of(&bench), before, "it has the tools of the run");
     wake(&mut bench);
-    // It has its own tries, and the turn is the same.
+    // The fallback model has its own tries in the same turn.
     check(&bench.report(is_model, failed(FailureClass::Network, None)), expect!["attempt_failed"]);
     wake(&mut bench);
     let turn = bench.session.open_run().unwrap().turn.clone().unwrap();
@@ -106,7 +106,7 @@ fn s113_the_next_model_takes_the_turn_says_so_and_stays_for_the_run() {
 
 #[test]
 fn s113_each_stands_in_once_and_then_the_user_is_asked() {
-    let mut bench = patient(1, &["q/big", "r/last"]);
+    let mut bench = with_retries(1, &["q/big", "r/last"]);
     for model in ["q/big", "r/last"] {
         bench.report(is_model, failed(FailureClass::FirstByte, None));
         assert_eq!(model_of(&bench), model);
@@ -118,7 +118,7 @@ fn s113_each_stands_in_once_and_then_the_user_is_asked() {
 
 #[test]
 fn s81_after_two_broken_streams_the_answer_is_asked_for_whole() {
-    let mut bench = patient(6, &[]);
+    let mut bench = with_retries(6, &[]);
     let whole = |bench: &Bench| bench.session.open_run().unwrap().turn.as_ref().unwrap().tries.asks_whole();
     for expected in [false, true] {
         bench.report(is_model, Report::ReplyStarted);
@@ -135,7 +135,7 @@ fn s81_after_two_broken_streams_the_answer_is_asked_for_whole() {
 
 #[test]
 fn s83_a_refused_conversation_is_repaired_once_and_for_good() {
-    let mut bench = patient(6, &[]);
+    let mut bench = with_retries(6, &[]);
     let kept = OpaqueItems {
         wire: Wire::AnthropicMessages,
         provider: "p".to_owned(),
@@ -149,7 +149,7 @@ fn s83_a_refused_conversation_is_repaired_once_and_for_good() {
     check(&bench.report(is_model, failed(FailureClass::History, None)), expect!["attempt_failed"]);
     let keeps =
         |message: &ModelMessage| matches!(message, ModelMessage::Assistant { reply } if reply.kept.is_some());
-    assert!(!bench.session.transcript.iter().any(keeps));
+    assert!(!bench.session.history.iter().any(keeps));
     wake(&mut bench);
     let events = bench.report(is_model, failed(FailureClass::History, None));
     check(&events, expect!["turn_failed run_ended ask_opened"]);
@@ -158,7 +158,7 @@ fn s83_a_refused_conversation_is_repaired_once_and_for_good() {
 
 #[test]
 fn s80_the_user_may_wait_and_the_call_is_made_by_itself() {
-    let mut bench = patient(1, &[]);
+    let mut bench = with_retries(1, &[]);
     let events = bench.report(is_model, failed(FailureClass::RateLimited, Some(300_000)));
     check(&events, expect!["turn_failed run_ended ask_opened"]);
     let ask = bench.session.open_asks().next().unwrap();
@@ -177,7 +177,7 @@ fn s80_the_user_may_wait_and_the_call_is_made_by_itself() {
 
 #[test]
 fn s90_a_wait_of_the_user_is_cancelled_like_everything() {
-    let mut bench = patient(1, &[]);
+    let mut bench = with_retries(1, &[]);
     bench.report(is_model, failed(FailureClass::RateLimited, None));
     bench.answer(option("wait")).unwrap();
     let Some(Step::Wake(wake)) = next_steps(&bench.session).pop() else { panic!("a wake is wanted") };

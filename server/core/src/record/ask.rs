@@ -1,18 +1,18 @@
-//! What the log holds of a question to the user, and of its answer.
+//! The stored types of a question to the user and of its answer.
 
 use serde::{Deserialize, Serialize};
 
 use super::{AskId, RunId, ToolCallId, UnsavedText};
 use crate::policy::cause::Cause;
 
-/// The twelve kinds, under the same names on the wire and in the log.
+/// The twelve kinds of asks, with the same names on the wire and in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskKind {
-    /// An edit, or a read outside the roots; `subject` says which.
+    /// An edit, or a read outside the roots; its `subject` tells them apart.
     Tool,
     Command,
-    /// A question of the model's own, with suggestions and free text.
+    /// A question from the model, with suggestions and free text.
     Followup,
     BrowserActionLaunch,
     UseMcpServer,
@@ -28,7 +28,7 @@ pub enum AskKind {
     CommandOutput,
 }
 
-/// The four groups of kinds: they decide the state the session is in.
+/// The four groups of kinds. The group decides which state the session is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskGroup {
@@ -38,7 +38,7 @@ pub enum AskGroup {
     Idle,
     /// The run is open and waits to be resumed or discarded.
     Resumable,
-    /// Open beside a working run.
+    /// Open while the run works.
     NonBlocking,
 }
 
@@ -58,7 +58,7 @@ impl AskKind {
         AskKind::CommandOutput,
     ];
 
-    /// The group of this kind; exhaustive, so a new kind does not compile until it has one (S12).
+    /// Returns the group of this kind. The match is exhaustive, so a new kind does not compile without one (S12).
     pub fn group(self) -> AskGroup {
         match self {
             AskKind::Tool
@@ -77,8 +77,8 @@ impl AskKind {
     }
 }
 
-/// What choosing an option means, in the words of the Agent Client Protocol;
-/// `choose` marks options that neither allow nor reject.
+/// What an option means, with the names of the Agent Client Protocol. `choose` is for options that neither allow
+/// nor reject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OptionKind {
@@ -93,7 +93,7 @@ pub enum OptionKind {
 #[serde(rename_all = "camelCase")]
 pub struct AskOption {
     pub option_id: String,
-    /// In full: what a tooltip or a numbered list says.
+    /// The full text, as in a tooltip or a numbered list.
     pub name: String,
     pub kind: OptionKind,
 }
@@ -106,7 +106,7 @@ pub enum Resolution {
         option_id: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// The door the answer came by.
+        /// The surface that the answer came from.
         surface: String,
     },
     Answered {
@@ -115,9 +115,9 @@ pub enum Resolution {
     },
     /// The run was cancelled or discarded.
     Cancelled,
-    /// What it asked about changed or a newer fact replaced it.
+    /// The subject of the ask changed, or a newer event replaced the ask.
     Superseded,
-    /// What it asked about ended by itself.
+    /// The subject of the ask ended by itself.
     Withdrawn,
 }
 
@@ -126,10 +126,10 @@ pub enum Resolution {
 pub struct Ask {
     pub id: AskId,
     pub kind: AskKind,
-    /// The run it belongs to, or that it is about after its end.
+    /// The run that it belongs to; for an idle ask, the run that has ended.
     pub run: RunId,
-    /// The calls that wait for its answer, in their order; none where it is about the run itself. One is in
-    /// the log by its name, as it always was.
+    /// The calls that wait for its answer, in their order; empty if it is about the run itself. The log keeps a
+    /// single call without brackets, as older versions wrote it.
     #[serde(default, rename = "call", with = "one_or_more", skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCallId>,
     pub title: String,
@@ -137,13 +137,13 @@ pub struct Ask {
     pub description: Option<String>,
     pub options: Vec<AskOption>,
     pub free_text: bool,
-    /// SHA-256 of the frozen payload; an approval binds exactly that.
+    /// SHA-256 of the frozen payload; an approval is for exactly that.
     pub digest: String,
     pub opened_at: u64,
-    /// Why it is asked, as a class.
+    /// The class of the reason why it is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// Of a command: the open documents that were not saved when it was asked; never part of the digest.
+    /// For a command: the open documents that were not saved when the ask was opened; never part of the digest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsaved: Vec<UnsavedText>,
 }
@@ -155,7 +155,7 @@ impl Ask {
     }
 }
 
-/// A list of which one alone is written as itself, without brackets.
+/// Serialises a list with a single item as the item alone, without brackets.
 mod one_or_more {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

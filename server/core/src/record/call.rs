@@ -1,4 +1,4 @@
-//! What the log holds of a tool call: what it would do, what allowed it, how it ended.
+//! The stored types of a tool call: what it would do, what allowed it, how it ended.
 
 use std::sync::Arc;
 
@@ -8,25 +8,26 @@ use super::{AskId, ChangeSetId};
 use crate::policy::cause::Cause;
 use crate::text::review::Hunk;
 
-/// What a tool does to the world: decides what a crash between intent and outcome means.
+/// What a tool does to the world. This decides what follows a crash between intent and outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// May be repeated freely.
     Read,
-    /// Takes effect exactly once; whether it landed can be found by the text.
+    /// Takes effect exactly once; the text shows whether it landed.
     OwnEdit,
     /// Waits for the user and survives a restart.
     Question,
     /// Ends the run.
     End,
-    /// Starts at most once; after a crash the outcome is unknown. So is what a later version calls otherwise.
+    /// Starts at most once; after a crash the outcome is unknown. An effect that this version does not know
+    /// counts as opaque.
     #[serde(other)]
     Opaque,
 }
 
 impl Effect {
-    /// The effect of a tool of 0.1, whose logs name the tool alone; an unknown tool counts as opaque.
+    /// Returns the effect of a tool in a log of 0.1, which has only the tool's name; an unknown tool is opaque.
     pub(crate) fn in_0_1(tool: &str) -> Self {
         match tool {
             "list_files" | "read_file" | "find_files" | "search_text" => Effect::Read,
@@ -38,14 +39,14 @@ impl Effect {
     }
 }
 
-/// What a call would do, frozen when it was prepared: what an approval binds.
+/// What a call would do, frozen when it was prepared. An approval is for exactly this.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Payload {
     Read {
         /// As shown to the user.
         path: String,
-        /// No place is named, so all folders of the workspace are looked through: `path` is what is looked for.
+        /// The call names no folder, so it searches the whole workspace. Then `path` is the text it searches for.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         everywhere: bool,
     },
@@ -54,7 +55,7 @@ pub enum Payload {
         /// Absolute.
         cwd: String,
         timeout_seconds: u64,
-        /// Digest over the shell and the directory as they were.
+        /// Digest over the shell and the directory at preparation.
         binding: String,
     },
     Question {
@@ -67,7 +68,8 @@ pub enum Payload {
     Fail {
         reason: String,
     },
-    /// The call cannot be made or is forbidden: its result says why. Logs of 0.1 say it here, too.
+    /// The call cannot be made or is forbidden; its result says why. In logs of 0.1 this value also has the
+    /// reason.
     #[serde(other)]
     Nothing,
 }
@@ -80,11 +82,11 @@ pub enum AllowedBy {
     Answer { ask: AskId },
     /// A standing answer of the session.
     Standing { rule: Rule },
-    /// The consent that the run was given to go on unattended.
+    /// The run's consent to continue unattended.
     Consent,
-    /// It reads inside the workspace, or touches nothing.
+    /// The call reads inside the workspace, or touches nothing.
     Default,
-    /// Something that a later version knows.
+    /// A value of a later version.
     #[serde(other)]
     Unknown,
 }
@@ -97,27 +99,27 @@ pub struct FileChange {
     pub path: String,
     /// As the editor names it.
     pub uri: String,
-    /// The URI of the file itself, every link followed: what an approval binds.
+    /// The URI of the file after following every link. An approval is for this file.
     #[serde(default)]
     pub target: String,
-    /// Whether the document was open in the editor: then disk is no evidence.
+    /// Whether the document was open in the editor. If so, the file on disk proves nothing.
     pub open: bool,
     /// Whether the file existed.
     pub existed: bool,
-    /// Why the user was always asked; in logs of 0.1 alone, see [`crate::policy::observation::Seen`].
+    /// Why the user was always asked. Only logs of 0.1 have it; see [`crate::policy::observation::ObservedPath`].
     #[serde(default, skip_serializing)]
     pub always_ask: Option<String>,
-    /// What the user should know of this file: it runs on build or install.
+    /// A warning about this file, for example that a build or an install runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
-    /// Hash of the before-image, a blob.
+    /// Hash of the blob with the text before the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// Shared: a change may have megabytes, and is in facts, in the session and in steps at once.
+    /// Shared, because a change may have megabytes and is in records, the session and steps at once.
     pub hunks: Arc<[Hunk]>,
 }
 
-/// A standing answer: "always", which here means this session.
+/// A standing answer: "allow always", which means for this session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Rule {
@@ -137,7 +139,7 @@ pub enum CallEnd {
     Failed,
     Denied,
     Cancelled,
-    /// The server stopped while it ran: its effect is unknown.
+    /// The server stopped while the call ran, so its effect is unknown.
     Interrupted,
 }
 
@@ -145,23 +147,23 @@ pub enum CallEnd {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallResult {
     pub end: CallEnd,
-    /// What the model reads; bounded.
+    /// The text for the model; bounded.
     pub output: Arc<str>,
     /// One line for the user.
     pub summary: String,
     pub elapsed_ms: u64,
-    /// Why it was not done, as a class.
+    /// The class of the reason why it was not done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// Where the whole output is, relative to the session's folder.
+    /// The path of the whole output, relative to the session's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<String>,
-    /// Of a command: the open documents whose text in the editor it did not see.
+    /// For a command: the open documents that were not saved, so the command did not see their text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsaved: Vec<UnsavedText>,
 }
 
-/// An open document whose text in the editor is not what is on disk.
+/// An open document whose text differs from the file on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnsavedText {
     /// As the editor names it.
@@ -170,12 +172,12 @@ pub struct UnsavedText {
     pub path: String,
 }
 
-/// What the text says about an edit.
+/// Whether an edit is in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EditCheck {
     Landed,
     NotLanded,
-    /// The text was changed around it, or the document is not open any more.
+    /// The text around the edit has changed, or the document is not open any more.
     Unclear,
 }

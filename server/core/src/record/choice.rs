@@ -1,16 +1,16 @@
-//! What the log holds of a session's choices: those made, and what there was to choose from.
+//! The stored types of a session's choices: what was chosen, and what could be chosen.
 
 use serde::{Deserialize, Serialize};
 
 use super::Mode;
 use crate::prompt::message::{GenerationSettings, Level};
 
-/// What holds for every run of a session that does not say otherwise.
+/// The choices for every run of a session whose request does not name its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choices {
     #[serde(default)]
     pub mode: Mode,
-    /// `provider/model`; that of the settings where nothing was chosen.
+    /// `provider/model`; `None` means the model of the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     #[serde(flatten)]
@@ -23,8 +23,8 @@ impl Choices {
     }
 }
 
-/// Which choices of its session a run has, and goes on having when they change.
-/// What was given for one run alone stays as it was given.
+/// Which settings of a run come from its session's choices and change with them. A setting that the request gave
+/// for this run alone stays as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Follows {
     #[serde(default)]
@@ -37,7 +37,7 @@ pub struct Follows {
     pub verbosity: bool,
 }
 
-/// A choice, judged by the settings already.
+/// A choice that the settings have allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "option", rename_all = "snake_case")]
 pub enum JudgedChoice {
@@ -47,17 +47,17 @@ pub enum JudgedChoice {
     Model {
         model: String,
     },
-    /// Nothing leaves it to the provider.
+    /// `None` leaves it to the provider.
     Effort {
         effort: Option<Level>,
     },
-    /// Likewise.
+    /// `None` leaves it to the provider.
     Verbosity {
         verbosity: Option<Level>,
     },
 }
 
-/// What can be chosen for a session.
+/// The settings that a session lets the user choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChoiceId {
@@ -67,7 +67,7 @@ pub enum ChoiceId {
     Model,
     /// How much the model thinks.
     Effort,
-    /// How many words the model makes.
+    /// How many words the model writes.
     Verbosity,
 }
 
@@ -76,16 +76,16 @@ pub enum ChoiceId {
 #[serde(rename_all = "camelCase")]
 pub struct ChoiceChange {
     pub config_id: ChoiceId,
-    /// Absent where nothing was chosen before.
+    /// `None` if nothing was chosen before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     pub to: String,
 }
 
-/// What there is to choose from, and the model that counts now.
+/// The choices that are possible now, and the model of the next run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
-    /// The model of the session's next run; absent while none is configured.
+    /// The model of the session's next run; `None` while no model is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -94,7 +94,7 @@ pub struct Offer {
     pub takes: Takes,
 }
 
-/// What a model takes, and can be told therefore (P18).
+/// The generation settings that a model accepts (P18).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Takes {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

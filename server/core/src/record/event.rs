@@ -1,7 +1,6 @@
 //! The events of a session, one variant for each kind.
 //!
-//! Nothing that streams is an event. Holds no decision: `accept` makes events,
-//! `Session::apply` folds them.
+//! `accept` makes events and `Session::apply` folds them. Never decides; streamed chunks are never events.
 
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use crate::policy::observation::ObservedPath;
 use crate::prompt::image::Image;
 use crate::prompt::message::{GenerationSettings, Reply};
 
-/// Everything that can have happened in a session.
+/// Everything that can happen in a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
@@ -25,11 +24,11 @@ pub enum Event {
         session: SessionId,
         roots: Vec<String>,
         title: String,
-        /// What was chosen before there was a log.
+        /// The choices made before the session had a log.
         #[serde(default, skip_serializing_if = "Choices::is_default")]
         choices: Choices,
     },
-    /// A writer opened the log; a writer that sees a newer epoch stops.
+    /// A writer opened the log. A writer that sees a newer epoch than its own stops.
     SessionOpened {
         epoch: u64,
     },
@@ -44,16 +43,16 @@ pub enum Event {
         /// The first call of the model waits until then; milliseconds since the Unix epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_before: Option<u64>,
-        /// What of the session's choices it follows.
+        /// Which of the session's choices the run follows.
         #[serde(default)]
         follows: Follows,
-        /// What a start is called, else the first line of the prompt.
+        /// The title that the request gave, else the first line of the prompt.
         #[serde(default)]
         title: String,
-        /// Where in the workspace it was started from.
+        /// Where in the workspace it was started.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<RunOrigin>,
-        /// The hash of its tools, which are the same to its end; empty in logs of 0.1.
+        /// The hash of its tools, which stay the same until it ends; empty in logs of 0.1.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         toolset: String,
     },
@@ -61,10 +60,10 @@ pub enum Event {
         run: RunId,
         message: MessageId,
         text: Arc<str>,
-        /// By name: what they show lies beside the log, durable before this fact.
+        /// The names of its images. Their content lies next to the log and is durable before this record.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Image>,
-        /// It arrived while the run was open.
+        /// Whether it arrived while the run was open.
         steer: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<KeyUse>,
@@ -73,7 +72,7 @@ pub enum Event {
         run: RunId,
         turn: u32,
     },
-    /// Attempt 2 and later of a turn; the first is in `TurnStarted`.
+    /// Attempt 2 and later of a turn; `TurnStarted` starts the first.
     AttemptStarted {
         turn: u32,
         attempt: u32,
@@ -83,7 +82,7 @@ pub enum Event {
         attempt: u32,
         message: MessageId,
     },
-    /// What has streamed so far; superseded by `Replied`.
+    /// The text that has streamed so far; superseded by `Replied`.
     ReplyPartial {
         turn: u32,
         attempt: u32,
@@ -96,19 +95,19 @@ pub enum Event {
         failure: CallFailure,
         retry_at: u64,
     },
-    /// The model has sent nothing for a while: it is waited for, and the user sees it.
+    /// The model has sent nothing for a while. The attempt continues to wait, and the user sees the state.
     WentSilent {
         turn: u32,
         attempt: u32,
-        /// When it last sent something, or was asked; milliseconds since the Unix epoch.
+        /// When it last sent something, else the time of the request; milliseconds since the Unix epoch.
         since: u64,
     },
-    /// It sends again.
+    /// The model sends again after a silence.
     Heard {
         turn: u32,
         attempt: u32,
     },
-    /// After the retries of one model another takes the turn, for the rest of the run.
+    /// The retries of a model are used up; a fallback model continues for the rest of the run.
     ModelReplaced {
         turn: u32,
         from: String,
@@ -132,28 +131,28 @@ pub enum Event {
         index: u32,
         tool: String,
         title: String,
-        /// What its tool does to the world; none in logs of 0.1.
+        /// What its tool does to the world; `None` in logs of 0.1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effect: Option<Effect>,
     },
     CallPrepared {
         call: ToolCallId,
         payload: Payload,
-        /// The file or folder it is about, as it was seen.
+        /// The file or folder that the call is about, as `Prepare` observed it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seen: Option<ObservedPath>,
     },
     ChangeProposed {
         call: ToolCallId,
         change: Box<FileChange>,
-        /// Its file as it was seen; none in logs of 0.1.
+        /// Its file as `Prepare` observed it; `None` in logs of 0.1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seen: Option<ObservedPath>,
     },
     AskOpened {
         ask: Box<Ask>,
     },
-    /// After a restart the world was looked at again and is as the ask says.
+    /// After a restart `Prepare` ran again, and the ask still describes exactly what the call would do.
     AskReobserved {
         ask: AskId,
         epoch: u64,
@@ -165,8 +164,8 @@ pub enum Event {
     RuleAdded {
         rule: Rule,
     },
-    /// The deny rules and the consent of the open run are these from now on: the settings have rules that
-    /// it did not begin with, or another process took it over, or the user gave consent again.
+    /// The deny rules and the consent of the open run have changed, and are these from now on. Either the settings
+    /// have new rules, or another process has opened the session, or the user has given consent.
     RulesChanged {
         run: RunId,
         deny: Vec<String>,
@@ -177,7 +176,7 @@ pub enum Event {
     ConfigChanged {
         chosen: JudgedChoice,
         change: ChoiceChange,
-        /// What there is to choose from after it, so that a replay tells the same list.
+        /// The choices that are possible after it, so that a replay publishes the same list.
         offer: Offer,
     },
     HunkDecided {
@@ -209,7 +208,7 @@ pub enum Event {
         call: ToolCallId,
         result: CallResult,
     },
-    /// What became of an edit whose run was cut short, found by the text.
+    /// Whether an edit is in the text whose call ended while the edit was on its way.
     Settled {
         change_set: ChangeSetId,
         found: EditCheck,
@@ -227,7 +226,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The name of the fact as the log spells it.
+    /// Returns the name of the event in the log.
     pub fn name(&self) -> &'static str {
         match self {
             Event::SessionCreated { .. } => "session_created",
@@ -264,8 +263,8 @@ impl Event {
         }
     }
 
-    /// Whether the fact must be durable before it is announced or acted on. The others are superseded by a
-    /// later fact, and their updates have no number: a log that lost the fact would give it to another one.
+    /// Whether the event must be durable before it is published or acted on. A later event supersedes each of the
+    /// others. Their updates have no number, because a log that lost the event would give the number to another.
     pub fn is_barrier(&self) -> bool {
         let superseded = matches!(
             self,

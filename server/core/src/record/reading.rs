@@ -1,15 +1,16 @@
-//! The JSON of an event, read back.
+//! Reads an event back from its JSON.
 //!
-//! The only place that decides what a version makes of an event it does not know.
+//! No other file decides what this version does with an event that it does not know.
 
 use serde::Deserialize;
 
 use super::Event;
 
-/// Reads an event. `None` for one that this version cannot read and may skip: its writer marked it so.
+/// Reads an event. Returns `None` for an event that this version cannot read and may skip, because its writer
+/// marked it with `may_skip`.
 ///
 /// An unknown event without that mark is an error, because the session would be folded wrongly. `docs/log.md`
-/// says what the mark promises; no kind of this version needs it.
+/// says what the mark promises; no event of this version needs it.
 pub fn read(json: &str) -> Result<Option<Event>, serde_json::Error> {
     #[derive(Deserialize)]
     struct SkipMark {
@@ -46,7 +47,7 @@ mod tests {
         for more in ["", r#","of_tomorrow":1"#, r#","may_skip":true"#] {
             assert_eq!(with(more).unwrap(), Some(heard.clone()), "{more}");
         }
-        // A field that means something else by now.
+        // A known event with a field of another type.
         let changed = |mark: &str| read(&format!(r#"{{"type":"heard","turn":{{}},"attempt":2{mark}}}"#));
         assert_eq!(changed(r#","may_skip":true"#).unwrap(), None);
         assert!(changed("").is_err());

@@ -1,11 +1,11 @@
-//! What the log holds of a run: its rules, where it came from, how it ended.
+//! The stored types of a run: its rules, where it started, how it ended.
 
 use serde::{Deserialize, Serialize};
 
 use crate::machine::retry::RetryPolicy;
 use crate::text::position::Range;
 
-/// The set of tools and rules a run works with.
+/// The set of tools and rules that a run works with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -28,7 +28,7 @@ impl Mode {
     }
 }
 
-/// The document and the lines a run was started from. Never used to edit: the text may have moved since.
+/// The document and the lines where a run was started. Never used to edit, because the text may have changed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RunOrigin {
     pub uri: String,
@@ -42,10 +42,10 @@ pub struct RunOrigin {
 pub enum Outcome {
     /// The model said the task is complete.
     Completed,
-    /// The model stopped without saying so.
+    /// The model stopped without calling the tool that ends the task.
     Stopped,
     Failed,
-    /// A limit was reached; the idle ask says which.
+    /// A limit was reached; the idle ask names it.
     Limit,
     Cancelled,
 }
@@ -68,30 +68,30 @@ pub enum StopReason {
     GaveUp,
 }
 
-/// The rules of one run as it starts; `Event::RulesChanged` says what became of them.
+/// The rules of one run as it starts; `Event::RulesChanged` changes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
     pub mode: Mode,
     /// Deny rules of all settings layers, as written; they always win.
     #[serde(default)]
     pub deny: Vec<String>,
-    /// Consent of the process that gave it: it ends when another one opens the log.
+    /// Consent to run without asking. It ends when another process opens the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unattended: Option<UnattendedPolicy>,
-    /// Model requests of one run before the user is asked to go on; unlimited when not set.
+    /// Model requests of one run before the user is asked whether to continue; unlimited when not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_requests: Option<u32>,
     /// Failed calls in a row that end a run.
     pub mistakes: u32,
-    /// How long a command runs before the user is offered to stop it, in milliseconds.
+    /// How long a command runs before the user is asked whether to stop it, in milliseconds.
     pub command_output_ms: u64,
-    /// How long a question with suggestions waits before the first of them is taken, in milliseconds.
+    /// How long a question waits before its first suggestion is used, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub followup_default_ms: Option<u64>,
     pub retry: RetryPolicy,
-    /// Models that take a turn when the retries of the one before are over, in this order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stand_ins: Vec<String>,
+    /// Models that continue a turn when the retries of the model before are used up, in this order.
+    #[serde(default, rename = "stand_ins", skip_serializing_if = "Vec::is_empty")]
+    pub fallback_models: Vec<String>,
 }
 
 impl Default for Policy {
@@ -105,12 +105,12 @@ impl Default for Policy {
             command_output_ms: 10_000,
             followup_default_ms: None,
             retry: RetryPolicy::default(),
-            stand_ins: Vec::new(),
+            fallback_models: Vec::new(),
         }
     }
 }
 
-/// What may run unasked while nobody watches.
+/// What may run without asking while no user is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnattendedPolicy {
     pub edit: bool,
@@ -123,6 +123,6 @@ pub struct UnattendedPolicy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyUse {
     pub key: String,
-    /// Of the body, so that a reused key is told from a repeated request.
+    /// Digest of the body, which tells a repeated request from another request with the same key.
     pub digest: String,
 }

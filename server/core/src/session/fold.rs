@@ -1,6 +1,6 @@
-//! How each fact changes a session.
+//! How each record changes a session.
 //!
-//! Decides nothing: what a fact says has happened.
+//! Never decides: a recorded event has happened.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::session::run::{HunkState, RunEnd};
 use crate::tool::Effect;
 
 impl Session {
-    /// Takes one fact into the session; `apply` tells what changed by it.
-    pub(super) fn fold(&mut self, fact: &Record) {
-        match &fact.event {
+    /// Folds one record into the session; only `apply` calls it.
+    pub(super) fn fold(&mut self, record: &Record) {
+        match &record.event {
             Event::SessionCreated { session, roots, title, choices } => {
                 self.choices = choices.clone();
                 self.id = session.clone();
                 self.roots = roots.clone();
                 self.title = title.clone();
                 self.created = true;
-                self.created_at = fact.at;
+                self.created_at = record.at;
             }
             Event::SessionOpened { epoch } => self.epoch = *epoch,
             Event::RuleAdded { rule } => {
@@ -41,11 +41,11 @@ impl Session {
                     open.policy.unattended = *unattended;
                 }
             }
-            Event::RunStarted { .. } | Event::Prompted { .. } | Event::RunEnded { .. } => self.fold_run(fact),
-            // The end of the run, which follows in the same batch, says it.
+            Event::RunStarted { .. } | Event::Prompted { .. } | Event::RunEnded { .. } => self.fold_run(record),
+            // `RunEnded` follows in the same batch and has the summary.
             Event::Completed { .. } => {}
             Event::AskOpened { .. } | Event::AskReobserved { .. } | Event::AskClosed { .. } => {
-                self.fold_ask(fact);
+                self.fold_ask(record);
             }
             Event::TurnStarted { .. }
             | Event::AttemptStarted { .. }
@@ -56,7 +56,7 @@ impl Session {
             | Event::ModelReplaced { .. }
             | Event::AttemptFailed { .. }
             | Event::Replied { .. }
-            | Event::TurnFailed { .. } => self.fold_turn(fact),
+            | Event::TurnFailed { .. } => self.fold_turn(record),
             Event::CallOpened { .. }
             | Event::CallPrepared { .. }
             | Event::ChangeProposed { .. }
@@ -65,12 +65,12 @@ impl Session {
             | Event::Applied { .. }
             | Event::ToolStarted { .. }
             | Event::ToolFinished { .. }
-            | Event::Settled { .. } => self.fold_call(fact),
+            | Event::Settled { .. } => self.fold_call(record),
         }
     }
 
-    fn fold_run(&mut self, fact: &Record) {
-        match &fact.event {
+    fn fold_run(&mut self, record: &Record) {
+        match &record.event {
             Event::RunStarted {
                 run,
                 model,
@@ -85,9 +85,9 @@ impl Session {
             } => {
                 self.run = Some(Run {
                     id: run.clone(),
-                    started_at: fact.at,
+                    started_at: record.at,
                     model: model.clone(),
-                    stand_in: None,
+                    fallback: None,
                     manner: *manner,
                     not_before: *not_before,
                     wait_ms: None,
@@ -109,22 +109,22 @@ impl Session {
                 if let Some(used) = key {
                     remember(
                         &mut self.keys,
-                        UsedKey { used: used.clone(), run: run.clone(), steer: *steer, at: fact.at },
+                        UsedKey { used: used.clone(), run: run.clone(), steer: *steer, at: record.at },
                     );
                 }
                 if let Some(open) = &mut self.run {
-                    let shown = |image: &Image| Picture { image: image.clone(), withheld: None };
-                    let pictures = images.iter().map(shown).collect();
+                    let picture = |image: &Image| Picture { image: image.clone(), withheld: None };
+                    let pictures = images.iter().map(picture).collect();
                     open.pending.push(ModelMessage::User { text: text.clone(), pictures });
                 }
             }
-            Event::RunEnded { .. } => self.end_run(fact),
+            Event::RunEnded { .. } => self.end_run(record),
             _ => {}
         }
     }
 
-    fn fold_ask(&mut self, fact: &Record) {
-        match &fact.event {
+    fn fold_ask(&mut self, record: &Record) {
+        match &record.event {
             Event::AskOpened { ask } => {
                 let observed = self.epoch;
                 for call in &ask.calls {
@@ -136,13 +136,13 @@ impl Session {
                 }
                 self.asks.insert(
                     ask.id.clone(),
-                    OpenAsk { ask: (**ask).clone(), seq: fact.seq, observed, since: fact.at },
+                    OpenAsk { ask: (**ask).clone(), seq: record.seq, observed, since: record.at },
                 );
             }
             Event::AskReobserved { ask, epoch } => {
                 let calls = self.asks.get_mut(ask).map(|open| {
                     open.observed = *epoch;
-                    open.since = fact.at;
+                    open.since = record.at;
                     open.ask.calls.clone()
                 });
                 for call in calls.into_iter().flatten() {
@@ -157,30 +157,31 @@ impl Session {
         }
     }
 
-    fn fold_turn(&mut self, fact: &Record) {
-        let event = &fact.event;
+    fn fold_turn(&mut self, record: &Record) {
+        let event = &record.event;
         let Some(run) = &mut self.run else { return };
         if matches!(event, Event::TurnStarted { .. } | Event::AttemptStarted { .. }) {
-            run.calls_model();
+            run.use_next_mode();
         }
         if let Event::TurnStarted { turn, .. } = event {
-            let left = run.turn.iter_mut().flat_map(untold);
-            self.transcript.extend(left);
+            let left = run.turn.iter_mut().flat_map(results_left);
+            self.history.extend(left);
             self.turns = *turn;
-            self.transcript.append(&mut run.pending);
+            self.history.append(&mut run.pending);
             run.begin_turn(*turn);
             self.drop_unread_changes();
             return;
         }
         let Some(turn) = &mut run.turn else { return };
-        // Whatever comes from the model ends its silence. What had come is kept by time, also while it is silent.
+        // Every other event of the turn ends a silence. `ReplyPartial` does not: a timer records it, also during a
+        // silence.
         if !matches!(event, Event::ReplyPartial { .. }) {
             turn.silent_since = None;
         }
         match event {
             Event::WentSilent { since, .. } => turn.silent_since = Some(*since),
             Event::ModelReplaced { to, .. } => {
-                run.stand_in = Some(to.clone());
+                run.fallback = Some(to.clone());
                 turn.tries = Tries::default();
             }
             Event::AttemptStarted { attempt, .. } => {
@@ -196,12 +197,12 @@ impl Session {
             Event::ReplyPartial { text, .. } => turn.partial.clone_from(text),
             Event::AttemptFailed { attempt, retry_at, failure, .. } => {
                 turn.attempt = *attempt;
-                turn.phase = TurnPhase::Backoff { since: fact.at, retry_at: *retry_at };
+                turn.phase = TurnPhase::Backoff { since: record.at, retry_at: *retry_at };
                 turn.streaming = false;
                 turn.tries.fail(failure.class);
                 match failure.class {
-                    FailureClass::History => repair(&mut self.transcript),
-                    FailureClass::Images => withheld::refuse(&mut self.transcript),
+                    FailureClass::History => repair(&mut self.history),
+                    FailureClass::Images => withheld::refuse(&mut self.history),
                     _ => {}
                 }
             }
@@ -211,7 +212,7 @@ impl Session {
                 turn.partial.clear();
                 turn.phase = TurnPhase::Acting;
                 run.usage = run.usage.and(reply.usage.unwrap_or_default());
-                self.transcript.push(ModelMessage::Assistant { reply: reply.clone() });
+                self.history.push(ModelMessage::Assistant { reply: reply.clone() });
             }
             Event::TurnFailed { failure, .. } => {
                 turn.streaming = false;
@@ -221,19 +222,19 @@ impl Session {
         }
     }
 
-    fn fold_call(&mut self, fact: &Record) {
-        match &fact.event {
+    fn fold_call(&mut self, record: &Record) {
+        match &record.event {
             Event::CallOpened { call, index, tool, title, effect, .. } => {
                 let effect = effect.unwrap_or_else(|| Effect::in_0_1(tool));
-                self.open_call(call, *index as usize, (tool, effect), title);
+                self.open_call(call, *index as usize, tool, effect, title);
             }
             Event::CallPrepared { call, payload, seen } => {
-                // Logs of 0.1 say nothing of what was seen; whatever waits is looked at again before it goes on.
-                let known = || match payload {
+                // Logs of 0.1 have no observed path. A call that waits is prepared again before it runs.
+                let inferred = || match payload {
                     Payload::Read { path, everywhere: false } => Some(ObservedPath::inside(path)),
                     _ => None,
                 };
-                let seen = seen.clone().or_else(known);
+                let seen = seen.clone().or_else(inferred);
                 self.with_call(call, |call| {
                     call.payload = Some(payload.clone());
                     call.seen = seen;
@@ -241,11 +242,11 @@ impl Session {
             }
             Event::ChangeProposed { call, change, seen } => {
                 let hunks = change.hunks.iter().map(|hunk| (hunk.id.clone(), HunkState::Proposed)).collect();
-                let known = || ObservedPath {
+                let inferred = || ObservedPath {
                     overtaken: change.always_ask.clone(),
                     ..ObservedPath::inside(&change.path)
                 };
-                let seen = seen.clone().unwrap_or_else(known);
+                let seen = seen.clone().unwrap_or_else(inferred);
                 self.with_call(call, |call| {
                     call.change_set = Some(change.change_set.clone());
                     call.seen = Some(seen);
@@ -260,13 +261,13 @@ impl Session {
             }
             Event::ApplyStarted { call, change_set, hunks, .. } => {
                 self.mark_hunks(change_set, hunks, HunkState::Applying);
-                self.with_call(call, |call| call.phase = CallPhase::Started { at: fact.at });
+                self.with_call(call, |call| call.phase = CallPhase::Started { at: record.at });
             }
             Event::Applied { change_set, hunks } => {
                 self.mark_hunks(change_set, hunks, HunkState::Applied);
             }
             Event::ToolStarted { call, .. } => {
-                self.with_call(call, |call| call.phase = CallPhase::Started { at: fact.at });
+                self.with_call(call, |call| call.phase = CallPhase::Started { at: record.at });
             }
             Event::ToolFinished { call, result } => {
                 let (mut change_set, mut counts_now) = (None, false);
@@ -289,14 +290,14 @@ impl Session {
         }
     }
 
-    fn open_call(&mut self, id: &ToolCallId, index: usize, (tool, effect): (&str, Effect), title: &str) {
-        // Where the reply was lost, a call must not get the arguments of an older one.
+    fn open_call(&mut self, id: &ToolCallId, index: usize, tool: &str, effect: Effect, title: &str) {
+        // If the record of the reply was lost, a call must not get the arguments of an older reply.
         let turn = self.run.as_ref().and_then(|run| run.turn.as_ref());
         if turn.is_none_or(|turn| turn.phase != TurnPhase::Acting) {
             return;
         }
         let Some(ModelMessage::Assistant { reply }) =
-            self.transcript.iter().rev().find(|message| matches!(message, ModelMessage::Assistant { .. }))
+            self.history.iter().rev().find(|message| matches!(message, ModelMessage::Assistant { .. }))
         else {
             return;
         };
@@ -321,24 +322,23 @@ impl Session {
         }
     }
 
-    /// Results enter the conversation in the order of the calls, however they came in.
+    /// Appends results to the history in the order of the calls, whatever the order in which they finish.
     fn append_results(&mut self) {
         let Some(run) = &mut self.run else { return };
         let Some(turn) = &mut run.turn else { return };
-        while let Some(call) = turn.calls.get_mut(turn.told)
+        while let Some(call) = turn.calls.get_mut(turn.appended)
             && let CallPhase::Finished { end } = call.phase
         {
             let (call_id, output) = (call.provider_id.clone(), call.output.take().unwrap_or_default());
-            self.transcript.push(ModelMessage::Tool { call_id, output });
+            self.history.push(ModelMessage::Tool { call_id, output });
             if call.was_prepared() {
                 run.mistakes = mistakes_after(run.mistakes, end);
             }
-            turn.told += 1;
+            turn.appended += 1;
         }
     }
 
-    /// Drops the change sets that nothing reads any more: only the calls of the open turn and the search for an
-    /// edit that was cut short read one.
+    /// Drops the change sets that nothing reads any more. Only calls of the open turn and `Settle` steps read one.
     fn drop_unread_changes(&mut self) {
         let turn = self.run.as_ref().and_then(|run| run.turn.as_ref());
         let has = |id: &ToolCallId| turn.is_some_and(|turn| turn.calls.iter().any(|call| call.id == *id));
@@ -346,30 +346,30 @@ impl Session {
     }
 
     fn settle(&mut self, id: &ChangeSetId, found: EditCheck) {
-        // This one stays until the next: updates show what became of it.
+        // This change set stays until the next drop, because the update of this event still shows it.
         self.drop_unread_changes();
         let Some(state) = self.changes.get_mut(id) else { return };
-        // While its call is open, the call's own output says what became of it.
         let unsettled = std::mem::take(&mut state.unsettled);
-        let became = match found {
+        let settled = match found {
             EditCheck::Landed => HunkState::Applied,
             EditCheck::NotLanded | EditCheck::Unclear => HunkState::NotApplied,
         };
         for hunk in state.hunks.values_mut().filter(|hunk| **hunk == HunkState::Applying) {
-            *hunk = became;
+            *hunk = settled;
         }
+        // While its call is open, the result of the call reports the outcome, so no note is needed.
         if !unsettled {
             return;
         }
-        let told = match found {
+        let outcome = match found {
             EditCheck::Landed => "is in the file",
             EditCheck::NotLanded => "is not in the file",
             EditCheck::Unclear => "may or may not be in the file; read it before you go on",
         };
-        let note = format!("[note] The edit of \"{}\" that was cut short {told}.", state.change.path);
+        let note = format!("[note] The edit of \"{}\" that was cut short {outcome}.", state.change.path);
         match &mut self.run {
             Some(run) => run.pending.push(ModelMessage::user(note)),
-            None => self.transcript.push(ModelMessage::user(note)),
+            None => self.history.push(ModelMessage::user(note)),
         }
     }
 
@@ -381,20 +381,20 @@ impl Session {
         }
     }
 
-    fn end_run(&mut self, fact: &Record) {
-        let Event::RunEnded { outcome, stop, summary, .. } = &fact.event else { return };
+    fn end_run(&mut self, record: &Record) {
+        let Event::RunEnded { outcome, stop, summary, .. } = &record.event else { return };
         let Some(mut run) = self.run.take() else { return };
-        self.transcript.extend(run.turn.iter_mut().flat_map(untold));
+        self.history.extend(run.turn.iter_mut().flat_map(results_left));
         let cut = run.turn.and_then(|turn| Some((turn.message?, turn.partial)));
         let cut = cut.filter(|(_, text)| !text.is_empty());
         if let Some((_, text)) = &cut {
-            // The user read this text, so the model has to know it said it.
+            // The user has read this text, so the model must know that it wrote it.
             let reply = Reply { text: text.clone(), ..Reply::default() };
-            self.transcript.push(ModelMessage::Assistant { reply: Arc::new(reply) });
+            self.history.push(ModelMessage::Assistant { reply: Arc::new(reply) });
         }
-        self.transcript.extend(run.pending);
+        self.history.extend(run.pending);
         let end = RunEnd {
-            ended_at: fact.at,
+            ended_at: record.at,
             outcome: *outcome,
             stop_reason: *stop,
             summary: summary.clone(),
@@ -427,15 +427,15 @@ impl Session {
     }
 }
 
-/// The results that no call before them lets through: only a log with a hole in it has them.
-fn untold(turn: &mut Turn) -> impl Iterator<Item = ModelMessage> {
-    let left = turn.calls.iter_mut().skip(turn.told);
+/// Returns the results that still wait for a call before them. Only a log with missing records has such results.
+fn results_left(turn: &mut Turn) -> impl Iterator<Item = ModelMessage> {
+    let left = turn.calls.iter_mut().skip(turn.appended);
     left.filter_map(|call| {
         Some(ModelMessage::Tool { call_id: call.provider_id.clone(), output: call.output.take()? })
     })
 }
 
-/// Failed calls in a row after one that ended so (S26).
+/// Returns the number of failed calls in a row after a call that ended with `end` (S26).
 pub(crate) fn mistakes_after(before: u32, end: CallEnd) -> u32 {
     match end {
         CallEnd::Failed => before.saturating_add(1),
@@ -444,10 +444,10 @@ pub(crate) fn mistakes_after(before: u32, end: CallEnd) -> u32 {
     }
 }
 
-/// Takes out of a conversation what its provider does not take back: reasoning kept verbatim. What
-/// was said and done stays, and calls and outputs are paired in every conversation of ours.
-fn repair(transcript: &mut [ModelMessage]) {
-    for message in transcript {
+/// Removes the opaque provider items from a history whose provider refuses them. All texts, calls and outputs
+/// stay; `prompt` pairs calls and outputs in every request anyway.
+fn repair(history: &mut [ModelMessage]) {
+    for message in history {
         if let ModelMessage::Assistant { reply } = message
             && reply.kept.is_some()
         {

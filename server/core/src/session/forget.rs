@@ -1,6 +1,6 @@
-//! What a reader of the past does not have to keep.
+//! Frees memory of a session that is only folded to replay its past updates.
 //!
-//! Never used for a session that works on: its model needs what is forgotten here.
+//! Never used for a live session, because its model needs what is removed here.
 
 use std::sync::Arc;
 
@@ -9,16 +9,15 @@ use crate::prompt::message::ModelMessage;
 use crate::record::{ChangeSetId, Event};
 
 impl Session {
-    /// Forgets what only a model sees, and the text of changes whose call is over. Whoever tells the
-    /// past again calls it after each fact, so that memory does not grow with the log. What is told
-    /// of later facts stays the same.
+    /// Removes the history for the model, and the text of changes whose call is over. A replay calls it after each
+    /// event, so that memory does not grow with the log. The updates of later events stay the same.
     pub fn forget_published(&mut self, event: &Event) {
         match event {
-            // Calls are read out of the last reply, and out of no older one.
+            // Calls need the last reply, and no older one.
             Event::Replied { .. } => {
                 let is_reply = |message: &ModelMessage| matches!(message, ModelMessage::Assistant { .. });
-                let last = self.transcript.iter().rposition(is_reply);
-                self.transcript.drain(..last.unwrap_or(self.transcript.len()));
+                let last = self.history.iter().rposition(is_reply);
+                self.history.drain(..last.unwrap_or(self.history.len()));
             }
             Event::ToolFinished { call, .. } => {
                 let change_set = self.call(call).and_then(|call| call.change_set.clone());
@@ -29,7 +28,8 @@ impl Session {
         }
     }
 
-    /// A change stays known by its id. One that is not settled is told once more, with its lines.
+    /// Removes the hunks of a change but keeps its id. An unsettled change keeps them, because its update is
+    /// published once more.
     fn forget_text(&mut self, id: &ChangeSetId) {
         let Some(state) = self.changes.get_mut(id).filter(|state| !state.unsettled) else { return };
         state.change.hunks = Arc::default();

@@ -1,14 +1,14 @@
-//! Whether a fact can stand where it stands. `accept` makes no other order, so where it
-//! cannot, facts before it were lost or somebody else wrote it.
+//! Finds events that are out of order. `accept` never makes one, so records before it were lost, or another
+//! program wrote it.
 //!
-//! Only says so: what such a fact tells is folded all the same, as far as it makes sense.
+//! Never rejects such an event: `apply` folds it anyway, as far as it makes sense.
 
 use super::{CallPhase, Session, TurnPhase};
 use crate::record::{CallEnd, Event, RunId, ToolCallId};
 use crate::tool::Effect;
 
 impl Session {
-    /// Whether this cannot be the next fact of the session.
+    /// Whether this event cannot be the next event of the session.
     pub fn is_out_of_place(&self, event: &Event) -> bool {
         match event {
             Event::SessionCreated { .. } => self.created,
@@ -16,15 +16,15 @@ impl Session {
             Event::TurnStarted { run, .. }
             | Event::Completed { run, .. }
             | Event::RunEnded { run, .. }
-            | Event::RulesChanged { run, .. } => !self.runs(run),
+            | Event::RulesChanged { run, .. } => !self.is_open_run(run),
             Event::AskReobserved { ask, .. } | Event::AskClosed { ask, .. } => !self.asks.contains_key(ask),
             Event::ReplyStarted { turn, .. } | Event::Replied { turn, .. } => !self.is_calling(*turn),
             Event::CallPrepared { call, .. }
             | Event::ChangeProposed { call, .. }
             | Event::ApplyStarted { call, .. }
-            | Event::ToolStarted { call, .. } => !self.works_on(call),
+            | Event::ToolStarted { call, .. } => !self.is_open_call(call),
             Event::ToolFinished { call, result } => {
-                !self.works_on(call) || self.has_no_intent(call, result.end)
+                !self.is_open_call(call) || self.has_no_intent(call, result.end)
             }
             Event::HunkDecided { change_set, .. }
             | Event::Applied { change_set, .. }
@@ -33,7 +33,7 @@ impl Session {
         }
     }
 
-    fn runs(&self, run: &RunId) -> bool {
+    fn is_open_run(&self, run: &RunId) -> bool {
         self.open_run().is_some_and(|open| open.id == *run)
     }
 
@@ -42,11 +42,11 @@ impl Session {
         turn.is_some_and(|turn| turn.number == number && turn.phase == TurnPhase::Calling)
     }
 
-    fn works_on(&self, call: &ToolCallId) -> bool {
+    fn is_open_call(&self, call: &ToolCallId) -> bool {
         self.call(call).is_some_and(|call| !call.is_finished())
     }
 
-    /// Something was done that nobody wanted to do.
+    /// Whether a call with an effect completed although its start was never recorded.
     fn has_no_intent(&self, call: &ToolCallId, end: CallEnd) -> bool {
         self.call(call).is_some_and(|call| {
             let acts = matches!(call.effect, Effect::OwnEdit | Effect::Opaque);

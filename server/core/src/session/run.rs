@@ -20,16 +20,16 @@ use crate::tool::Effect;
 pub struct Run {
     pub id: RunId,
     pub started_at: u64,
-    /// The model it was given; see `current_model`.
+    /// The model it started with; see `current_model`.
     pub model: String,
-    /// The model that took over, for the rest of the run.
-    pub stand_in: Option<String>,
+    /// The fallback model that has replaced it for the rest of the run.
+    pub fallback: Option<String>,
     pub manner: GenerationSettings,
-    /// The first call of the model waits until then.
+    /// The first model call waits until then; milliseconds since the Unix epoch.
     pub not_before: Option<u64>,
-    /// How long the provider of the call that failed last asked to wait.
+    /// How long the provider asked to wait when the turn failed.
     pub wait_ms: Option<u64>,
-    /// Its mode is that of the last model call; see `next_mode`.
+    /// Its rules. The mode is the one of the last model call; see `next_mode`.
     pub policy: Policy,
     pub follows: Follows,
     /// The mode from the next model call on.
@@ -39,7 +39,7 @@ pub struct Run {
     /// The hash of its tools.
     pub toolset: String,
     pub turn: Option<Turn>,
-    /// Prompts and notes no turn has taken up yet.
+    /// Prompts and notes that wait for the next turn.
     pub pending: Vec<ModelMessage>,
     pub turns: u32,
     pub usage: Usage,
@@ -53,16 +53,17 @@ pub struct Turn {
     pub number: u32,
     pub attempt: u32,
     pub phase: TurnPhase,
-    /// The message the reply becomes; kept over attempts, so that a new one replaces it.
+    /// The message of the reply. All attempts share it, so that each new reply replaces the last.
     pub message: Option<MessageId>,
     pub streaming: bool,
-    /// Since when the model has sent nothing, if that is long enough to be told.
+    /// Since when the model has sent nothing, if the silence was long enough to be recorded.
     pub silent_since: Option<u64>,
+    /// The text that has streamed so far.
     pub partial: String,
-    /// Its calls in the order the model asked for them.
+    /// Its calls in the order in which the model made them.
     pub calls: Vec<Call>,
-    /// How many of them, from the front, have given their results to the conversation.
-    pub told: usize,
+    /// How many calls, from the front, have their results in the history.
+    pub appended: usize,
     pub tries: Tries,
 }
 
@@ -73,7 +74,7 @@ pub enum TurnPhase {
     Calling,
     /// An attempt failed, and the next one waits.
     Backoff { since: u64, retry_at: u64 },
-    /// The model replied, and its calls are worked on.
+    /// The model replied, and its calls run.
     Acting,
 }
 
@@ -91,24 +92,25 @@ pub struct Call {
     pub title: String,
     pub phase: CallPhase,
     pub payload: Option<Payload>,
-    /// The file or folder it is about, as it was seen.
+    /// The file or folder that it is about, as `Prepare` observed it.
     pub seen: Option<ObservedPath>,
     pub change_set: Option<ChangeSetId>,
+    /// Whether the user was asked to stop or keep this long command.
     pub output_asked: bool,
-    /// What it gave, until its turn has come to tell the model.
+    /// Its result, until the results of all calls before it are in the history.
     pub output: Option<Arc<str>>,
 }
 
 /// How far a call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallPhase {
-    /// Nobody has judged it yet.
+    /// Not judged yet.
     Opened,
-    /// Judged, and waits for an answer; `epoch` is when the world was last looked at.
+    /// Judged, and waits for an answer. `Prepare` last observed it in this epoch.
     Asking {
         epoch: u64,
     },
-    /// Its intent is in the log since then; milliseconds since the Unix epoch.
+    /// Its intent is in the log since this time; milliseconds since the Unix epoch.
     Started {
         at: u64,
     },
@@ -121,28 +123,30 @@ pub enum CallPhase {
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenAsk {
     pub ask: Ask,
+    /// The number of the record that opened it.
     pub seq: u64,
+    /// The epoch in which it was opened or last confirmed.
     pub observed: u64,
-    /// When it was opened, or looked at again after a restart.
+    /// When it was opened, or confirmed after a restart; milliseconds since the Unix epoch.
     pub since: u64,
 }
 
-/// A change set and what became of its hunks.
+/// A change set and the state of its hunks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeState {
     pub call: ToolCallId,
     pub change: FileChange,
     pub hunks: BTreeMap<String, HunkState>,
-    /// Sent, its run is over, and nobody has looked yet whether it landed.
+    /// Its call ended while the edit was on its way, so it may or may not be in the text.
     pub unsettled: bool,
 }
 
-/// A run that is over, with what a run that goes on from it takes along.
+/// A run that is over, with the values that a run that continues it needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndedRun {
     pub run: RunId,
     pub started_at: u64,
-    /// The model it was given, whichever stood in.
+    /// The model it started with, not a fallback model.
     pub model: String,
     pub manner: GenerationSettings,
     pub policy: Policy,
@@ -150,13 +154,13 @@ pub struct EndedRun {
     pub title: String,
     pub origin: Option<RunOrigin>,
     pub end: RunEnd,
-    /// How long to wait before its last call is made again, where its provider said so.
+    /// How long to wait before its last model call is made again, if its provider said so.
     pub wait_ms: Option<u64>,
-    /// Text that had streamed when the run was cut short.
+    /// The text that had streamed when the run was cut short.
     pub cut: Option<(MessageId, String)>,
 }
 
-/// A key of a request that was accepted, with what answers the same request again.
+/// The key of an accepted request, with the result for the same request again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UsedKey {
     pub used: KeyUse,
@@ -166,9 +170,9 @@ pub struct UsedKey {
 }
 
 impl Run {
-    /// The model that is called now.
+    /// Returns the model that is called now.
     pub fn current_model(&self) -> &str {
-        self.stand_in.as_deref().unwrap_or(&self.model)
+        self.fallback.as_deref().unwrap_or(&self.model)
     }
 
     pub(crate) fn begin_turn(&mut self, number: u32) {
@@ -182,41 +186,42 @@ impl Run {
             silent_since: None,
             partial: String::new(),
             calls: Vec::new(),
-            told: 0,
+            appended: 0,
             tries: Tries::default(),
         });
     }
 
-    /// A model call begins: a mode that was chosen meanwhile counts from here on (S11).
-    pub(crate) fn calls_model(&mut self) {
+    /// Applies the mode that was chosen since the last model call (S11).
+    pub(crate) fn use_next_mode(&mut self) {
         if let Some(mode) = self.next_mode.take() {
             self.policy.mode = mode;
         }
     }
 }
 
-/// How many reads of one turn go side by side: a bound for open files, walks and questions, not a measured optimum.
+/// How many reads of one turn run at the same time: a bound for open files, walks and asks, not a measured optimum.
 const MOST_AT_ONCE: usize = 8;
 
 impl Turn {
-    /// The calls that may go on now. Reads go side by side; whatever has an effect goes alone, behind all that was
-    /// asked before it, so that a read sees the effects it was asked behind and no others.
+    /// Returns the calls that may run now. Reads run at the same time. A call with an effect runs alone, after all
+    /// calls before it, so that a read sees the effects of the calls before it and no others.
     pub fn calls_now(&self) -> impl Iterator<Item = &Call> {
         let mut open = self.calls.iter().filter(|call| !call.is_finished());
         let first = open.next();
-        let beside = first.is_some_and(Call::is_read).then_some(open);
-        let reads = beside.into_iter().flatten().take_while(|call| call.is_read()).take(MOST_AT_ONCE - 1);
+        let next = first.is_some_and(Call::is_read).then_some(open);
+        let reads = next.into_iter().flatten().take_while(|call| call.is_read()).take(MOST_AT_ONCE - 1);
         first.into_iter().chain(reads)
     }
 
-    /// The ends of its calls in their order, from the first that the conversation lacks up to the first that has
-    /// none yet; `id` counts as ended so. What was refused with the reply is left out: it was counted then.
+    /// Returns the ends of its calls in their order, from the first call without a result in the history up to the
+    /// first open call. Call `id` counts as ended with `end`. Calls that were refused with the reply are left out,
+    /// because they were counted then.
     pub(crate) fn ends_from<'a>(
         &'a self,
         id: &'a ToolCallId,
         end: CallEnd,
     ) -> impl Iterator<Item = (&'a Call, CallEnd)> {
-        let ends = self.calls.iter().skip(self.told).map_while(move |call| match call.phase {
+        let ends = self.calls.iter().skip(self.appended).map_while(move |call| match call.phase {
             _ if call.id == *id => Some((call, end)),
             CallPhase::Finished { end } => Some((call, end)),
             _ => None,
@@ -226,22 +231,22 @@ impl Turn {
 }
 
 impl Call {
-    /// Its arguments as the model wrote them.
+    /// Returns its arguments as the model wrote them.
     pub fn arguments(&self) -> &str {
         self.reply.calls.get(self.index).map_or("", |requested| &requested.arguments)
     }
 
-    /// Whether it has its one result.
+    /// Whether it has its result.
     pub fn is_finished(&self) -> bool {
         matches!(self.phase, CallPhase::Finished { .. })
     }
 
-    /// Whether the world was looked at for it; a call that was refused with its reply never was.
+    /// Whether `Prepare` has reported on it. A call that was refused with its reply is never prepared.
     pub fn was_prepared(&self) -> bool {
         self.payload.is_some() || self.change_set.is_some()
     }
 
-    /// Whether it changes nothing, so that it may go beside others.
+    /// Whether it changes nothing, so that it may run at the same time as other reads.
     pub fn is_read(&self) -> bool {
         self.effect == Effect::Read
     }
@@ -252,7 +257,7 @@ impl Call {
     }
 }
 
-/// How far a hunk is, from its proposal to the text.
+/// The state of a hunk, from proposed to in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HunkState {
     Proposed,
@@ -274,36 +279,36 @@ pub struct RunEnd {
     pub stop_reason: StopReason,
     pub summary: Option<String>,
     pub usage: Usage,
-    /// Model calls answered or given up.
+    /// Turns begun, whether the model answered or not.
     pub turns: u32,
 }
 
 /// The state of a session (L13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SessionState {
-    /// Nobody has prompted yet.
+    /// There has been no prompt yet.
     None,
     Running,
     /// The run waits for an answer.
     RequiresAction,
     /// The last run is over.
     Idle,
-    /// The server stopped during a run, and nobody has said what to do with it.
+    /// The server stopped during a run, and the user has not resumed or discarded the run.
     Resumable,
 }
 
-/// What a session does in its state, or how its last run ended.
+/// What the open run does now, or how the last run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SubState {
-    /// A tool call is being looked at before it is judged.
+    /// `Prepare` runs for a tool call.
     Preparing,
-    /// The model was asked and has not begun to answer.
+    /// The request is sent, and the model has not begun to answer.
     Model,
     Streaming,
-    /// The model has sent nothing for a while; it is waited for within the limits.
+    /// The model has sent nothing for a while; the attempt continues to wait within its limits.
     Stalled,
     Tools,
-    /// An attempt failed, or the user chose to wait; the next one waits.
+    /// An attempt failed, or the user chose to wait; the next attempt waits.
     Retrying,
     Completed,
     Stopped,

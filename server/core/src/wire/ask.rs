@@ -1,4 +1,4 @@
-//! Asks as clients see them: the whole of what is asked, and what each button says.
+//! Asks as clients see them: the whole diff or command, and the label of each button.
 
 use adjutant_protocol::ask::{AskOption, AskSubject, AskView, OptionKind, UnsavedDocument};
 
@@ -9,11 +9,11 @@ use crate::session::{Call, Session};
 use crate::text::display::one_line;
 use crate::text::review::unified_diff;
 
-/// The most characters of a button: longer ones push the others off a toast.
+/// The most characters of a button. A longer one pushes the others off a toast.
 pub const MAX_LABEL: usize = 16;
 
-/// Returns what a button says that chooses an option. Sorted by title, as some editors do, a
-/// rejection and *Show* come before every approval.
+/// Returns the label of the button for an option. Some editors sort buttons by label; then *Reject* and *Show*
+/// come before every approval.
 pub fn label(option: &AskOption) -> String {
     match (option.kind, option.option_id.as_str()) {
         (OptionKind::AllowOnce, _) => "Yes, once".to_owned(),
@@ -24,7 +24,7 @@ pub fn label(option: &AskOption) -> String {
     }
 }
 
-/// An ask as clients see it, with the whole diff or command.
+/// Returns an ask as clients see it, with the whole diff or command.
 pub fn view(session: &Session, ask: &Ask) -> AskView {
     AskView {
         session_id: session.id.clone(),
@@ -47,17 +47,17 @@ pub fn view(session: &Session, ask: &Ask) -> AskView {
     }
 }
 
-/// Options as clients see them: each with what its button says.
+/// Returns options as clients see them, each with the label of its button.
 pub fn options(stored: &[record::AskOption]) -> Vec<AskOption> {
-    let shown = stored.iter().map(|option| {
+    let options = stored.iter().map(|option| {
         let record::AskOption { option_id, name, kind } = option.clone();
         let option = AskOption { option_id, name, kind: kind.into(), label: None };
         AskOption { label: Some(label(&option)), ..option }
     });
-    shown.collect()
+    options.collect()
 }
 
-/// An open ask as clients see it.
+/// Returns an open ask as clients see it; `None` if it is not open.
 pub fn open_view(session: &Session, id: &AskId) -> Option<AskView> {
     session.asks.get(id).map(|open| view(session, &open.ask))
 }

@@ -1,4 +1,4 @@
-//! Stored types into those of the wire, and back where a client names one.
+//! Converts stored types into types of the wire, and back if a client sends them. Never decides.
 
 use adjutant_protocol::option::{ConfigChange, ConfigId};
 use adjutant_protocol::session::UsageView;
@@ -13,7 +13,7 @@ use crate::record;
 use crate::session::run;
 use crate::text::position::{Position, Range};
 
-/// Converts between two lists of the same names; a name that one of them gains does not compile.
+/// Converts between two enums with the same variants; a variant that only `$from` has does not compile.
 macro_rules! same {
     ($from:path => $to:path { $($name:ident),* $(,)? }) => {
         impl From<$from> for $to {
@@ -133,12 +133,12 @@ impl From<&Image> for ImageView {
     }
 }
 
-/// Returns an image as people see it: `[image image/png 12 kB]`.
+/// Returns a text for an image: `[image image/png 12 kB]`.
 pub fn image_in_words(image: &ImageView) -> String {
     format!("[image {} {}]", image.mime_type, size(image.bytes))
 }
 
-/// The kind a client is told; what it cannot tell apart by acting otherwise is one.
+/// Classes that a client would handle in the same way become one kind.
 impl From<FailureClass> for FailureKind {
     fn from(class: FailureClass) -> Self {
         match class {

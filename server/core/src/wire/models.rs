@@ -7,7 +7,7 @@ use crate::prompt::message::Level;
 use crate::prompt::models::UNKNOWN;
 
 impl Settings {
-    /// The models that are named, the one that sessions start with first, as clients see them.
+    /// Returns the models of the settings as clients see them: the model for new sessions, then its fallbacks.
     pub fn model_views(&self) -> Vec<ModelView> {
         let mut names: Vec<&String> = Vec::new();
         for name in self.model.iter().chain(&self.fallback_models) {

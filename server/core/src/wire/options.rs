@@ -1,6 +1,6 @@
 //! The options of a session as clients see them.
 //!
-//! The only seat of which options a session has.
+//! No other file decides which options a session has. Never decides which values are allowed.
 
 use adjutant_protocol::option::{ConfigChange, ConfigId, ConfigKind, ConfigOption, ConfigValue};
 
@@ -8,13 +8,13 @@ use crate::policy::choices::{Choices, Offer, Takes, level_name};
 use crate::prompt::message::Level;
 use crate::record::Mode;
 
-/// Every option with its value, in the order a client shows them.
+/// Returns every option with its value, in the order in which clients show them.
 pub fn options(choices: &Choices, offer: &Offer) -> Vec<ConfigOption> {
     let mode = choices.mode;
     let modes = Mode::ALL.iter().map(|mode| ConfigValue {
         value: mode.name().to_owned(),
         name: title_of(*mode).to_owned(),
-        description: Some(meaning_of(*mode).to_owned()),
+        description: Some(description_of(*mode).to_owned()),
     });
     let mut options = vec![ConfigOption {
         id: ConfigId::Mode,
@@ -38,14 +38,14 @@ pub fn options(choices: &Choices, offer: &Offer) -> Vec<ConfigOption> {
     options
 }
 
-/// Nothing where the model takes none: without a choice there is nothing to choose.
+/// Returns the option for a level, or `None` if the model does not support one.
 fn level_option(id: ConfigId, chosen: Option<Level>, levels: &[Level]) -> Option<ConfigOption> {
-    // What another model took stays chosen, and is not sent to one that does not take it.
+    // A chosen level that this model does not support stays in the session, but is not sent to this model.
     let chosen = chosen.filter(|level| levels.contains(level));
     let values = [None].into_iter().chain(levels.iter().copied().map(Some));
     let (name, category) = match id {
         ConfigId::Effort => ("Effort", "thought_level"),
-        // The Agent Client Protocol leaves names that begin so to everybody.
+        // The Agent Client Protocol reserves names with `_` for extensions.
         _ => ("Verbosity", "_verbosity"),
     };
     (!levels.is_empty()).then(|| ConfigOption {
@@ -58,7 +58,7 @@ fn level_option(id: ConfigId, chosen: Option<Level>, levels: &[Level]) -> Option
     })
 }
 
-/// A change for people; fits behind "from now on".
+/// Returns a change in words, to follow "from now on:".
 pub fn in_words(change: &ConfigChange) -> String {
     match change.config_id {
         ConfigId::Mode => format!("the mode is {}", change.to),
@@ -79,7 +79,7 @@ fn title_of(mode: Mode) -> &'static str {
     }
 }
 
-fn meaning_of(mode: Mode) -> &'static str {
+fn description_of(mode: Mode) -> &'static str {
     match mode {
         Mode::Code => "All tools; edits and commands ask",
         Mode::Ask => "Only tools that read",

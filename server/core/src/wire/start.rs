@@ -1,7 +1,7 @@
-//! From what the editor shows to a prompt: the verbs, and the words the model sees.
+//! Makes the prompt of a start (Fix, Explain, Write tests, Do what the comment says) from what the editor shows.
 //!
-//! The only seat of those words. Takes the text it quotes as an argument and
-//! bounds every quote; never reads a document and never decides what may run.
+//! No other file has these texts. It gets the text to quote as an argument and bounds every quote. Never reads a
+//! document and never decides what may run.
 
 mod comment;
 mod excerpt;
@@ -18,7 +18,7 @@ use crate::tool::MAX_TITLE;
 
 pub use comment::touches_comment;
 
-/// Diagnostics one start takes up; the model is told how many there are besides.
+/// Diagnostics that one prompt lists; it gives the number of the others.
 pub const MAX_DIAGNOSTICS: usize = 20;
 /// Characters of one diagnostic's message.
 pub const MAX_MESSAGE: usize = 2_000;
@@ -27,32 +27,32 @@ const TITLE_CHARS: usize = MAX_TITLE - 13;
 /// Characters of a path or a symbol in the prompt.
 const NAME_CHARS: usize = 300;
 
-/// Where in the workspace a start is.
+/// The file where the user starts a run.
 #[derive(Clone, Debug)]
 pub struct Passage<'a> {
-    /// As the tools take it.
+    /// The path as tools accept it.
     pub path: &'a str,
-    /// The text as the editor has it, else as the disk has it; `None` for a file that is not
-    /// quoted, because it may hold secrets: the model has to ask for it.
+    /// The text in the editor, else on disk. `None` for a file that is not quoted because it may contain secrets;
+    /// the model must ask to read it.
     pub text: Option<&'a Rope>,
     pub encoding: Encoding,
 }
 
-/// What a start becomes: a prompt, its title and its mode.
+/// The prompt of a start, with its title and mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     pub text: String,
-    /// Without one, the first line of the text.
+    /// `None` means the first line of the text.
     pub title: Option<String>,
     pub mode: Mode,
 }
 
-/// Why a start makes no sense; the text is for the user.
+/// Why a start is not possible; the text is for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartProblem {
     #[error("say what to do: give a `text`, or a `template` with the `uri` and `range` it is about")]
     Nothing,
-    #[error("a fix is of a diagnostic; give `diagnostics`, or say in `text` what is wrong")]
+    #[error("a fix needs a diagnostic; give `diagnostics`, or say in `text` what is wrong")]
     NoDiagnostic,
     #[error("give the `uri` and `range` this is about")]
     NoPlace,
@@ -62,35 +62,35 @@ pub enum StartProblem {
     Elsewhere(PositionError),
 }
 
-/// Makes the prompt of a start.
+/// Returns the prompt of a start.
 pub fn task(params: &StartParams, passage: Option<&Passage<'_>>) -> Result<Task, StartProblem> {
     let place = StartPlace::new(params, passage)?;
     let added = params.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
     let Some(template) = params.template else {
         let text = added.ok_or(StartProblem::Nothing)?;
-        return Ok(Task { text: place.below(text, params), title: None, mode: Mode::Code });
+        return Ok(Task { text: place.prompt(text, params), title: None, mode: Mode::Code });
     };
-    let Verb { words, title } = match template {
+    let Instruction { words, title } = match template {
         Template::Fix => fix(params, &place, added)?,
         Template::Explain => explain(params, &place)?,
         Template::WriteTests => write_tests(params, &place)?,
-        Template::Comment => of_comment(&place)?,
+        Template::Comment => do_comment(&place)?,
     };
     let words = match added {
         Some(text) => format!("{words}\n\nThe user adds: {text}"),
         None => words,
     };
     let mode = if template == Template::Explain { Mode::Ask } else { Mode::Code };
-    Ok(Task { text: place.below(&words, params), title: Some(title), mode })
+    Ok(Task { text: place.prompt(&words, params), title: Some(title), mode })
 }
 
-/// What a verb says to the model, and what its run is called.
-struct Verb {
+/// What a template asks of the model, and the title of its run.
+struct Instruction {
     words: String,
     title: String,
 }
 
-fn fix(params: &StartParams, place: &StartPlace<'_>, added: Option<&str>) -> Result<Verb, StartProblem> {
+fn fix(params: &StartParams, place: &StartPlace<'_>, added: Option<&str>) -> Result<Instruction, StartProblem> {
     let (what, title) = match (params.diagnostics.as_slice(), added) {
         ([], None) => return Err(StartProblem::NoDiagnostic),
         ([], Some(text)) => ("what the user names below".to_owned(), one_line(text, TITLE_CHARS)),
@@ -101,56 +101,56 @@ fn fix(params: &StartParams, place: &StartPlace<'_>, added: Option<&str>) -> Res
         }
     };
     let words = format!(
-        "Fix {what} in {}. Find the cause and mend it with the smallest change that does; leave everything else as it is.",
+        "Fix {what} in {}. Find the cause and fix it with the smallest possible change; leave everything else as it is.",
         place.name()
     );
-    Ok(Verb { words, title: format!("Fix: {title}") })
+    Ok(Instruction { words, title: format!("Fix: {title}") })
 }
 
-fn explain(params: &StartParams, place: &StartPlace<'_>) -> Result<Verb, StartProblem> {
-    let name = place.named()?;
+fn explain(params: &StartParams, place: &StartPlace<'_>) -> Result<Instruction, StartProblem> {
+    let name = place.required_path()?;
     if let Some(first) = params.diagnostics.first() {
         let words = format!(
             "Explain what is reported in {name}: what it means, what causes it here, and how it could be solved. Change nothing."
         );
-        return Ok(Verb { words, title: format!("Explain: {}", one_line(&first.message, TITLE_CHARS)) });
+        return Ok(Instruction { words, title: format!("Explain: {}", one_line(&first.message, TITLE_CHARS)) });
     }
     let words = format!(
         "Explain {} of {name}: what it does and why, and what is surprising or wrong about it. Change nothing.",
-        place.part(params)
+        place.subject(params)
     );
-    Ok(Verb { words, title: format!("Explain: {}", place.title(params)) })
+    Ok(Instruction { words, title: format!("Explain: {}", place.title(params)) })
 }
 
-fn write_tests(params: &StartParams, place: &StartPlace<'_>) -> Result<Verb, StartProblem> {
-    let name = place.named()?;
+fn write_tests(params: &StartParams, place: &StartPlace<'_>) -> Result<Instruction, StartProblem> {
+    let name = place.required_path()?;
     let words = format!(
-        "Write tests for {} of {name}, where and as this project has its tests already, and run them. \
-         Leave the code under test as it is; when a test shows that it is wrong, say so.",
-        place.part(params)
+        "Write tests for {} of {name}, in the place and the style of this project's other tests, and run them. \
+         Leave the code under test as it is; if a test shows that it is wrong, say so.",
+        place.subject(params)
     );
-    Ok(Verb { words, title: format!("Write tests: {}", place.title(params)) })
+    Ok(Instruction { words, title: format!("Write tests: {}", place.title(params)) })
 }
 
-fn of_comment(place: &StartPlace<'_>) -> Result<Verb, StartProblem> {
-    let name = place.named()?;
+fn do_comment(place: &StartPlace<'_>) -> Result<Instruction, StartProblem> {
+    let name = place.required_path()?;
     let (Some(text), Some(range)) = (place.text, place.range) else { return Err(StartProblem::NoPlace) };
     let line = range.start.line as usize;
     let (lines, comment) = comment::at(text, range, name).ok_or(StartProblem::NoComment(line + 1))?;
     let words = format!(
         "The user asks you to do what the comment in {name}, {}, says. These are the user's own words:\n\n{comment}\n\n\
-         When it is done, take the comment out if it says nothing any more that a reader of the code needs.",
+         When it is done, remove the comment if readers of the code do not need it any more.",
         excerpt::lines_named(&lines)
     );
-    Ok(Verb { words, title: format!("Comment: {}", one_line(&comment, TITLE_CHARS)) })
+    Ok(Instruction { words, title: format!("Comment: {}", one_line(&comment, TITLE_CHARS)) })
 }
 
-/// The place of a start, its range checked against the text.
+/// The place of a start. Its range is valid in the text.
 struct StartPlace<'a> {
     path: Option<String>,
     text: Option<&'a Rope>,
     encoding: Encoding,
-    /// What the user is at: the range, else where the first diagnostic is.
+    /// The range of the request, else the range of the first diagnostic.
     range: Option<Range>,
 }
 
@@ -171,12 +171,12 @@ impl<'a> StartPlace<'a> {
         self.path.as_deref().unwrap_or("the workspace")
     }
 
-    fn named(&self) -> Result<&str, StartProblem> {
+    fn required_path(&self) -> Result<&str, StartProblem> {
         self.path.as_deref().ok_or(StartProblem::NoPlace)
     }
 
-    /// What a verb is about, in a sentence: the symbol, the lines, or all of the file.
-    fn part(&self, params: &StartParams) -> String {
+    /// Returns the subject of a template for a sentence: the symbol, the lines, or the whole file.
+    fn subject(&self, params: &StartParams) -> String {
         match (symbol(params), self.range) {
             (Some(symbol), _) => format!("`{symbol}`"),
             (None, Some(range)) => excerpt::lines_named(&excerpt::lines_of(range)),
@@ -186,9 +186,9 @@ impl<'a> StartPlace<'a> {
 
     fn title(&self, params: &StartParams) -> String {
         let lines = self.range.map(excerpt::lines_of);
-        let line = lines.map(|lines| match lines.start() == lines.end() {
-            true => format!(":{}", lines.start() + 1),
-            false => format!(":{}-{}", lines.start() + 1, lines.end() + 1),
+        let line = lines.map(|lines| {
+            let (first, last) = (lines.start() + 1, lines.end() + 1);
+            if first == last { format!(":{first}") } else { format!(":{first}-{last}") }
         });
         match symbol(params) {
             Some(symbol) => one_line(&format!("{symbol} in {}", self.name()), TITLE_CHARS),
@@ -196,13 +196,13 @@ impl<'a> StartPlace<'a> {
         }
     }
 
-    /// The words, then the diagnostics, then where the user is and the lines around.
-    fn below(&self, words: &str, params: &StartParams) -> String {
+    /// Returns the whole prompt: the words, then the diagnostics, then the user's place and the lines around it.
+    fn prompt(&self, words: &str, params: &StartParams) -> String {
         let mut text = words.to_owned();
         if !params.diagnostics.is_empty() {
             text.push_str("\n\nReported there:\n");
-            let shown = params.diagnostics.iter().take(MAX_DIAGNOSTICS);
-            shown.for_each(|diagnostic| text.push_str(&self.reported(diagnostic)));
+            let listed = params.diagnostics.iter().take(MAX_DIAGNOSTICS);
+            listed.for_each(|diagnostic| text.push_str(&self.diagnostic_line(diagnostic)));
             let more = params.diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
             if more > 0 {
                 text.push_str(&format!("- and {more} more\n"));
@@ -229,7 +229,7 @@ impl<'a> StartPlace<'a> {
         text
     }
 
-    fn reported(&self, diagnostic: &StartDiagnostic) -> String {
+    fn diagnostic_line(&self, diagnostic: &StartDiagnostic) -> String {
         let severity = match diagnostic.severity {
             Some(1) => "error",
             Some(2) => "warning",

@@ -1,11 +1,10 @@
-//! What the user is told: the state, and the updates each fact becomes.
+//! The state that clients see, and the updates that follow from each record.
 //!
-//! A pure projection of the session: never guesses a state from what a message
-//! says (L01).
+//! A pure projection of the session. Never guesses a state from the text of a message (L01).
 
 use adjutant_protocol::state::{RequiredAction, StateView};
 use adjutant_protocol::update::{
-    AskChange, ChangeSetView, HunkView, RunView, ToolCallView, ToolStatus, TurnPhase as TurnTold, TurnView,
+    AskChange, ChangeSetView, HunkView, RunView, ToolCallView, ToolStatus, TurnPhase as WireTurnPhase, TurnView,
     Update,
 };
 
@@ -16,17 +15,17 @@ use crate::record::{AskKind, CallEnd, ChangeSetId, Event, Record, Rule, RunId, T
 use crate::session::run::{HunkState, SessionState};
 use crate::session::{Call, Session};
 
-/// Every edge between two states that a batch of facts can take; there are no others (S08).
+/// Every change of state that a batch of events can make; there are no others (S08).
 pub const EDGES: [(SessionState, SessionState); 9] = [
     (SessionState::None, SessionState::Running),
     (SessionState::Running, SessionState::RequiresAction),
     (SessionState::RequiresAction, SessionState::Running),
     (SessionState::Running, SessionState::Idle),
-    // Cancelled at the question, or its answer was the last mistake.
+    // Cancelled while an ask was open, or the answer ended a call that was one mistake too many.
     (SessionState::RequiresAction, SessionState::Idle),
     // A prompt, or an answer that continues the run before.
     (SessionState::Idle, SessionState::Running),
-    // The session was opened again with a run that nobody runs.
+    // The session was opened again with an interrupted run.
     (SessionState::Running, SessionState::Resumable),
     // Resumed.
     (SessionState::Resumable, SessionState::Running),
@@ -34,7 +33,7 @@ pub const EDGES: [(SessionState, SessionState); 9] = [
     (SessionState::Resumable, SessionState::Idle),
 ];
 
-/// The state as clients see it.
+/// Returns the state as clients see it.
 pub fn view(session: &Session) -> StateView {
     let (state, sub) = session.current_state();
     let asks: Vec<_> = session.open_asks().collect();
@@ -62,8 +61,8 @@ fn required_action(session: &Session, state: SessionState) -> RequiredAction {
             Some(AskKind::MistakeLimitReached | AskKind::AutoApprovalMaxReqReached) => {
                 RequiredAction::ContinueOrNewTask
             }
-            // Only idle asks are open while nothing runs; the others are named so that a new
-            // kind has to choose.
+            // Only idle asks are open while nothing runs. The other kinds are listed so that a new kind does not
+            // compile without a choice.
             None
             | Some(
                 AskKind::CompletionResult
@@ -80,57 +79,57 @@ fn required_action(session: &Session, state: SessionState) -> RequiredAction {
     }
 }
 
-/// The updates that one fact becomes.
+/// The updates that follow from one record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Updates {
-    /// Each has a number, and is told again.
+    /// Each has a number, and a replay publishes it again.
     Lasting(Vec<Update>),
-    /// A power failure may take the fact away: they have no number and are told once.
+    /// Have no number and are published once, because a power failure may lose the record.
     Passing(Vec<Update>),
 }
 
-/// What has been told of the state so far; folds along with the session.
+/// Makes updates from records. It remembers the state that was published last.
 #[derive(Clone, Debug)]
 pub struct Projector {
-    shown: StateView,
+    published: StateView,
     /// The run that was open last.
     run: Option<RunId>,
 }
 
 impl Projector {
     pub fn new(session: &Session) -> Self {
-        Self { shown: view(session), run: session.open_run().map(|run| run.id.clone()) }
+        Self { published: view(session), run: session.open_run().map(|run| run.id.clone()) }
     }
 
-    /// The run that the updates of one fact belong to; `session` already holds it. The last updates of
-    /// a run belong to it, though it is over by then; what is chosen between two runs is of neither.
-    pub fn run_of(&mut self, session: &Session, fact: &Record) -> Option<RunId> {
+    /// Returns the run that the updates of one record belong to; `session` has applied the record. The last updates
+    /// of a run belong to it although it is over. A choice between two runs belongs to no run.
+    pub fn run_of(&mut self, session: &Session, record: &Record) -> Option<RunId> {
         let open = session.open_run().map(|run| run.id.clone());
         if open.is_some() {
             self.run = open;
-        } else if matches!(fact.event, Event::ConfigChanged { .. }) {
+        } else if matches!(record.event, Event::ConfigChanged { .. }) {
             return None;
         }
         self.run.clone()
     }
 
-    /// The updates one fact becomes; `session` already holds it. Pure, so that a replay numbers
-    /// them alike.
-    pub fn told(&mut self, session: &Session, fact: &Record) -> Updates {
-        let mut updates = of_event(session, fact);
-        if fact.last {
+    /// Returns the updates of one record; `session` has applied the record. Pure, so that a replay gives them the
+    /// same numbers.
+    pub fn project(&mut self, session: &Session, record: &Record) -> Updates {
+        let mut updates = event_updates(session, record);
+        if record.last {
             let now = view(session);
-            if self.shown != now {
-                self.shown = now.clone();
+            if self.published != now {
+                self.published = now.clone();
                 updates.push(Update::StateUpdate(now));
             }
         }
-        if fact.event.is_barrier() { Updates::Lasting(updates) } else { Updates::Passing(updates) }
+        if record.event.is_barrier() { Updates::Lasting(updates) } else { Updates::Passing(updates) }
     }
 }
 
-fn of_event(session: &Session, fact: &Record) -> Vec<Update> {
-    match &fact.event {
+fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
+    match &record.event {
         Event::Prompted { message, text, images, .. } => vec![Update::UserMessage {
             message_id: message.clone(),
             text: text.to_string(),
@@ -167,7 +166,7 @@ fn of_event(session: &Session, fact: &Record) -> Vec<Update> {
         Event::CallOpened { .. }
         | Event::ToolStarted { .. }
         | Event::ApplyStarted { .. }
-        | Event::ToolFinished { .. } => of_call(session, &fact.event),
+        | Event::ToolFinished { .. } => call_updates(session, &record.event),
         Event::ChangeProposed { change, .. } => change_view(session, &change.change_set),
         Event::HunkDecided { change_set, .. }
         | Event::Applied { change_set, .. }
@@ -176,10 +175,10 @@ fn of_event(session: &Session, fact: &Record) -> Vec<Update> {
         | Event::AttemptFailed { .. }
         | Event::TurnFailed { .. }
         | Event::ModelReplaced { .. }
-        | Event::Replied { .. } => of_turn(session, &fact.event),
-        // The state tells them.
+        | Event::Replied { .. } => turn_updates(session, &record.event),
+        // The update of the state has them.
         Event::WentSilent { .. } | Event::Heard { .. } => Vec::new(),
-        // Chunks have told it already; `cut_text` tells it to those who come later.
+        // Its text was already streamed in chunks; a client that comes later gets it from `cut_text`.
         Event::ReplyPartial { .. } => Vec::new(),
         Event::SessionCreated { .. }
         | Event::SessionOpened { .. }
@@ -191,7 +190,7 @@ fn of_event(session: &Session, fact: &Record) -> Vec<Update> {
     }
 }
 
-fn of_call(session: &Session, event: &Event) -> Vec<Update> {
+fn call_updates(session: &Session, event: &Event) -> Vec<Update> {
     match event {
         Event::CallOpened { call, tool, title, .. } => vec![Update::ToolCallUpdate(ToolCallView {
             tool_call_id: call.clone(),
@@ -219,7 +218,7 @@ fn of_call(session: &Session, event: &Event) -> Vec<Update> {
     }
 }
 
-fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
+fn turn_updates(session: &Session, event: &Event) -> Vec<Update> {
     let turn_view = |turn: u32, phase, attempt| TurnView {
         turn,
         phase,
@@ -231,20 +230,20 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
         retry_at: None,
     };
     match event {
-        Event::TurnStarted { turn, .. } => vec![Update::Turn(turn_view(*turn, TurnTold::Started, 1))],
+        Event::TurnStarted { turn, .. } => vec![Update::Turn(turn_view(*turn, WireTurnPhase::Started, 1))],
         Event::AttemptFailed { turn, attempt, failure, retry_at } => {
-            let view = turn_view(*turn, TurnTold::AttemptFailed, *attempt);
-            failed(session, failure, TurnView { retry_at: Some(*retry_at), ..view })
+            let view = turn_view(*turn, WireTurnPhase::AttemptFailed, *attempt);
+            failure_updates(session, failure, TurnView { retry_at: Some(*retry_at), ..view })
         }
         Event::TurnFailed { turn, attempt, failure } => {
-            failed(session, failure, turn_view(*turn, TurnTold::Failed, *attempt))
+            failure_updates(session, failure, turn_view(*turn, WireTurnPhase::Failed, *attempt))
         }
         Event::ModelReplaced { turn, from, to } => {
             let attempt = session.open_run().and_then(|run| run.turn.as_ref()).map_or(1, |turn| turn.attempt);
             vec![Update::Turn(TurnView {
                 message: Some(format!("{from} does not answer; {to} takes over for the rest of this run")),
                 model: Some(to.clone()),
-                ..turn_view(*turn, TurnTold::ModelReplaced, attempt)
+                ..turn_view(*turn, WireTurnPhase::ModelReplaced, attempt)
             })]
         }
         Event::Replied { turn, attempt, message, reply } => {
@@ -264,7 +263,7 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
             }
             updates.push(Update::Turn(TurnView {
                 usage: reply.usage.map(Into::into),
-                ..turn_view(*turn, TurnTold::Ended, *attempt)
+                ..turn_view(*turn, WireTurnPhase::Ended, *attempt)
             }));
             updates
         }
@@ -272,14 +271,14 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
     }
 }
 
-fn failed(session: &Session, failure: &CallFailure, view: TurnView) -> Vec<Update> {
+fn failure_updates(session: &Session, failure: &CallFailure, view: TurnView) -> Vec<Update> {
     let mut updates = cut_text(session);
     let (kind, message) = (Some(failure.class.into()), Some(failure.message.clone()));
     updates.push(Update::Turn(TurnView { failure: kind, message, ..view }));
     updates
 }
 
-/// The text that had streamed when an attempt broke off; the next attempt replaces it.
+/// Returns the text that had streamed when an attempt broke off; the next attempt replaces it.
 fn cut_text(session: &Session) -> Vec<Update> {
     let turn = session.open_run().and_then(|run| run.turn.as_ref());
     turn.and_then(|turn| Some((turn.message.clone()?, turn.partial.clone())))
@@ -349,7 +348,7 @@ fn change_view(session: &Session, id: &ChangeSetId) -> Vec<Update> {
     })]
 }
 
-/// What a standing answer allows, for the user.
+/// Returns a sentence for the user about what a standing answer allows.
 fn rule_text(rule: &Rule) -> String {
     match rule {
         Rule::Edits => "edits in the workspace are applied without asking in this session".to_owned(),

@@ -1,7 +1,7 @@
 //! A session as a Markdown document that only grows, by whole blocks (S101).
 //!
-//! Never holds half of anything: what streams is not shown. Lines of ours begin at the left; what
-//! others wrote is a quotation or code, and what a person cannot see is escaped.
+//! Never has an incomplete block, so streamed chunks are left out. Adjutant's own lines begin at the left margin.
+//! All other text is a quotation or code, with invisible characters escaped.
 
 mod foreign;
 
@@ -15,24 +15,23 @@ use super::{image_in_words, options};
 use crate::text::display::{Surface, display_diff, one_line, shown_command};
 use foreign::{clean, quoted};
 
-/// Bytes of one diff: a larger one would leave no room for what follows, and stands whole where it is allowed.
+/// Bytes of one diff. A larger diff would leave no room for later blocks; the user sees it whole before allowing it.
 const MAX_DIFF: usize = 64 << 10;
-/// Characters of one line of ours.
+/// Characters of a text within one of Adjutant's own lines.
 const MAX_LINE: usize = 400;
 
-/// What is needed of the past to write the next block.
+/// The state that is needed to write the next block.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
     last_text: String,
     /// The open asks, to name the option that was chosen.
     open: Vec<(AskId, Vec<AskOption>)>,
-    /// What an attempt that broke off had said: the next attempt says it again, and it is written only
-    /// if none does.
+    /// The text of an attempt that broke off. It is written only if no next attempt replaces it.
     broke_off: Option<(MessageId, String)>,
 }
 
 impl Transcript {
-    /// Returns the blocks an update adds: lines that end with an empty one.
+    /// Returns the blocks that an update adds. Each ends with an empty line.
     pub fn block(&mut self, update: &Update) -> Option<String> {
         if let Update::AgentMessage { message_id, text, interrupted } = update {
             let before = self.broke_off.take().filter(|(broken, _)| broken != message_id);
@@ -42,13 +41,13 @@ impl Transcript {
                 return (!before.is_empty()).then_some(before);
             }
             self.last_text = text.trim().to_owned();
-            let blocks = before + &of_the_model(text);
+            let blocks = before + &model_block(text);
             return (!blocks.is_empty()).then_some(blocks);
         }
         let block = self.own_block(update)?;
-        // Neither ends the hope for another attempt; the end of a run does, and tells of it once more.
-        let goes_on = matches!(update, Update::UserMessage { .. } | Update::Turn(_));
-        let before = if goes_on { None } else { self.broke_off.take() };
+        // After these two another attempt may still replace the text.
+        let may_be_replaced = matches!(update, Update::UserMessage { .. } | Update::Turn(_));
+        let before = if may_be_replaced { None } else { self.broke_off.take() };
         Some(before.map(|(_, text)| cut_block(&text)).unwrap_or_default() + &block)
     }
 
@@ -58,7 +57,7 @@ impl Transcript {
                 let images = images.iter().map(|image| image_in_words(image) + "\n");
                 format!("**You:**\n\n{}", quoted(&(images.collect::<String>() + text)))
             }
-            Update::Complete { summary } if summary.trim() != self.last_text => of_the_model(summary),
+            Update::Complete { summary } if summary.trim() != self.last_text => model_block(summary),
             Update::ToolCallUpdate(call) => tool_line(call)?,
             Update::Turn(turn) => match turn.phase {
                 TurnPhase::AttemptFailed | TurnPhase::Failed => {
@@ -75,8 +74,8 @@ impl Transcript {
                 format!("- model {}{}", code(model), before.unwrap_or_default())
             }
             Update::Run(RunView::Ended { end, .. }) => format!("**{}**", emphasised(&end_line(end))),
-            Update::Ask(AskChange::Opened { ask }) => self.asked(ask)?,
-            Update::Ask(AskChange::Closed { ask_id, resolution }) => self.answered(ask_id, resolution)?,
+            Update::Ask(AskChange::Opened { ask }) => self.ask_opened(ask)?,
+            Update::Ask(AskChange::Closed { ask_id, resolution }) => self.ask_closed(ask_id, resolution)?,
             Update::Rule { text } => format!("- from now on: {}", code(text)),
             Update::ConfigOptionUpdate { changed, .. } => {
                 format!("- from now on: {}", code(&options::in_words(changed)))
@@ -94,7 +93,7 @@ impl Transcript {
         Some(as_block(&text)).filter(|block| !block.is_empty())
     }
 
-    fn asked(&mut self, ask: &AskView) -> Option<String> {
+    fn ask_opened(&mut self, ask: &AskView) -> Option<String> {
         if ask.group == AskGroup::Idle {
             return None;
         }
@@ -116,7 +115,7 @@ impl Transcript {
         Some(text)
     }
 
-    fn answered(&mut self, ask: &AskId, resolution: &Resolution) -> Option<String> {
+    fn ask_closed(&mut self, ask: &AskId, resolution: &Resolution) -> Option<String> {
         let at = self.open.iter().position(|(open, _)| open == ask)?;
         let (_, options) = self.open.remove(at);
         Some(match resolution {
@@ -133,25 +132,25 @@ impl Transcript {
     }
 }
 
-/// A text as a block; nothing for one that says nothing.
+/// Returns a text as a block; empty for a blank text.
 fn as_block(text: &str) -> String {
     let text = text.trim_matches('\n');
     if text.trim().is_empty() { String::new() } else { format!("{text}\n\n") }
 }
 
-/// The block of what the model wrote.
-fn of_the_model(text: &str) -> String {
+/// Returns the block for a text of the model.
+fn model_block(text: &str) -> String {
     let text = quoted(text);
     if text.trim().is_empty() { text } else { as_block(&format!("**Model:**\n\n{text}")) }
 }
 
-/// The block of a text that nothing came behind.
+/// Returns the block for a text of the model that broke off.
 fn cut_block(text: &str) -> String {
-    format!("{}*The answer broke off here.*\n\n", of_the_model(text))
+    format!("{}*The answer broke off here.*\n\n", model_block(text))
 }
 
 fn tool_line(call: &ToolCallView) -> Option<String> {
-    // The end of the task and a question are shown as what they are.
+    // Asks and the end of the task have blocks of their own.
     if ["ask_user", "task_complete", "fail"].contains(&&*call.tool) {
         return None;
     }
@@ -168,7 +167,7 @@ fn tool_line(call: &ToolCallView) -> Option<String> {
     Some(format!("- {mark}{}{result}", code(&call.title)))
 }
 
-/// Returns the last line of a run: how it ended and what it took.
+/// Returns the last line of a run: how it ended, its turns and its tokens.
 pub fn end_line(end: &RunEnd) -> String {
     let outcome = match end.outcome {
         Outcome::Completed => "Done",
@@ -181,7 +180,7 @@ pub fn end_line(end: &RunEnd) -> String {
         Outcome::Limit => "Stopped at a limit",
         Outcome::Cancelled => "Cancelled",
     };
-    // The summary of a completed run was its answer already.
+    // The summary of a completed run repeats its answer.
     let why = match (&end.summary, end.outcome) {
         (Some(summary), Outcome::Failed | Outcome::Limit) => format!(": {summary}"),
         _ => String::new(),
@@ -193,7 +192,7 @@ pub fn end_line(end: &RunEnd) -> String {
     format!("{outcome}{why} · {turns} · {read} tokens in, {} out", usage.output_tokens)
 }
 
-/// A line that stays plain text between the marks of emphasis.
+/// Returns a line escaped so that it stays plain text between `**`.
 fn emphasised(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     for character in one_line(line, MAX_LINE).chars() {
@@ -205,7 +204,7 @@ fn emphasised(line: &str) -> String {
     text
 }
 
-/// A line as a code span: nothing in it means anything.
+/// Returns a line as a code span, so that no Markdown in it has an effect.
 fn code(line: &str) -> String {
     let line = one_line(line, MAX_LINE);
     let ticks = "`".repeat(longest_run(&line, '`') + 1);
@@ -213,7 +212,8 @@ fn code(line: &str) -> String {
     if line.is_empty() { line } else { format!("{ticks}{room}{line}{room}{ticks}") }
 }
 
-/// A diff as a block, whole lines of it, and how much is left out.
+/// Returns a diff as a code block. A diff over the limit is cut after a line, with a note of how many lines are left
+/// out.
 fn short_diff(diff: &str) -> String {
     let diff = &*display_diff(diff, Surface::Plain).text;
     if diff.len() <= MAX_DIFF {
@@ -231,7 +231,7 @@ fn short_diff(diff: &str) -> String {
     format!("{}\n\n*{left_out} more lines are left out here.*", fenced("diff", &kept))
 }
 
-/// A text between fences that nothing in it can close.
+/// Returns a text between fences that no line of the text can close.
 fn fenced(language: &str, text: &str) -> String {
     let text = clean(text);
     let fence = "`".repeat((longest_run(&text, '`') + 1).max(3));

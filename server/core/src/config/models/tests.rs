@@ -48,5 +48,5 @@ fn s113_a_model_that_cannot_be_used_does_not_stand_in() {
                 api_key_env = \"NO_SUCH_KEY\"\n";
     let layers = vec![file(text), Layer::Environment(Default::default())];
     let policy = resolve(layers).0.policy(crate::record::Mode::Code, false);
-    assert_eq!(policy.stand_ins, ["p/m"]);
+    assert_eq!(policy.fallback_models, ["p/m"]);
 }

@@ -1,6 +1,6 @@
 //! Answers to asks: the first valid one wins, once.
 //!
-//! An answer that names no option and no text the ask takes is never an approval.
+//! Only an answer that names one of the options is an approval; any other is never one.
 
 use super::call::{denied, end_call};
 use super::ending::{Ending, end_run, result};
@@ -15,7 +15,7 @@ use crate::record::{
 };
 use crate::session::{Call, Session};
 
-/// Closes the ask that is answered, and does what the answer says.
+/// Returns the events that close the ask and do what the answer says.
 pub fn accept(session: &Session, stamp: &Stamp, answer: Answer) -> Result<Vec<Event>, Refusal> {
     let Some(open) = session.asks.get(&answer.ask) else {
         return Err(match session.resolution(&answer.ask) {
@@ -43,7 +43,7 @@ pub fn accept(session: &Session, stamp: &Stamp, answer: Answer) -> Result<Vec<Ev
     Ok(events)
 }
 
-/// The answer as it is recorded, and what kind of option it chose.
+/// Returns the resolution to record, and the kind of the chosen option.
 fn resolve(ask: &Ask, answer: &Answer) -> Result<(Resolution, Option<OptionKind>), Refusal> {
     let surface = answer.surface.clone();
     match &answer.choice {
@@ -61,21 +61,22 @@ fn resolve(ask: &Ask, answer: &Answer) -> Result<(Resolution, Option<OptionKind>
         Choice::Text(text) if ask.free_text && !text.trim().is_empty() => {
             Ok((Resolution::Answered { text: text.clone(), surface }, None))
         }
-        Choice::Text(_) => Err(Refusal::AnswerInvalid("this ask takes an option, not a text".to_owned())),
+        Choice::Text(_) => Err(Refusal::AnswerInvalid("this ask accepts an option, not a text".to_owned())),
     }
 }
 
-/// The calls that wait for the answer.
+/// Returns the calls that wait for the answer.
 fn asked_calls<'a>(session: &'a Session, ask: &'a Ask) -> impl Iterator<Item = &'a Call> {
     ask.calls.iter().filter_map(|id| session.call(id)).filter(|call| !call.is_finished())
 }
 
-/// The call that waits for the answer, the first where several do.
+/// Returns the first call that waits for the answer.
 fn asked_call<'a>(session: &'a Session, ask: &'a Ask) -> Result<&'a Call, Refusal> {
     asked_calls(session, ask).next().ok_or(Refusal::Stale)
 }
 
-/// One answer for all that it was asked about; each starts when it is its turn.
+/// Applies one answer to all calls of the ask; each call starts when its turn comes. A new standing rule may
+/// also answer other open asks.
 fn permission(
     session: &Session,
     stamp: &Stamp,
@@ -87,13 +88,14 @@ fn permission(
     let mut events: Vec<Event> = Vec::new();
     for call in asked_calls(session, ask) {
         for event in permission_of(session, stamp, call, ask, answer, kind)? {
-            let is_known = matches!(event, Event::RuleAdded { .. }) && events.contains(&event);
-            events.extend((!is_known).then_some(event));
+            let is_repeated_rule = matches!(event, Event::RuleAdded { .. }) && events.contains(&event);
+            events.extend((!is_repeated_rule).then_some(event));
         }
     }
     let rules: Vec<&Rule> = events.iter().filter_map(rule_of).collect();
-    let also: Vec<Event> = rules.into_iter().flat_map(|rule| covered(session, ask, rule, answer)).collect();
-    events.extend(also);
+    let others: Vec<Event> =
+        rules.into_iter().flat_map(|rule| answer_covered(session, ask, rule, answer)).collect();
+    events.extend(others);
     Ok(events)
 }
 
@@ -104,12 +106,12 @@ fn rule_of(event: &Event) -> Option<&Rule> {
     }
 }
 
-/// Reads beside the one that was asked about, whose questions a new standing answer answers too.
-fn covered(session: &Session, asked: &Ask, rule: &Rule, answer: &Answer) -> Vec<Event> {
+/// Answers the other open asks about one read each that the new rule allows, and starts these reads.
+fn answer_covered(session: &Session, answered: &Ask, rule: &Rule, answer: &Answer) -> Vec<Event> {
     let Some(run) = session.open_run() else { return Vec::new() };
     let Choice::Option { id, .. } = &answer.choice else { return Vec::new() };
     let mut events = Vec::new();
-    for ask in session.open_asks().filter(|ask| ask.id != asked.id && session.is_observed(ask)) {
+    for ask in session.open_asks().filter(|ask| ask.id != answered.id && session.is_observed(ask)) {
         let [call] = ask.calls.as_slice() else { continue };
         let Some(call) = session.call(call).filter(|call| call.is_read() && !call.is_finished()) else {
             continue;
@@ -139,7 +141,7 @@ fn permission_of(
     let change = session.change_of(call).map(|state| &state.change);
     let act = Act::of_call(session, call).ok_or(Refusal::Stale)?;
     let allow = matches!(kind, Some(OptionKind::AllowOnce | OptionKind::AllowAlways));
-    // A rule may have come since it was asked.
+    // A deny rule may have been added since the ask was opened.
     let run = session.open_run().ok_or(Refusal::Stale)?;
     let forbidden = forbidden(&session.roots, &run.policy, &call.tool, act).filter(|_| allow);
     let allow = allow && forbidden.is_none();
@@ -153,8 +155,8 @@ fn permission_of(
         });
     }
     if !allow {
-        let told = forbidden.map_or_else(|| rejected(answer), |why| denied(&why));
-        events.extend(end_call(session, stamp, call, told));
+        let result = forbidden.map_or_else(|| rejected(answer), |why| denied(&why));
+        events.extend(end_call(session, stamp, call, result));
         return Ok(events);
     }
     if kind == Some(OptionKind::AllowAlways) {
@@ -173,7 +175,8 @@ fn permission_of(
     Ok(events)
 }
 
-/// Tells the model why the call was rejected (S16): in the user's words, or because nobody was present.
+/// Returns the result of a rejected call. The model reads why (S16): the user's words, or that no user was
+/// present.
 fn rejected(answer: &Answer) -> CallResult {
     let reason = match &answer.choice {
         Choice::Option { text: Some(text), .. } | Choice::Text(text) if !text.trim().is_empty() => {
@@ -181,7 +184,7 @@ fn rejected(answer: &Answer) -> CallResult {
         }
         _ => None,
     };
-    let told = match reason {
+    let rejected = match reason {
         _ if answer.surface == ask::NOBODY => result(
             CallEnd::Denied,
             "Nobody is present to allow this, so it was not done. Continue without it, or say in your answer what needs it.",
@@ -194,7 +197,7 @@ fn rejected(answer: &Answer) -> CallResult {
         ),
         None => result(CallEnd::Denied, "The user rejected this.", "rejected"),
     };
-    CallResult { cause: Some(Cause::Rejected), ..told }
+    CallResult { cause: Some(Cause::Rejected), ..rejected }
 }
 
 fn followup(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Result<Vec<Event>, Refusal> {
@@ -210,7 +213,7 @@ fn followup(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Res
             }
         }
     };
-    let (told, summary) = match answer.surface.as_str() {
+    let (output, summary) = match answer.surface.as_str() {
         ask::TIME => (
             format!("The user did not answer in time; the first answer you suggested was taken: {text}"),
             "answered by time",
@@ -221,8 +224,7 @@ fn followup(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Res
         ),
         _ => (format!("The user answered: {text}"), "answered"),
     };
-    let told = result(CallEnd::Completed, &told, summary);
-    Ok(end_call(session, stamp, call, told))
+    Ok(end_call(session, stamp, call, result(CallEnd::Completed, &output, summary)))
 }
 
 fn command_output(
@@ -240,21 +242,21 @@ fn command_output(
         Some(Payload::Command { line, .. }) => line.as_str(),
         _ => "the command",
     };
-    let told = result(
+    let result = result(
         CallEnd::Cancelled,
         &format!("The user stopped `{line}` while it ran; it and its children were ended."),
         "stopped by the user",
     );
-    Ok(end_call(session, stamp, call, told))
+    Ok(end_call(session, stamp, call, result))
 }
 
 fn resume(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<Event> {
-    let consented = session.open_run().and_then(|run| consent::given(run, answer.consent));
+    let consented = session.open_run().and_then(|run| consent::change(run, answer.consent));
     let mut events: Vec<Event> = consented.into_iter().collect();
     match &answer.choice {
         Choice::Option { id, .. } if id == crate::policy::ask::DISCARD => {
             let ending = Ending::new(Outcome::Cancelled, StopReason::Cancelled);
-            return end_run(session, stamp, ending.answered(&ask.id));
+            return end_run(session, stamp, ending.after_answer(&ask.id));
         }
         Choice::Option { text: None, .. } => {}
         Choice::Option { text: Some(text), .. } | Choice::Text(text) => {
@@ -264,8 +266,8 @@ fn resume(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<E
     events
 }
 
-/// Retry, continue and feedback start a new run that says which run it continues. It asks for everything
-/// unless the one who answers gives consent: that of the run before was for that run alone.
+/// Starts a new run after retry, continue or feedback; it names the run that it continues. It asks about
+/// everything unless the answer gives consent, because consent of the run before was for that run alone.
 fn continue_run(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<Event> {
     let choice = &answer.choice;
     let text = match choice {

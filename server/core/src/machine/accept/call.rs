@@ -1,6 +1,6 @@
-//! What becomes of a tool call: judged, asked, started, finished.
+//! The life of a tool call: judged, asked, started, finished.
 //!
-//! The verdict comes from `permission`; a raw call is never judged.
+//! The verdict comes from `permission`. A call is never judged before `Prepare` has reported on it.
 
 use super::Refusal;
 use super::ending::{Ending, end_run, result};
@@ -18,28 +18,29 @@ use crate::session::run::HunkState;
 use crate::session::{Call, CallPhase, ChangeState, Run, Session, mistakes_after};
 use crate::tool::Effect;
 
-/// How often one call's change is shown while the text moves on; then the model looks at the file anew.
+/// How often the change of one call is proposed again because the file changed meanwhile. After that the call
+/// fails, and the model reads the file again.
 const MOST_PROPOSALS: usize = 3;
 
-/// The world was looked at for a call.
+/// Handles the report of `Prepare`: what it observed for a call, and what the call would do.
 pub fn prepared(
     session: &Session,
     stamp: &Stamp,
     id: &ToolCallId,
     prepared: Preparation,
 ) -> Result<Vec<Event>, Refusal> {
-    let of = current(session, id)?;
+    let current = current(session, id)?;
     let Preparation { seen, prospect, unsaved } = prepared;
     match (prospect, seen) {
         (Prospect::Payload(payload), seen) => {
-            prepared_payload(session, stamp, of, ((payload, seen), unsaved))
+            prepared_payload(session, stamp, current, payload, seen, unsaved)
         }
-        (Prospect::Change(change), Some(seen)) => Ok(prepared_change(session, stamp, of, (change, seen))),
+        (Prospect::Change(change), Some(seen)) => Ok(prepared_change(session, stamp, current, change, seen)),
         (Prospect::Refused { why, quotes }, seen) => {
-            Ok(not_made(session, stamp, of, (seen, Some((why, quotes)))))
+            Ok(end_unprepared(session, stamp, current, seen, Some((why, quotes))))
         }
-        (Prospect::Forbidden, seen) => Ok(not_made(session, stamp, of, (seen, None))),
-        // A change is about a file.
+        (Prospect::Forbidden, seen) => Ok(end_unprepared(session, stamp, current, seen, None)),
+        // A change always has a file that was observed.
         (Prospect::Change(_), None) => Err(Refusal::Stale),
     }
 }
@@ -47,27 +48,29 @@ pub fn prepared(
 fn prepared_payload(
     session: &Session,
     stamp: &Stamp,
-    (run, call): (&Run, &Call),
-    ((payload, seen), unsaved): ((Payload, Option<ObservedPath>), Vec<UnsavedText>),
+    current: Current<'_>,
+    payload: Payload,
+    seen: Option<ObservedPath>,
+    unsaved: Vec<UnsavedText>,
 ) -> Result<Vec<Event>, Refusal> {
+    let Current { run, call } = current;
     let digest = ask::payload_digest(&payload, seen.as_ref());
-    // A file is judged only once the shell has looked at it.
+    // A file is judged only after `Prepare` has observed it.
     let act = Act::of(&payload, seen.as_ref()).ok_or(Refusal::Stale)?;
     let is_forbidden = forbidden(&session.roots, &run.policy, &call.tool, act).is_some();
-    if let Some(events) = again(session, call, &digest).filter(|_| !is_forbidden) {
+    if let Some(events) = confirm_ask(session, call, &digest).filter(|_| !is_forbidden) {
         return Ok(events);
     }
-    let mut events = supersede(session, call);
-    let of_call = Event::CallPrepared { call: call.id.clone(), payload: payload.clone(), seen: seen.clone() };
-    events.push(of_call);
+    let mut events = close_asks(session, call);
+    events.push(Event::CallPrepared { call: call.id.clone(), payload: payload.clone(), seen: seen.clone() });
     match &payload {
         Payload::Complete { summary } => events.extend(complete(session, stamp, run, call, summary)),
         Payload::Fail { reason } => {
-            let told = result(CallEnd::Completed, "The run ends here.", "gave up");
-            events.push(Event::ToolFinished { call: call.id.clone(), result: told });
+            let result = result(CallEnd::Completed, "The run ends here.", "gave up");
+            events.push(Event::ToolFinished { call: call.id.clone(), result });
             let ending = Ending::new(Outcome::Failed, StopReason::GaveUp)
-                .summed_up(Some(reason.clone()))
-                .after(&call.id);
+                .with_summary(Some(reason.clone()))
+                .after_call(&call.id);
             events.extend(end_run(session, stamp, ending));
         }
         _ => match verdict(session, &run.policy, &call.tool, act) {
@@ -76,7 +79,8 @@ fn prepared_payload(
             }
             Verdict::Deny(why) => events.extend(end_call(session, stamp, call, denied(&why))),
             Verdict::Ask(why) => {
-                events.push(open_ask(stamp, (run, call), ((&payload, act), digest), (why, unsaved)));
+                let ask = payload_ask(stamp, current, &payload, seen.as_ref(), why, unsaved);
+                events.push(Event::AskOpened { ask: Box::new(ask) });
             }
         },
     }
@@ -86,56 +90,63 @@ fn prepared_payload(
 fn prepared_change(
     session: &Session,
     stamp: &Stamp,
-    (run, call): (&Run, &Call),
-    (change, mut seen): (Box<FileChange>, ObservedPath),
+    current: Current<'_>,
+    change: Box<FileChange>,
+    mut seen: ObservedPath,
 ) -> Vec<Event> {
+    let Current { run, call } = current;
     let digest = ask::change_digest(&change);
     let is_forbidden = forbidden(&session.roots, &run.policy, &call.tool, Act::Edit(&seen)).is_some();
-    if let Some(events) = again(session, call, &digest).filter(|_| !is_forbidden) {
+    if let Some(events) = confirm_ask(session, call, &digest).filter(|_| !is_forbidden) {
         return events;
     }
-    // What had to be asked before a restart has to be asked after it.
+    // An edit whose file changed after it was allowed always needs an answer, also after a restart.
     let before = call.seen.as_ref().and_then(|before| before.overtaken.clone());
     seen.overtaken = seen.overtaken.or(before);
-    let mut events = supersede(session, call);
-    events.extend(propose(session, stamp, (run, call), (change, seen), digest));
+    let mut events = close_asks(session, call);
+    events.extend(propose(session, stamp, current, change, seen, digest));
     events
 }
 
-/// Ends a call that cannot run. If a rule forbids it, the model hears of the rule; else it hears `why`. The rule
-/// comes first because `why` may quote a file that the user has not allowed to be read.
-fn not_made(
+/// Ends a call that cannot run. If a rule forbids the call, the result for the model names the rule; else it
+/// gives `why` (with whether it quotes the file). The rule comes first because `why` may quote a file that the
+/// user has not allowed to be read.
+fn end_unprepared(
     session: &Session,
     stamp: &Stamp,
-    (run, call): (&Run, &Call),
-    (seen, why): (Option<ObservedPath>, Option<(Reason, bool)>),
+    current: Current<'_>,
+    seen: Option<ObservedPath>,
+    why: Option<(Reason, bool)>,
 ) -> Vec<Event> {
+    let Current { run, call } = current;
     let is_edit = call.effect == Effect::OwnEdit;
     let act = seen.as_ref().map(|seen| if is_edit { Act::Edit(seen) } else { Act::Read(seen) });
     let (roots, policy) = (&session.roots, &run.policy);
-    let told = match act.and_then(|act| forbidden(roots, policy, &call.tool, act)) {
+    let result = match act.and_then(|act| forbidden(roots, policy, &call.tool, act)) {
         Some(why) => denied(&why),
         None => {
             let changed = || {
-                (Reason::new(Cause::Changed, "the rules changed while it was looked at; call again"), false)
+                (Reason::new(Cause::Changed, "the rules changed while the call was prepared; call again"), false)
             };
             refused(&permission::reportable(roots, policy, seen.as_ref(), why.unwrap_or_else(changed)))
         }
     };
-    let mut events = supersede(session, call);
+    let mut events = close_asks(session, call);
     events.push(Event::CallPrepared { call: call.id.clone(), payload: Payload::Nothing, seen });
-    events.extend(end_call(session, stamp, call, told));
+    events.extend(end_call(session, stamp, call, result));
     events
 }
 
-/// Puts a change before the rules, and before the user where they say so.
+/// Proposes a change under a new id. The rules then allow it, deny it, or have the user asked.
 fn propose(
     session: &Session,
     stamp: &Stamp,
-    (run, call): (&Run, &Call),
-    (mut change, seen): (Box<FileChange>, ObservedPath),
+    current: Current<'_>,
+    mut change: Box<FileChange>,
+    seen: ObservedPath,
     digest: String,
 ) -> Vec<Event> {
+    let Current { run, call } = current;
     change.change_set = stamp.id("change").as_str().into();
     change.mark = caution(&seen, &change);
     let proposed =
@@ -183,51 +194,55 @@ fn propose(
     events
 }
 
-/// The text moved on while an approved edit was on its way: what was approved is void, and the change
-/// as it would be made now is shown, a bounded number of times.
+/// Handles an edit that did not land because the text had changed since it was allowed. The old approval is
+/// void. `change`, made for the text of now, is proposed instead; after too many proposals the call ends with
+/// `result`.
 pub fn overtaken(
     session: &Session,
     stamp: &Stamp,
     id: &ToolCallId,
-    (change, seen, result): (Box<FileChange>, ObservedPath, CallResult),
+    change: Box<FileChange>,
+    seen: ObservedPath,
+    result: CallResult,
 ) -> Result<Vec<Event>, Refusal> {
-    let (run, call) = current(session, id)?;
+    let current = current(session, id)?;
+    let call = current.call;
     let state = session.change_of(call).ok_or(Refusal::Stale)?;
     let change_set = state.change.change_set.clone();
-    let mut events = supersede(session, call);
+    let mut events = close_asks(session, call);
     events.push(Event::Settled { change_set, found: EditCheck::NotLanded });
     let tried = |state: &&ChangeState| !state.hunks.values().all(|hunk| *hunk == HunkState::Proposed);
-    let shown = session.changes.values().filter(|state| state.call == *id).filter(tried).count();
-    if shown < MOST_PROPOSALS {
+    let proposals = session.changes.values().filter(|state| state.call == *id).filter(tried).count();
+    if proposals < MOST_PROPOSALS {
         let digest = ask::change_digest(&change);
-        events.extend(propose(session, stamp, (run, call), (change, seen), digest));
+        events.extend(propose(session, stamp, current, change, seen, digest));
     } else {
         events.extend(end_call(session, stamp, call, result));
     }
     Ok(events)
 }
 
-/// A tool ended, or an edit could not be prepared.
+/// Handles the result of a tool that ended, or of a call that `Prepare` could not prepare.
 pub fn finished(
     session: &Session,
     stamp: &Stamp,
     id: &ToolCallId,
     result: CallResult,
 ) -> Result<Vec<Event>, Refusal> {
-    let (_, call) = current(session, id)?;
-    let mut events = supersede(session, call);
+    let Current { call, .. } = current(session, id)?;
+    let mut events = close_asks(session, call);
     events.extend(end_call(session, stamp, call, result));
     Ok(events)
 }
 
-/// All hunks of an edit are in the text.
+/// Handles an edit whose hunks are all in the text.
 pub fn applied(
     session: &Session,
     stamp: &Stamp,
     id: &ToolCallId,
     result: CallResult,
 ) -> Result<Vec<Event>, Refusal> {
-    let (_, call) = current(session, id)?;
+    let Current { call, .. } = current(session, id)?;
     let state = session.change_of(call).ok_or(Refusal::Stale)?;
     let hunks = state.change.hunks.iter().map(|hunk| hunk.id.clone()).collect();
     let mut events = vec![Event::Applied { change_set: state.change.change_set.clone(), hunks }];
@@ -235,14 +250,17 @@ pub fn applied(
     Ok(events)
 }
 
-/// An edit did not land, or not as a whole; while it is in doubt it stays to be settled.
+/// Handles an edit of which only the hunks in `landed` are in the text. If the others may still land
+/// (`in_doubt`), a `Settle` step follows.
 pub fn not_applied(
     session: &Session,
     stamp: &Stamp,
     id: &ToolCallId,
-    (result, in_doubt, landed): (CallResult, bool, Vec<String>),
+    result: CallResult,
+    in_doubt: bool,
+    landed: Vec<String>,
 ) -> Result<Vec<Event>, Refusal> {
-    let (_, call) = current(session, id)?;
+    let Current { call, .. } = current(session, id)?;
     let state = session.change_of(call).ok_or(Refusal::Stale)?;
     let mut events = Vec::new();
     if !landed.is_empty() {
@@ -258,21 +276,30 @@ pub fn not_applied(
     Ok(events)
 }
 
-fn current<'a>(session: &'a Session, id: &ToolCallId) -> Result<(&'a Run, &'a Call), Refusal> {
-    let run = session.open_run().ok_or(Refusal::Stale)?;
-    let call = session.call(id).filter(|call| !call.is_finished()).ok_or(Refusal::Stale)?;
-    Ok((run, call))
+/// The open run, and a call of it that has not finished.
+#[derive(Clone, Copy)]
+struct Current<'a> {
+    run: &'a Run,
+    call: &'a Call,
 }
 
-/// Looking again after a restart found what the open ask says.
-fn again(session: &Session, call: &Call, digest: &str) -> Option<Vec<Event>> {
+/// Returns the open run and its call `id`; `Stale` if there is no such call or it has finished.
+fn current<'a>(session: &'a Session, id: &ToolCallId) -> Result<Current<'a>, Refusal> {
+    let run = session.open_run().ok_or(Refusal::Stale)?;
+    let call = session.call(id).filter(|call| !call.is_finished()).ok_or(Refusal::Stale)?;
+    Ok(Current { run, call })
+}
+
+/// Returns the event that confirms the open ask of a call, if the call would still do exactly what the ask
+/// shows (after a restart).
+fn confirm_ask(session: &Session, call: &Call, digest: &str) -> Option<Vec<Event>> {
     let CallPhase::Asking { .. } = call.phase else { return None };
     let open = session.open_asks().find(|ask| ask.is_about(&call.id))?;
     (open.digest == digest).then(|| vec![Event::AskReobserved { ask: open.id.clone(), epoch: session.epoch }])
 }
 
-/// Looking again found something else: the old question is void.
-fn supersede(session: &Session, call: &Call) -> Vec<Event> {
+/// Closes the open asks about a call, because its state has changed.
+fn close_asks(session: &Session, call: &Call) -> Vec<Event> {
     session
         .open_asks()
         .filter(|ask| ask.is_about(&call.id))
@@ -284,14 +311,19 @@ fn supersede(session: &Session, call: &Call) -> Vec<Event> {
         .collect()
 }
 
-fn open_ask(
+/// Returns the ask about a call that is not an edit.
+fn payload_ask(
     stamp: &Stamp,
-    (run, call): (&Run, &Call),
-    ((payload, act), digest): ((&Payload, Act<'_>), String),
-    (Reason { cause, text: mut why }, unsaved): (Reason, Vec<UnsavedText>),
-) -> Event {
+    current: Current<'_>,
+    payload: &Payload,
+    seen: Option<&ObservedPath>,
+    reason: Reason,
+    unsaved: Vec<UnsavedText>,
+) -> Ask {
+    let Current { run, call } = current;
+    let Reason { cause, text: mut why } = reason;
     if let Some(sentence) = unsaved::before(&unsaved) {
-        // Every door shows the reason.
+        // The description, because every surface shows it.
         why = format!("{why}. {sentence}");
     }
     let (kind, title, always, suggestions) = match payload {
@@ -309,50 +341,48 @@ fn open_ask(
         }
         _ => (AskKind::Tool, call.title.clone(), "Allow reading this file in this session", Vec::new()),
     };
-    let always = standing_rule(act).map(|_| always);
-    Event::AskOpened {
-        ask: Box::new(Ask {
-            id: stamp.id("ask").as_str().into(),
-            kind,
-            run: run.id.clone(),
-            calls: vec![call.id.clone()],
-            title,
-            description: Some(why),
-            options: ask::options(kind, always, &suggestions),
-            free_text: ask::takes_text(kind),
-            digest,
-            opened_at: stamp.now,
-            cause: Some(cause),
-            unsaved,
-        }),
+    let always = Act::of(payload, seen).and_then(standing_rule).map(|_| always);
+    Ask {
+        id: stamp.id("ask").as_str().into(),
+        kind,
+        run: run.id.clone(),
+        calls: vec![call.id.clone()],
+        title,
+        description: Some(why),
+        options: ask::options(kind, always, &suggestions),
+        free_text: ask::takes_text(kind),
+        digest: ask::payload_digest(payload, seen),
+        opened_at: stamp.now,
+        cause: Some(cause),
+        unsaved,
     }
 }
 
 fn complete(session: &Session, stamp: &Stamp, run: &Run, call: &Call, summary: &str) -> Vec<Event> {
-    let told = result(CallEnd::Completed, "The task is marked complete.", "completed");
+    let result = result(CallEnd::Completed, "The task is marked complete.", "completed");
     let mut events = vec![
-        Event::ToolFinished { call: call.id.clone(), result: told },
+        Event::ToolFinished { call: call.id.clone(), result },
         Event::Completed { run: run.id.clone(), summary: summary.to_owned() },
     ];
     let ending = Ending::new(Outcome::Completed, StopReason::EndTurn)
-        .summed_up(Some(summary.to_owned()))
-        .asking(AskKind::CompletionResult, summary.to_owned())
-        .after(&call.id);
+        .with_summary(Some(summary.to_owned()))
+        .with_ask(AskKind::CompletionResult, summary.to_owned())
+        .after_call(&call.id);
     events.extend(end_run(session, stamp, ending));
     events
 }
 
-/// Ends one call, and the run with it when too many failed in a row (S26).
+/// Ends one call. If too many calls have failed in a row with it, the run ends too (S26).
 pub fn end_call(session: &Session, stamp: &Stamp, call: &Call, result: CallResult) -> Vec<Event> {
     let run = session.open_run();
     let ending = run.and_then(|run| too_many_mistakes(run, call, &result));
     let mut events = vec![Event::ToolFinished { call: call.id.clone(), result }];
-    events.extend(ending.into_iter().flat_map(|ending| end_run(session, stamp, ending.after(&call.id))));
+    events.extend(ending.into_iter().flat_map(|ending| end_run(session, stamp, ending.after_call(&call.id))));
     events
 }
 
-/// How the run ends when too many calls failed in a row with this result. They are counted in their order, so
-/// one that is quick to fail waits for those before it.
+/// Returns how the run ends if this result makes too many failed calls in a row. Calls count in the order in
+/// which the model made them, so a failed call counts only after all calls before it have ended.
 fn too_many_mistakes(run: &Run, call: &Call, result: &CallResult) -> Option<Ending<'static>> {
     let turn = run.turn.as_ref()?;
     let mut in_a_row = run.mistakes;
@@ -360,17 +390,17 @@ fn too_many_mistakes(run: &Run, call: &Call, result: &CallResult) -> Option<Endi
         in_a_row = mistakes_after(in_a_row, end);
         if end == CallEnd::Failed && in_a_row >= run.policy.mistakes {
             let last = if ended.id == call.id { Some(&*result.output) } else { ended.output.as_deref() };
-            return Some(gives_up(in_a_row, last.unwrap_or_default()));
+            return Some(mistake_limit(in_a_row, last.unwrap_or_default()));
         }
     }
     None
 }
 
-/// How a run ends in which so many calls failed in a row; `last` is the output of the last.
-pub fn gives_up(in_a_row: u32, last: &str) -> Ending<'static> {
+/// Returns how a run ends after so many failed calls in a row. `last` is the output of the last of them.
+pub fn mistake_limit(in_a_row: u32, last: &str) -> Ending<'static> {
     let why = format!("{in_a_row} tool calls failed in a row; the last one: {}", brief(last));
     let ending = Ending::new(Outcome::Limit, StopReason::Mistakes);
-    ending.summed_up(Some(why.clone())).asking(AskKind::MistakeLimitReached, why)
+    ending.with_summary(Some(why.clone())).with_ask(AskKind::MistakeLimitReached, why)
 }
 
 /// Characters of an output that a sentence about it quotes.
@@ -388,17 +418,18 @@ fn brief(text: &str) -> String {
     }
 }
 
-/// The result of a call that cannot run: the reason for the model, and the reason cut to one line for the user.
+/// Returns the result of a call that cannot run. The model gets the whole reason, the user one line of it.
 fn refused(why: &Reason) -> CallResult {
     let summary = crate::text::display::one_line(&why.text, crate::tool::MAX_TITLE);
     CallResult { cause: Some(why.cause), ..result(CallEnd::Failed, &why.text, &summary) }
 }
 
+/// Returns the result of a call that a rule forbids.
 pub fn denied(why: &Reason) -> CallResult {
-    let told = result(
+    let denied = result(
         CallEnd::Denied,
         &format!("Denied: {why}. Do not try it again in another way."),
         &format!("denied: {why}"),
     );
-    CallResult { cause: Some(why.cause), ..told }
+    CallResult { cause: Some(why.cause), ..denied }
 }

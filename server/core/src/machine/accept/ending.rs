@@ -1,7 +1,7 @@
-//! How a run ends: what is open is closed, then comes the end, then the ask that is left.
+//! The end of a run: close what is open, end the run, open the idle ask that follows.
 //!
-//! Every way a run can end goes through `end_run`, so each has exactly one
-//! terminal fact, the last of its run (S30). Never decides that one ends.
+//! Every way a run can end goes through `end_run`, so each run has exactly one
+//! `RunEnded`, its last event (S30). Never decides whether a run ends.
 
 use crate::machine::input::Stamp;
 use crate::policy::ask;
@@ -11,16 +11,16 @@ use crate::record::{
 };
 use crate::session::{Call, Session};
 
-/// How a run is to end.
+/// How a run ends.
 pub struct Ending<'a> {
     outcome: Outcome,
     stop: StopReason,
     summary: Option<String>,
     /// The idle ask that follows.
     ask: Option<(AskKind, String)>,
-    /// A call the same batch has already finished.
+    /// A call that an earlier event of the same batch finishes.
     finished: Option<&'a ToolCallId>,
-    /// An ask the same batch has already closed.
+    /// An ask that an earlier event of the same batch closes.
     closed: Option<&'a AskId>,
 }
 
@@ -29,19 +29,19 @@ impl<'a> Ending<'a> {
         Self { outcome, stop, summary: None, ask: None, finished: None, closed: None }
     }
 
-    pub fn summed_up(self, summary: Option<String>) -> Self {
+    pub fn with_summary(self, summary: Option<String>) -> Self {
         Self { summary, ..self }
     }
 
-    pub fn asking(self, kind: AskKind, title: String) -> Self {
+    pub fn with_ask(self, kind: AskKind, title: String) -> Self {
         Self { ask: Some((kind, title)), ..self }
     }
 
-    pub fn after(self, finished: &'a ToolCallId) -> Self {
+    pub fn after_call(self, finished: &'a ToolCallId) -> Self {
         Self { finished: Some(finished), ..self }
     }
 
-    pub fn answered(self, closed: &'a AskId) -> Self {
+    pub fn after_answer(self, closed: &'a AskId) -> Self {
         Self { closed: Some(closed), ..self }
     }
 }
@@ -60,8 +60,8 @@ pub fn end_run(session: &Session, stamp: &Stamp, ending: Ending<'_>) -> Vec<Even
         _ => "Not run: the run ended before.",
     };
     for call in open_calls(session).filter(|call| Some(&call.id) != ending.finished) {
-        let told = result(CallEnd::Cancelled, why, "cancelled");
-        events.push(Event::ToolFinished { call: call.id.clone(), result: told });
+        let result = result(CallEnd::Cancelled, why, "cancelled");
+        events.push(Event::ToolFinished { call: call.id.clone(), result });
     }
     events.push(Event::RunEnded {
         run: run.id.clone(),
@@ -79,7 +79,7 @@ pub fn opened_ask(ask: Ask) -> Event {
     Event::AskOpened { ask: Box::new(ask) }
 }
 
-/// The result of a call that no tool made.
+/// Returns a result for a call that ends without a result from its tool.
 pub fn result(end: CallEnd, output: &str, summary: &str) -> CallResult {
     CallResult {
         end,
@@ -97,7 +97,7 @@ pub fn open_calls(session: &Session) -> impl Iterator<Item = &Call> {
     turn.into_iter().flat_map(|turn| turn.calls.iter()).filter(|call| !call.is_finished())
 }
 
-/// An ask of the run itself: nothing of a tool's hangs on its answer.
+/// Returns an ask about the run itself. No call waits for its answer.
 pub fn run_ask(stamp: &Stamp, run: &RunId, kind: AskKind, title: String) -> Ask {
     Ask {
         id: stamp.id("ask").as_str().into(),
@@ -115,7 +115,7 @@ pub fn run_ask(stamp: &Stamp, run: &RunId, kind: AskKind, title: String) -> Ask 
     }
 }
 
-/// A new prompt makes the questions about the last run moot.
+/// Closes the idle asks about the last run, because a new prompt or a newer ask replaces them.
 pub fn close_idle_asks(session: &Session) -> Vec<Event> {
     session
         .open_asks()

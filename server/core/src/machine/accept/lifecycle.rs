@@ -1,6 +1,6 @@
-//! Beginnings and ends: cancel, a choice, opening again, stopping, time.
+//! Inputs about the whole run or session: cancel, a choice, opening the log, server stop, wake-ups.
 //!
-//! Never looks at a reply or a call that was prepared: those come in by `turn` and `call`.
+//! Never handles a reply or a prepared call; `turn` and `call` do.
 
 use super::ending::{Ending, close_idle_asks, end_run, open_calls, opened_ask, result, run_ask};
 use super::{Refusal, answer, consent, turn};
@@ -15,7 +15,7 @@ use crate::record::{
 use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
 use crate::tool::Effect;
 
-/// The user cancels the open run, or the named one if it is open.
+/// Cancels the open run. If `named` is another run, returns `RunMismatch`.
 pub fn cancel(session: &Session, stamp: &Stamp, named: Option<&RunId>) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Nothing)?;
     if named.is_some_and(|named| *named != run.id) {
@@ -24,8 +24,8 @@ pub fn cancel(session: &Session, stamp: &Stamp, named: Option<&RunId>) -> Result
     Ok(end_run(session, stamp, Ending::new(Outcome::Cancelled, StopReason::Cancelled)))
 }
 
-/// Another mode or model for the session. Before its first prompt there is no log to say it in:
-/// `Session::choose` keeps it until then.
+/// Changes a choice of the session, such as its mode or model. Before the first prompt there is no log;
+/// until then `Session::choose` keeps the choice.
 pub fn choose(session: &Session, chosen: JudgedChoice, offer: Offer) -> Result<Vec<Event>, Refusal> {
     if !session.created {
         return Err(Refusal::Nothing);
@@ -35,12 +35,12 @@ pub fn choose(session: &Session, chosen: JudgedChoice, offer: Offer) -> Result<V
     Ok(vec![Event::ConfigChanged { chosen, change, offer }])
 }
 
-/// A writer opened the log: what was cut short is closed, and an open run waits to be resumed.
-/// A run that only waits for an answer goes on waiting for it. Consent was given to another process.
+/// Handles a log that a writer has opened. Whatever was interrupted is closed, and an open run waits to be
+/// resumed. A run that only waits for an answer continues to wait. Consent ends, because another process had it.
 pub fn opened(session: &Session, stamp: &Stamp, epoch: u64) -> Result<Vec<Event>, Refusal> {
     let mut events = vec![Event::SessionOpened { epoch }];
-    events.extend(session.open_run().and_then(|run| consent::given(run, None)));
-    events.extend(moot_asks(session));
+    events.extend(session.open_run().and_then(|run| consent::change(run, None)));
+    events.extend(close_orphan_asks(session));
     events.extend(interrupt(session, stamp));
     match session.open_run() {
         Some(run) if !waits_for_an_answer(session) && !session.has_open_ask(AskKind::ResumeTask) => {
@@ -66,14 +66,14 @@ fn is_over(session: &Session, call: &ToolCallId) -> bool {
     session.call(call).is_none_or(Call::is_finished)
 }
 
-/// Withdraws the open asks whose calls have all ended. Only a log with a hole in it has such asks.
-fn moot_asks(session: &Session) -> impl Iterator<Item = Event> + '_ {
+/// Withdraws the open asks whose calls have all ended. Only a log with missing records has such asks.
+fn close_orphan_asks(session: &Session) -> impl Iterator<Item = Event> + '_ {
     let over = |ask: &&Ask| !ask.calls.is_empty() && ask.calls.iter().all(|call| is_over(session, call));
-    let moot = session.open_asks().filter(over);
-    moot.map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn })
+    let orphans = session.open_asks().filter(over);
+    orphans.map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn })
 }
 
-/// A finished task that is looked at again says so (S04).
+/// Opens the ask that says that the task of a reopened session is complete (S04).
 fn reopened_completed(session: &Session, stamp: &Stamp) -> Vec<Event> {
     let Some(ended) = session.ended.back().filter(|ended| ended.end.outcome == Outcome::Completed) else {
         return Vec::new();
@@ -87,15 +87,15 @@ fn reopened_completed(session: &Session, stamp: &Stamp) -> Vec<Event> {
     events
 }
 
-/// The server is going down: what runs is closed now, as it would be by the next opening.
+/// Handles a server that is stopping: closes what runs now, as the next opening would.
 pub fn stopping(session: &Session, stamp: &Stamp) -> Result<Vec<Event>, Refusal> {
     let events = interrupt(session, stamp);
     if events.is_empty() { Err(Refusal::Nothing) } else { Ok(events) }
 }
 
-/// The facts that close what a stopped server left running. A read may run again and an own
-/// edit may be finished, because its presence in the text is tested first; anything
-/// opaque is closed as interrupted and never repeated.
+/// Returns the events that close what a stopped server left running. A read that had started may run again.
+/// An edit of a file that was not open may be finished later, because `RunTool` first checks whether the text
+/// has it. Every other call that had started ends as interrupted and is never repeated.
 pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
     let Some(turn) = session.open_run().and_then(|run| run.turn.as_ref()) else { return Vec::new() };
     let mut events = Vec::new();
@@ -117,48 +117,48 @@ pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
         }
         let repeatable = match call.effect {
             Effect::Read => true,
-            // The buffer it was open in is gone or may differ: only the user can tell.
+            // If the file was open, its buffer is gone or may differ, so the edit is never repeated.
             Effect::OwnEdit => session.change_of(call).is_some_and(|state| !state.change.open),
             Effect::Opaque | Effect::Question | Effect::End => false,
         };
         if !repeatable {
-            let told = result(
+            let result = result(
                 CallEnd::Interrupted,
                 "Interrupted: the server stopped while this ran, and its outcome is unknown. \
                  Check what happened before you do it again.",
                 "interrupted, outcome unknown",
             );
-            events.push(Event::ToolFinished { call: call.id.clone(), result: told });
+            events.push(Event::ToolFinished { call: call.id.clone(), result });
         }
     }
     events
 }
 
-/// The time has come that a wanted `Wake` named.
+/// Handles a `Wake` whose time has come. Precondition: the step is current.
 pub fn woke(session: &Session, stamp: &Stamp, why: &Why) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Stale)?;
     match why {
-        Why::CallModel => Ok(may_call_model(session, stamp, run)),
+        Why::CallModel => Ok(call_model(session, stamp, run)),
         Why::StillRunning { call } => {
             let call = session.call(call).ok_or(Refusal::Stale)?;
             let title = format!("{} is still running", call.title);
             let ask = run_ask(stamp, &run.id, AskKind::CommandOutput, title);
             Ok(vec![opened_ask(Ask { calls: vec![call.id.clone()], ..ask })])
         }
-        Why::Unanswered { ask } => answered_by_time(session, stamp, run, ask),
+        Why::Unanswered { ask } => answer_by_time(session, stamp, run, ask),
     }
 }
 
-fn may_call_model(session: &Session, stamp: &Stamp, run: &Run) -> Vec<Event> {
+fn call_model(session: &Session, stamp: &Stamp, run: &Run) -> Vec<Event> {
     match &run.turn {
         None => turn::begin(session, stamp, run, session.turns + 1),
-        // What the user said meanwhile goes with the very next request, and a turn begins with it.
+        // The user has steered meanwhile: a new turn, so that the next request has these messages.
         Some(turn) if !run.pending.is_empty() => turn::begin(session, stamp, run, turn.number + 1),
         Some(turn) => vec![Event::AttemptStarted { turn: turn.number, attempt: turn.attempt + 1 }],
     }
 }
 
-fn answered_by_time(session: &Session, stamp: &Stamp, run: &Run, ask: &AskId) -> Result<Vec<Event>, Refusal> {
+fn answer_by_time(session: &Session, stamp: &Stamp, run: &Run, ask: &AskId) -> Result<Vec<Event>, Refusal> {
     let open = session.asks.get(ask).ok_or(Refusal::Stale)?;
     let (_, option) = ask::answers_itself(open, &run.policy).ok_or(Refusal::Stale)?;
     let choice = Choice::Option { id: option.to_owned(), text: None };

@@ -9,10 +9,10 @@ use crate::record::{AskKind, Event, Resolution, RunId};
 use crate::session::{Run, Session};
 use crate::tool::MAX_TITLE;
 
-/// Prompts one run keeps waiting for its next turn.
+/// Prompts of one run that may wait for its next turn.
 const MAX_PENDING: usize = 100;
 
-/// Starts a run, or steers the open one.
+/// Returns the events that start a run or steer the open one. A repeated key gets the first result again.
 pub fn accept(session: &Session, stamp: &Stamp, prompt: Prompt) -> Result<Vec<Event>, Refusal> {
     if let Some(key) = &prompt.key
         && let Some(seen) = session.keys.iter().find(|seen| seen.used.key == key.key)
@@ -69,15 +69,15 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
 }
 
 fn steer(session: &Session, stamp: &Stamp, prompt: Prompt, run: &Run) -> Vec<Event> {
-    // A prompt to an interrupted run says "go on" in the user's own words.
+    // A prompt to an interrupted run resumes it, so the ask to resume is closed.
     let mut events: Vec<Event> = session
         .open_asks()
         .filter(|ask| ask.kind == AskKind::ResumeTask)
         .map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Superseded })
         .collect();
-    // Consent that is given again counts from now on; a prompt without it takes none away.
+    // A prompt may give consent to a run that has none. It never removes or changes consent.
     let given = prompt.policy.unattended.filter(|_| run.policy.unattended.is_none());
-    events.extend(given.and_then(|given| consent::given(run, Some(given))));
+    events.extend(given.and_then(|given| consent::change(run, Some(given))));
     events.push(prompted(stamp, prompt, run.id.clone(), true));
     events
 }
@@ -93,7 +93,7 @@ fn prompted(stamp: &Stamp, prompt: Prompt, run: RunId, steer: bool) -> Event {
     }
 }
 
-/// The title of its own, else the first line of the prompt; at most 80 characters.
+/// Returns the prompt's own title, else the first line of its text; at most `MAX_TITLE` characters.
 fn title(prompt: &Prompt) -> String {
     let text = prompt.title.as_deref().unwrap_or(&prompt.text);
     let untitled = if prompt.images.is_empty() { "Untitled" } else { "Image" };

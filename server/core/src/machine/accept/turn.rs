@@ -1,12 +1,12 @@
-//! What the model step tells: begun, streaming, answered, failed.
+//! Reports from `CallModel`: begun, streaming, silent, answered, failed.
 //!
-//! Whether to try again is asked of `retry`, never decided here.
+//! Never decides whether to try again; `retry` does.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::Refusal;
-use super::call::gives_up;
+use super::call::mistake_limit;
 use super::ending::{Ending, end_run, result};
 use crate::machine::input::{Report, Stamp};
 use crate::machine::retry::{self, CallFailure, FailureClass};
@@ -15,17 +15,18 @@ use crate::prompt::message::{Reply, StopCause};
 use crate::record::{AskKind, CallEnd, CallResult, Event, Outcome, StopReason};
 use crate::session::{Run, Session, Turn};
 
-/// Tool calls one reply may ask for; the rest are refused.
+/// Tool calls that run from one reply; the rest are refused.
 const MAX_CALLS: usize = 64;
-/// Bytes of all arguments of one reply that are kept, less than a reply may have before its reader
-/// hangs up. The call that goes beyond is refused to the model, and the run goes on.
+/// Bytes that the arguments of all calls of one reply may have. A call beyond it is refused, and the run
+/// continues. The limit is below the size at which the reader of the reply gives up.
 const MAX_ARGUMENT_BYTES: usize = crate::tool::MAX_EDIT_ARGUMENTS;
 
-/// Judges what the step of this attempt tells; the step is wanted, so the turn is calling or not begun.
+/// Handles a report from `CallModel`. Precondition: the step is current, so the turn is calling or not begun.
 pub fn accept(
     session: &Session,
     stamp: &Stamp,
-    (number, attempt): (u32, u32),
+    number: u32,
+    attempt: u32,
     report: Report,
 ) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Stale)?;
@@ -46,12 +47,12 @@ pub fn accept(
             Ok(vec![Event::Heard { turn: number, attempt }])
         }
         (Some(turn), Report::Replied(reply)) => Ok(replied(session, stamp, run, turn, reply)),
-        (Some(turn), Report::CallFailed(failure)) => Ok(failed(session, stamp, (run, turn), failure)),
+        (Some(turn), Report::CallFailed(failure)) => Ok(failed(session, stamp, run, turn, failure)),
         _ => Err(Refusal::Stale),
     }
 }
 
-/// A turn begins unless the run may make no more requests by itself.
+/// Begins a turn, or ends the run if it has used up its model requests.
 pub fn begin(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Event> {
     let unattended = run.policy.unattended.map(|limits| limits.max_requests);
     let limit = unattended.into_iter().chain(run.policy.max_requests).min();
@@ -59,7 +60,7 @@ pub fn begin(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Ev
         return end_run(
             session,
             stamp,
-            Ending::new(Outcome::Limit, StopReason::MaxTurnRequests).asking(
+            Ending::new(Outcome::Limit, StopReason::MaxTurnRequests).with_ask(
                 AskKind::AutoApprovalMaxReqReached,
                 format!("The limit of {} model requests for one run is reached.", run.turns),
             ),
@@ -74,7 +75,7 @@ fn message_of(turn: &Turn, stamp: &Stamp) -> crate::record::MessageId {
 
 fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: Reply) -> Vec<Event> {
     name_calls(&mut reply, turn.number);
-    let left_out = leave_out_large(&mut reply);
+    let oversized = remove_oversized(&mut reply);
     let reply = Arc::new(reply);
     let mut events = vec![Event::Replied {
         turn: turn.number,
@@ -93,21 +94,21 @@ fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: 
             title: session.tools.title_of(&requested.name, &requested.arguments),
             effect: Some(session.tools.effect_of(&requested.name)),
         });
-        let too_large = left_out.get(&index).map(|bytes| Reason::new(Cause::TooLong, too_large(*bytes)));
-        let cut = || unusable(&reply, index).map(|why| Reason::new(Cause::CutReply, why));
+        let too_large = oversized.get(&index).map(|bytes| Reason::new(Cause::TooLong, too_large(*bytes)));
+        let cut = || why_not_run(&reply, index).map(|why| Reason::new(Cause::CutReply, why));
         if let Some(why) = too_large.or_else(cut) {
-            let told = result(CallEnd::Failed, &why.text, "not run");
-            let told = CallResult { cause: Some(why.cause), ..told };
-            events.push(Event::ToolFinished { call, result: told });
+            let result = result(CallEnd::Failed, &why.text, "not run");
+            let result = CallResult { cause: Some(why.cause), ..result };
+            events.push(Event::ToolFinished { call, result });
             refused.push(why.text);
         }
     }
     if refused.len() == reply.calls.len() {
-        // Nothing of the reply is left to go well, and the next may be like it.
+        // No call of this reply can succeed, and the next reply may be like it.
         let last = refused.last().map_or("", String::as_str);
         let in_a_row = run.mistakes.saturating_add(refused.len() as u32);
         if !refused.is_empty() && in_a_row >= run.policy.mistakes {
-            events.extend(end_run(session, stamp, gives_up(in_a_row, last)));
+            events.extend(end_run(session, stamp, mistake_limit(in_a_row, last)));
         }
     }
     if reply.calls.is_empty() && run.pending.is_empty() {
@@ -116,14 +117,14 @@ fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: 
             StopCause::MaxTokens => (Outcome::Stopped, StopReason::MaxTokens),
             StopCause::EndTurn | StopCause::ToolCalls => (Outcome::Stopped, StopReason::EndTurn),
         };
-        let ending = Ending::new(outcome, stop).summed_up(first_line(&reply.text));
+        let ending = Ending::new(outcome, stop).with_summary(first_line(&reply.text));
         events.extend(end_run(session, stamp, ending));
     }
     events
 }
 
-/// A call of a cut reply must not run, and neither may one too many.
-fn unusable(reply: &Reply, index: usize) -> Option<String> {
+/// Returns why a call of this reply must not run: the reply was cut, or it has too many calls.
+fn why_not_run(reply: &Reply, index: usize) -> Option<String> {
     if reply.stop == StopCause::MaxTokens {
         let why = "your reply was cut at the output limit, so this call was not run; make a shorter call";
         return Some(why.to_owned());
@@ -139,24 +140,24 @@ fn too_large(bytes: usize) -> String {
     )
 }
 
-/// Leaves out the arguments of calls that go beyond the limit; returns their places and sizes.
-fn leave_out_large(reply: &mut Reply) -> BTreeMap<usize, usize> {
+/// Replaces the arguments of each call beyond the limit by a note; returns the index and size in bytes of each.
+fn remove_oversized(reply: &mut Reply) -> BTreeMap<usize, usize> {
     let mut room = MAX_ARGUMENT_BYTES;
-    let mut left_out = BTreeMap::new();
+    let mut oversized = BTreeMap::new();
     for (index, call) in reply.calls.iter_mut().enumerate() {
         let bytes = call.arguments.len();
         match room.checked_sub(bytes) {
             Some(left) => room = left,
             None => {
                 call.arguments = format!("{{\"left_out_bytes\":{bytes}}}");
-                left_out.insert(index, bytes);
+                oversized.insert(index, bytes);
             }
         }
     }
-    left_out
+    oversized
 }
 
-/// Outputs are paired by the provider's call id, so each must have one of its own (S41).
+/// Gives each call an id that is unique in the reply, because outputs are paired by the provider's call id (S41).
 fn name_calls(reply: &mut Reply, turn: u32) {
     let mut seen = HashSet::new();
     for (index, call) in reply.calls.iter_mut().enumerate() {
@@ -167,7 +168,7 @@ fn name_calls(reply: &mut Reply, turn: u32) {
     }
 }
 
-fn failed(session: &Session, stamp: &Stamp, (run, turn): (&Run, &Turn), failure: CallFailure) -> Vec<Event> {
+fn failed(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, failure: CallFailure) -> Vec<Event> {
     let attempt_failed = |failure: CallFailure, delay: u64| Event::AttemptFailed {
         turn: turn.number,
         attempt: turn.attempt,
@@ -177,7 +178,7 @@ fn failed(session: &Session, stamp: &Stamp, (run, turn): (&Run, &Turn), failure:
     if let Some(delay) = retry::next_attempt(&failure, &turn.tries, stamp.jitter(), &run.policy.retry) {
         return vec![attempt_failed(failure, delay)];
     }
-    match retry::fallback_model(&failure, run.current_model(), &run.policy.stand_ins) {
+    match retry::fallback_model(&failure, run.current_model(), &run.policy.fallback_models) {
         Some(to) => {
             let replaced = Event::ModelReplaced {
                 turn: turn.number,
@@ -189,8 +190,8 @@ fn failed(session: &Session, stamp: &Stamp, (run, turn): (&Run, &Turn), failure:
         None => {
             let tries = if failure.class == FailureClass::Auth { String::new() } else { tried(turn.attempt) };
             let ending = Ending::new(Outcome::Failed, StopReason::Failed)
-                .summed_up(Some(failure.message.clone()))
-                .asking(AskKind::ApiReqFailed, format!("{}{tries}", failure.message));
+                .with_summary(Some(failure.message.clone()))
+                .with_ask(AskKind::ApiReqFailed, format!("{}{tries}", failure.message));
             let mut events = vec![Event::TurnFailed {
                 turn: turn.number,
                 attempt: turn.attempt,

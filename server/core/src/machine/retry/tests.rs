@@ -27,7 +27,7 @@ fn failure(class: FailureClass, retry_after_ms: Option<u64>) -> CallFailure {
     CallFailure { class, message: String::new(), retry_after_ms }
 }
 
-/// All waits of a turn whose every attempt fails alike.
+/// Returns all waits of a turn in which every attempt has this failure.
 fn waits(failure: &CallFailure, jitter: f64, policy: &RetryPolicy) -> Vec<u64> {
     let mut tries = Tries::default();
     let next = |_| {
@@ -38,7 +38,7 @@ fn waits(failure: &CallFailure, jitter: f64, policy: &RetryPolicy) -> Vec<u64> {
     (1..100).map_while(next).collect()
 }
 
-/// The tries of a turn whose attempts failed like this.
+/// Returns the tries of a turn after attempts with these failures.
 fn after(classes: &[FailureClass]) -> Tries {
     let mut tries = Tries::default();
     classes.iter().for_each(|class| tries.fail(*class));
@@ -108,9 +108,9 @@ fn s85_refused_images_are_taken_out_once_beside_what_else_is_repaired() {
     assert_eq!(waits(&refused, 0.5, &RetryPolicy::default()), [0]);
     let repaired = after(&[FailureClass::History]);
     assert_eq!(next_attempt(&refused, &repaired, 0.0, &RetryPolicy::default()), Some(0));
-    let blind = after(&[FailureClass::Images]);
+    let images_withheld = after(&[FailureClass::Images]);
     let history = failure(FailureClass::History, None);
-    assert_eq!(next_attempt(&history, &blind, 0.0, &RetryPolicy::default()), Some(0));
+    assert_eq!(next_attempt(&history, &images_withheld, 0.0, &RetryPolicy::default()), Some(0));
 }
 
 #[test]

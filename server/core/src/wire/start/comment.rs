@@ -1,6 +1,6 @@
-//! Whether a line looks like a comment, whatever the language.
+//! Tests whether a line looks like a comment, in any language.
 //!
-//! A cheap look at how the line begins; never parses.
+//! Compares only the start of the line; never parses.
 
 use std::ops::RangeInclusive;
 
@@ -9,10 +9,10 @@ use ropey::Rope;
 use super::excerpt::lines_of;
 use crate::text::position::Range;
 
-/// What a comment's line begins with.
+/// Starts of a line that is a comment.
 const MARKS: [&str; 8] = ["//", "#", "--", ";", "/*", "*", "<!--", "\"\"\""];
-/// Begin like a comment, and are none.
-const OTHERS: [&str; 14] = [
+/// Starts of a line that only looks like a comment.
+const NOT_COMMENTS: [&str; 14] = [
     "#[",
     "#!",
     "#include",
@@ -28,19 +28,19 @@ const OTHERS: [&str; 14] = [
     "#endregion",
     "#line",
 ];
-/// Endings of files whose lines are words: there `#` begins a heading, and only `<!--` a comment.
-const WORDS: [&str; 8] = ["md", "markdown", "mdx", "mdown", "qmd", "rmd", "rst", "textile"];
-/// Lines a comment may go on beyond the range, either way; and lines of a range that are looked at.
+/// Extensions of files with prose: there `#` begins a heading, and only `<!--` begins a comment.
+const PROSE: [&str; 8] = ["md", "markdown", "mdx", "mdown", "qmd", "rmd", "rst", "textile"];
+/// Lines of a comment that are read before and after the range; also lines of the range that are tested.
 const MAX_BLOCK: usize = 50;
-/// Characters of a line that are looked at.
+/// Characters of a line that are read.
 const MAX_LINE: usize = 2_000;
 
-/// Whether the range touches a line that looks like a comment; `name` is that of the file.
+/// Whether the range touches a line that looks like a comment. `name` is the name of the file.
 pub fn touches_comment(text: &Rope, range: Range, name: &str) -> bool {
     lines_of(range).take(MAX_BLOCK).any(|line| is_comment(text, line, name))
 }
 
-/// The comment the range touches: its lines, and its text without the marks.
+/// Returns the comment that the range touches: its lines, and its text without the marks.
 pub fn at(text: &Rope, range: Range, name: &str) -> Option<(RangeInclusive<usize>, String)> {
     let within = |line: &usize| is_comment(text, *line, name);
     let touched = lines_of(range).take(MAX_BLOCK).find(within)?;
@@ -59,16 +59,16 @@ fn content(text: &Rope, line: usize) -> Option<String> {
 fn is_comment(text: &Rope, line: usize, name: &str) -> bool {
     let Some(content) = content(text, line) else { return false };
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    if WORDS.iter().any(|words| ending.eq_ignore_ascii_case(words)) {
+    if PROSE.iter().any(|prose| ending.eq_ignore_ascii_case(prose)) {
         return content.starts_with("<!--");
     }
-    if OTHERS.iter().any(|other| content.starts_with(other)) {
+    if NOT_COMMENTS.iter().any(|other| content.starts_with(other)) {
         return false;
     }
     MARKS.iter().any(|mark| {
         let Some(rest) = content.strip_prefix(mark) else { return false };
         match *mark {
-            // A dereference and a decrement begin like this, too.
+            // A dereference (`*p`) and a decrement (`--i`) also begin like this.
             "*" | "--" => {
                 rest.chars().next().is_none_or(|next| !next.is_alphanumeric() && !"_(".contains(next))
             }
@@ -77,7 +77,7 @@ fn is_comment(text: &Rope, line: usize, name: &str) -> bool {
     })
 }
 
-/// A line of a comment without its marks; none for one that has nothing else.
+/// Returns a line of a comment without its marks; `None` if it has nothing else.
 fn words(line: &str) -> Option<String> {
     let marks = ['/', '#', '-', ';', '*', '<', '>', '!', '"'];
     let words = line.trim_start_matches(marks).trim_end_matches("*/").trim_end_matches("-->").trim();

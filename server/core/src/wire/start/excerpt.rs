@@ -1,6 +1,6 @@
-//! Lines of a text as a prompt shows them: numbered, around a range, bounded.
+//! Lines of a text for a prompt: numbered, around a range, bounded.
 //!
-//! Never cuts inside a character and never shows a line it cannot name.
+//! Never cuts inside a character and never shows a line without its number.
 
 use std::ops::RangeInclusive;
 
@@ -20,7 +20,7 @@ const MAX_LINE: usize = 500;
 /// Characters of a selection that is quoted within a sentence.
 const MAX_QUOTE: usize = 120;
 
-/// The lines a range touches, from zero; one that ends before the first character of a line does
+/// Returns the lines that a range touches, from zero. A range that ends before the first character of a line does
 /// not touch that line.
 pub fn lines_of(range: Range) -> RangeInclusive<usize> {
     let (start, end) = (range.start.line as usize, range.end.line as usize);
@@ -28,13 +28,13 @@ pub fn lines_of(range: Range) -> RangeInclusive<usize> {
     start..=last.max(start)
 }
 
-/// Names lines as people count them.
+/// Returns the lines in words, counted from one.
 pub fn lines_named(lines: &RangeInclusive<usize>) -> String {
     let (first, last) = (lines.start() + 1, lines.end() + 1);
     if first == last { format!("line {first}") } else { format!("lines {first} to {last}") }
 }
 
-/// Names a range, with what is selected where that is short.
+/// Returns a range in words, with the selected text if that is short.
 pub fn selected(text: &Rope, range: Range, encoding: Encoding) -> String {
     let lines = lines_named(&lines_of(range));
     let bytes = offsets_of(text, range, encoding).ok().filter(|bytes| !bytes.is_empty());
@@ -47,19 +47,19 @@ pub fn selected(text: &Rope, range: Range, encoding: Encoding) -> String {
     }
 }
 
-/// The lines and some around them, numbered as `read_file` numbers them.
+/// Returns the lines and some around them, numbered as `read_file` numbers them.
 pub fn numbered(text: &Rope, lines: &RangeInclusive<usize>) -> String {
     let first = lines.start().saturating_sub(CONTEXT);
     let wanted = (lines.end() + CONTEXT).saturating_sub(first).saturating_add(1);
     let mut out = String::new();
     let mut given = 0;
     for (number, line) in text.get_lines_at(first).into_iter().flatten().enumerate().take(wanted) {
-        // Behind the last line end there is no line a person would count.
+        // After the last line end there is no line that a person would count.
         if number >= MAX_LINES || out.len() >= MAX_BYTES || line.len_bytes() == 0 {
             break;
         }
         given = number + 1;
-        // What lies past the cut is not built first: a line may be a whole file.
+        // The line is cut before it is built, because a line may be a whole file.
         let mut start: String = line.chars().take(MAX_LINE + 1).collect();
         start.truncate(start.trim_end_matches(['\n', '\r']).len());
         let cut = start.char_indices().nth(MAX_LINE).map(|(at, _)| at);

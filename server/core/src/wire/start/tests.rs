@@ -1,6 +1,6 @@
-//! What the model is told of a start, and what its run is called.
+//! The prompt of a start and the title of its run.
 //!
-//! Never asks a document; the text stands in the test.
+//! Never opens a document; the text is in the test.
 
 use adjutant_protocol::origin;
 use adjutant_protocol::start::{StartParams, Template};
@@ -42,7 +42,7 @@ fn n08_a_fix_says_what_is_reported_and_shows_the_lines_around_it() {
     assert_eq!(made.title.as_deref(), Some("Fix: cannot find value `foo` in this scope"));
     assert_eq!(made.mode, Mode::Code);
     expect_test::expect![[r#"
-        Fix this problem in src/a.rs. Find the cause and mend it with the smallest change that does; leave everything else as it is.
+        Fix this problem in src/a.rs. Find the cause and fix it with the smallest possible change; leave everything else as it is.
 
         Reported there:
         - error at `foo` in line 2 [rustc E0425]: cannot find value `foo`

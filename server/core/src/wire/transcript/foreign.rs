@@ -1,36 +1,36 @@
-//! Texts of others in the transcript: quotations in which nothing is drawn but text.
+//! Quotes text from the model, the user and tools in the transcript, so that a preview draws nothing but text.
 //!
-//! Never outside of a quotation, so that none looks like a line of ours; never an image, HTML or a
-//! link: a link is shown with its target.
+//! Such text is never outside of a quotation, so it cannot look like one of Adjutant's own lines. It is never drawn
+//! as an image, HTML or a link; a link is shown with its target.
 
 use crate::text::display::shown;
 
-/// Languages whose fences some previews draw as pictures with links in them.
+/// Languages whose code blocks some previews draw as pictures with links in them.
 const DRAWN: [&str; 7] = ["mermaid", "math", "plantuml", "geojson", "topojson", "stl", "dot"];
 /// Characters of the name of a language.
 const MAX_LANGUAGE: usize = 20;
-/// Columns from one stop of the tabs to the next.
+/// Columns from one tab stop to the next.
 const TAB: usize = 4;
 
-/// A text with line ends of one kind, odd characters escaped.
+/// Returns a text with `\n` line ends and with invisible characters escaped.
 pub(super) fn clean(text: &str) -> String {
     shown(&text.replace("\r\n", "\n")).into_owned()
 }
 
-/// A text as a quotation: each line of it belongs to it, so an open fence and HTML end with it.
+/// Returns a text as a quotation. Each line gets `> `, so an open fence or HTML ends with the quotation.
 pub(super) fn quoted(text: &str) -> String {
     let text = clean(text);
     let mut reader = Reader::default();
     let lines = text.trim_matches('\n').trim_end().lines();
-    // What is judged is what is written: without the blanks at its end, and without tabs before it,
-    // which are of another width behind the sign of a quotation.
+    // `Reader` must see each line as it will be written: without blanks at its end, and with spaces for its leading
+    // tabs, because a tab has another width after `> `.
     let lines = lines.map(|line| spaced(line.trim_end()));
     let lines: Vec<String> =
         lines.map(|line| format!("> {}", reader.line(&line)).trim_end().to_owned()).collect();
     lines.join("\n")
 }
 
-/// A line with spaces for the tabs it begins with.
+/// Returns a line with spaces for its leading tabs.
 fn spaced(line: &str) -> String {
     let body = line.trim_start_matches([' ', '\t']);
     let stop = |width: usize, c| if c == '\t' { width / TAB * TAB + TAB } else { width + 1 };
@@ -38,16 +38,17 @@ fn spaced(line: &str) -> String {
     format!("{}{body}", " ".repeat(width))
 }
 
-/// Where in a text of Markdown a reader is.
+/// Where in a Markdown text the reader is.
 #[derive(Default)]
 enum MarkdownState {
     #[default]
     Text,
-    /// In a fence that every reader sees: only there are lines copied as they are.
+    /// In a code block for every Markdown parser. Only here are lines copied unchanged.
     Code(Fence),
-    /// After an indented fence: of an item, or none at all. Where it ends, no reader is in a fence.
+    /// After an indented fence: it may belong to a list item, or may not count. After its end, no parser is in a code
+    /// block.
     Indented(Fence),
-    /// Some readers may be in a fence and others not, to the end of the text: nothing is code.
+    /// From here to the end, parsers may disagree about what is code, so no line counts as code.
     Unknown,
 }
 
@@ -60,34 +61,34 @@ struct Fence {
 
 #[derive(Default)]
 struct Reader {
-    place: MarkdownState,
-    /// Since the last empty line, a backtick was opened that a later line may close. Until then nobody knows
-    /// which text is code.
-    loose: bool,
+    state: MarkdownState,
+    /// Since the last empty line, there was a backtick that a later line may close. Until then it is unknown which
+    /// text is code.
+    has_open_tick: bool,
 }
 
 impl Reader {
-    /// Returns a line in which nothing but text is drawn.
+    /// Returns the line escaped so that only text is drawn.
     fn line(&mut self, line: &str) -> String {
         let empty = line.is_empty();
-        match self.place {
+        match self.state {
             MarkdownState::Code(fence) => {
                 if fence.may_end(line) {
-                    self.place = if fence.ends(line) { MarkdownState::Text } else { MarkdownState::Unknown };
+                    self.state = if fence.ends(line) { MarkdownState::Text } else { MarkdownState::Unknown };
                 }
                 line.to_owned()
             }
             MarkdownState::Indented(fence) => {
                 if fence.ends(line) && indent(line) == fence.indent {
-                    (self.place, self.loose) = (MarkdownState::Text, true);
+                    (self.state, self.has_open_tick) = (MarkdownState::Text, true);
                 } else if !empty && (indent(line) < fence.indent || has_fence(line)) {
-                    self.place = MarkdownState::Unknown;
+                    self.state = MarkdownState::Unknown;
                 }
                 escaped(line)
             }
             MarkdownState::Unknown => escaped(line),
             MarkdownState::Text if empty => {
-                self.loose = false;
+                self.has_open_tick = false;
                 String::new()
             }
             MarkdownState::Text => self.text(line),
@@ -95,27 +96,27 @@ impl Reader {
     }
 
     fn text(&mut self, line: &str) -> String {
-        // Some previews draw mathematics, and see no fences in it.
+        // Some previews draw mathematics between `$$`, and ignore fences in it.
         if !has_fence(line) && !line.contains("$$") {
             return self.plain(line);
         }
         match Fence::opened(line) {
             Some(fence) if fence.indent == 0 => {
-                self.place = MarkdownState::Code(fence);
-                self.loose = false;
+                self.state = MarkdownState::Code(fence);
+                self.has_open_tick = false;
                 format!("{}{}", &line[..fence.run], language(&line[fence.run..]))
             }
             fence => {
-                self.place = fence.map_or(MarkdownState::Unknown, MarkdownState::Indented);
+                self.state = fence.map_or(MarkdownState::Unknown, MarkdownState::Indented);
                 escaped(line)
             }
         }
     }
 
     fn plain(&mut self, line: &str) -> String {
-        // The cells of a table end in code as well.
-        if self.loose || line.contains("\\`") || (line.contains('|') && line.contains('`')) {
-            self.loose |= line.contains(['`', '$']);
+        // In a table, the end of a cell ends a code span as well.
+        if self.has_open_tick || line.contains("\\`") || (line.contains('|') && line.contains('`')) {
+            self.has_open_tick |= line.contains(['`', '$']);
             return escaped(line);
         }
         let mut out = String::with_capacity(line.len() + 16);
@@ -124,23 +125,23 @@ impl Reader {
             let before = &rest[..at];
             literal(before, &mut out);
             rest = &rest[at..];
-            if reaches_on(before) {
+            if may_cover_code(before) {
                 break;
             }
             let run = ticks(rest);
             let end = closing(&rest[run..], run).map_or(run, |end| run + end);
-            self.loose |= end == run;
+            self.has_open_tick |= end == run;
             out.push_str(&rest[..end]);
             rest = &rest[end..];
         }
-        self.loose |= rest.contains(['`', '$']);
+        self.has_open_tick |= rest.contains(['`', '$']);
         literal(rest, &mut out);
         out
     }
 }
 
-/// Whether a text may end in what some readers take before code: mathematics or an address.
-fn reaches_on(text: &str) -> bool {
+/// Whether a text may end in mathematics or an address, which some parsers read before a code span.
+fn may_cover_code(text: &str) -> bool {
     let word = text.rsplit(char::is_whitespace).next().unwrap_or(text);
     text.contains('$') || word.contains([':', '@']) || word.contains("www.")
 }
@@ -154,13 +155,13 @@ impl Fence {
         (run >= 3 && !named.contains(['`', '~', '$'])).then_some(Self { indent, mark, run })
     }
 
-    /// Whether a line ends it for every reader.
+    /// Whether a line ends it for every parser.
     fn ends(&self, line: &str) -> bool {
         let plain = line.bytes().all(|byte| byte == b' ' || char::from(byte) == self.mark);
         self.may_end(line) && plain && indent(line) <= self.indent + 3
     }
 
-    /// Whether some reader may see its end in a line.
+    /// Whether a line may end it for some parser.
     fn may_end(&self, line: &str) -> bool {
         let line = line.trim();
         line.len() >= self.run && line.chars().all(|c| c == self.mark)
@@ -192,7 +193,7 @@ fn ticks(text: &str) -> usize {
     text.bytes().take_while(|byte| *byte == b'`').count()
 }
 
-/// Where the first run of exactly so many backticks ends.
+/// Returns where the first run of exactly `run` backticks ends.
 fn closing(text: &str, run: usize) -> Option<usize> {
     let mut at = 0;
     while let Some(next) = text[at..].find('`') {
@@ -205,12 +206,12 @@ fn closing(text: &str, run: usize) -> Option<usize> {
     None
 }
 
-/// Takes its meaning from everything that begins a tag, a link or an image.
+/// Appends a text with every `<` and `[` escaped, so that no tag, link or image begins.
 fn literal(text: &str, out: &mut String) {
     for c in text.chars() {
         let escaped = out.ends_with('\\');
         match c {
-            // A backslash before it would take the meaning from ours.
+            // After a backslash of the text, an added backslash would itself be escaped.
             '<' if escaped => out.push_str("&lt;"),
             '[' if escaped => out.push_str("&#91;"),
             '<' => out.push_str("\\<"),

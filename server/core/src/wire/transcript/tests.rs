@@ -132,7 +132,7 @@ fn s101_s80_what_an_attempt_said_before_it_broke_off_stands_there_once() {
     assert_eq!(written(&[message("One", true), other]), both);
 }
 
-/// What a model's line is in the transcript.
+/// Returns a text of the model as it is in the transcript.
 fn line(text: &str) -> String {
     let block = written(&[message(text, false)]);
     block.strip_prefix("**Model:**\n\n").unwrap_or(&block).trim_end().to_owned()
@@ -145,14 +145,14 @@ fn finding_a5_images_html_and_links_of_the_model_are_text_with_their_targets() {
         ("[done](command:adjutant.respond?%5B%5D)", "> \\[done](command:adjutant.respond?%5B%5D)"),
         ("[x][1]\n\n[1]: command:x", "> \\[x]\\[1]\n>\n> \\[1]: command:x"),
         ("see <!-- this\n<img src=x>\n  <PRE>", "> see \\<!-- this\n> \\<img src=x>\n>   \\<PRE>"),
-        // A backslash of the model's takes no meaning from ours.
+        // A backslash from the model does not undo an added one.
         ("\\<b> \\\\[x](y:z)", "> \\&lt;b> \\\\&#91;x](y:z)"),
-        // Code is code, where every reader sees the same code.
+        // Code stays code if every parser sees the same code.
         ("a `Vec<T>` and ``[`]``", "> a `Vec<T>` and ``[`]``"),
         ("`a\n`<img>`", "> `a\n> `\\<img>`"),
         ("\\`<img>`", "> \\`\\<img>`"),
         ("```\n<b>\n```\n<b>", "> ```\n> <b>\n> ```\n> \\<b>"),
-        // The fence of an item ends with the item.
+        // The fence in a list item ends with the item.
         ("- a\n  ```\n<img>", "> - a\n>   ```\n> \\<img>"),
         ("```mermaid\nclick\n```", "> ```\n> click\n> ```"),
     ] {
@@ -160,20 +160,20 @@ fn finding_a5_images_html_and_links_of_the_model_are_text_with_their_targets() {
     }
 }
 
-/// What a reader could draw, and where it leads.
+/// An image, a link and HTML that a preview could draw.
 const LIVE: &str = "![x](http://127.0.0.1:9/leak.png) [a](command:x) <img src=y>";
 
 #[test]
 fn finding_a5_what_some_reader_sees_outside_of_a_fence_is_text() {
     for before in [
-        // Behind the sign of the quotation a tab is two columns: this ends the fence.
+        // After `> ` a tab is two columns wide, so this ends the fence.
         "Hello\n\n```\ncode\n\t```",
         "```\ncode\n \t```",
         "```\ncode\n    ```",
-        // A fence that is open here, and is ended by what looks like the start of another.
+        // This fence is open, and a line that looks like the start of another fence ends it.
         "  ```\ncode\n```",
         "  ```\n  code\n ~~~\n```",
-        // Fences of an item or a quotation end with it, and those of some readers are no fences.
+        // A fence in an item or a quotation ends with it; some parsers do not see these fences.
         "- ```\n  a\n\n```\n```",
         "-\t```\n```\n```",
         "> > ```\n> ```\n```\n```",
@@ -181,7 +181,7 @@ fn finding_a5_what_some_reader_sees_outside_of_a_fence_is_text() {
         "``` a`b\n```\nx\n```",
         "\u{a0}```\n```\n```",
         "```\ncode\n```\u{a0}",
-        // Mathematics, tables and addresses are read before code.
+        // Some parsers read mathematics, tables and addresses before code.
         "$$\n```\n$$",
         "$a `$",
     ] {
@@ -195,7 +195,7 @@ fn finding_a5_what_some_reader_sees_outside_of_a_fence_is_text() {
         assert!(line(text).contains("!\\[x](u)"), "{text}");
     }
     for (code, shown) in [
-        // A tab is as wide as the model meant it.
+        // A tab has the width that it has in the model's text.
         ("```make\na:\n\tb <c>\n```\n<d>", "> ```make\n> a:\n>     b <c>\n> ```\n> \\<d>"),
         ("- a\n  ```\n  x\n  ```\n\n```\n<b>\n```", "> - a\n>   ```\n>   x\n>   ```\n>\n> ```\n> <b>\n> ```"),
         ("````\n```\n<b>\n```\n````", "> ````\n> ```\n> <b>\n> ```\n> ````"),
@@ -241,8 +241,8 @@ fn what_nobody_sees_is_escaped_and_idle_questions_are_no_part_of_it() {
 }
 
 proptest! {
-    /// Whatever the model, the tools and the repository say: each line of it is part of a quotation or
-    /// of our code, and outside of code nothing begins a tag, a link or an image.
+    /// Each line of any text is part of a quotation or of Adjutant's own code block. Outside of code, nothing begins
+    /// a tag, a link or an image.
     #[test]
     fn finding_a5_s101_every_block_is_whole_and_every_line_is_told_from_ours(
         texts in prop::collection::vec("([`~ a>\n\r\t<!-]|\\[a\\]\\(b:c\\)|\\*\\*Answered:\\*\\*|\\\\){0,30}", 1..6),
@@ -270,8 +270,8 @@ proptest! {
     }
 }
 
-/// The lines of a quotation that are text to a reader without lists and quotations of its own: those
-/// outside of fences, and after no backtick of their paragraph.
+/// Returns the lines of a quotation that are text to a parser without nested lists and quotations: lines outside of
+/// fences that have no backtick before them in their paragraph.
 fn text_of(block: &str) -> Vec<&str> {
     let (mut fence, mut ticks, mut text) = (None, false, Vec::new());
     for line in block.lines().filter_map(|line| line.strip_prefix('>')) {
@@ -300,7 +300,7 @@ fn text_of(block: &str) -> Vec<&str> {
 }
 
 proptest! {
-    /// However fences are indented, marked and mixed: no tag, link or image is drawn outside of them.
+    /// However fences are indented, marked and mixed, no tag, link or image is drawn outside of them.
     #[test]
     fn finding_a5_fences_of_any_shape_leave_nothing_drawn(
         text in "((```|~~~)\n)?((| {1,5}|\t| \t|\u{a0}|> |- |-\t|1\\. )(```|~~~|````|```rust|``` `|a|\\$\\$|)( |\t|\u{a0})?\n){0,4}!\\[x\\]\\(u\\)<b>\n(```\n)?",
