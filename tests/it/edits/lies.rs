@@ -272,3 +272,12 @@ fn n05_saved_is_believed_when_the_file_shows_it() {
         ("c\n".to_owned(), "b\n".to_owned())
     );
 }
+
+#[test]
+fn n05_a_save_counts_only_if_the_file_can_be_read_afterwards() {
+    let stage = Stage::new(NINE).answering("allow");
+    stage.rig.set_save(SaveBehaviour::SaySavedLeaveFolder);
+    let result = stage.edit("a.txt", "5", "five");
+    let why = "the editor said it was saved, but \"a.txt\" is a directory";
+    assert!(result.ends_with(&format!("did not save it: {why}.")), "{result}");
+}

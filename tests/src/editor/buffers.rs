@@ -265,6 +265,14 @@ impl Buffers {
         Ok(())
     }
 
+    /// Replaces the file of a buffer by an empty folder, as another program may do.
+    pub fn replace_with_folder(&mut self, name: &str) -> Result<(), String> {
+        let path = self.path(name);
+        fs::remove_file(&path)
+            .and_then(|()| fs::create_dir(&path))
+            .map_err(|error| format!("replace {path:?}: {error}"))
+    }
+
     /// Takes the notifications that are to be sent, in order.
     pub fn take_outbox(&mut self) -> Vec<(&'static str, Value)> {
         std::mem::take(&mut self.outbox)

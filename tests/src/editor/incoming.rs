@@ -317,6 +317,7 @@ impl Inner {
                 SaveBehaviour::Faithful => self.buffers.save(&uri),
                 SaveBehaviour::Refuse(reason) => Err(reason.clone()),
                 SaveBehaviour::SaySavedDoNothing => Ok(()),
+                SaveBehaviour::SaySavedLeaveFolder => self.buffers.replace_with_folder(&uri),
             };
             documents.push(SavedDocument { uri, saved: outcome.is_ok(), message: outcome.err() });
         }

@@ -149,6 +149,8 @@ pub enum SaveBehaviour {
     Faithful,
     Refuse(String),
     SaySavedDoNothing,
+    /// The file becomes a folder while the editor saves it.
+    SaySavedLeaveFolder,
 }
 
 /// What happens to `window/showMessageRequest`.

@@ -112,9 +112,9 @@ fn updated_change(
     started: Instant,
 ) -> Option<Report> {
     let failed = |why: String| Some(not_applied(change, &why, false, started));
-    let at = match resolve(&place.roots, &change.path) {
+    let at = match approved_place(place, change) {
         Ok(at) => at,
-        Err(why) => return failed(why.to_string()),
+        Err(why) => return failed(why),
     };
     let now = match current_file(place, &at) {
         Ok(now) => now,
@@ -304,18 +304,25 @@ async fn attempt(
     }
 }
 
+/// Resolves the path of a change again. Fails if it does not lead to the file that the user was shown, and to
+/// that file alone: another file is neither read nor changed.
+fn approved_place(place: &SessionWorld, change: &FileChange) -> Result<ResolvedPath, String> {
+    let at = resolve(&place.roots, &change.path).map_err(|why| why.to_string())?;
+    if !at.inside || uri::of_path(&at.absolute) != change.target {
+        return Err("the path leads elsewhere than when it was shown".to_owned());
+    }
+    if at.has_other_names() {
+        return Err("the file has other names (hard links) since it was shown".to_owned());
+    }
+    Ok(at)
+}
+
 /// Reads the present text and decides how the edit is made. Blocks.
 fn plan(place: &Arc<SessionWorld>, title: &str, change: &FileChange) -> Plan {
     let failed = |why: String| Plan::Over(ApplyAttempt::Failed { why, in_doubt: false });
-    let at = match resolve(&place.roots, &change.path) {
-        Ok(at) if !at.inside || uri::of_path(&at.absolute) != change.target => {
-            return failed("the path leads elsewhere than when it was shown".to_owned());
-        }
-        Ok(at) if at.has_other_names() => {
-            return failed("the file has other names (hard links) since it was shown".to_owned());
-        }
+    let at = match approved_place(place, change) {
         Ok(at) => at,
-        Err(why) => return failed(why.to_string()),
+        Err(why) => return failed(why),
     };
     let now = match current_file(place, &at) {
         Ok(now) => now,

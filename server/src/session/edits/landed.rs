@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use adjutant_core::policy::cause::Cause;
 use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::split_bom;
 
@@ -113,7 +114,8 @@ pub(super) fn check_location(place: &SessionWorld, change: &FileChange, location
     }
 }
 
-/// Checks on disk whether the document was saved. A file that cannot be read as UTF-8 counts as saved.
+/// Checks on disk whether the document was saved. A file in another encoding than UTF-8 counts as saved, because
+/// the editor chooses how it writes.
 fn check_saved(place: &SessionWorld, change: &FileChange) -> LandedIn {
     let at = match resolve(&place.roots, &change.path) {
         Ok(at) => at,
@@ -121,12 +123,14 @@ fn check_saved(place: &SessionWorld, change: &FileChange) -> LandedIn {
     };
     let shows =
         |buffer: &str, disk: &str| same_text(buffer, disk) || check_text(disk, change) == EditCheck::Landed;
-    match (place.world.documents.text(&at.absolute), on_disk(&at)) {
-        (Text::Open(buffer), Ok(disk)) if !disk.exists || !shows(&buffer.string(), &disk.text) => {
-            LandedIn::Unsaved(Some("the editor said it was saved, but the file does not show it".to_owned()))
-        }
-        _ => LandedIn::Saved,
-    }
+    let Text::Open(buffer) = place.world.documents.text(&at.absolute) else { return LandedIn::Saved };
+    let problem = match on_disk(&at) {
+        Ok(disk) if disk.exists && shows(&buffer.string(), &disk.text) => return LandedIn::Saved,
+        Ok(_) => "the file does not show it".to_owned(),
+        Err(why) if why.cause == Cause::NotText => return LandedIn::Saved,
+        Err(why) => why.text,
+    };
+    LandedIn::Unsaved(Some(format!("the editor said it was saved, but {problem}")))
 }
 
 /// Whether the open document has the same text as the disk.
