@@ -27,7 +27,7 @@ use crate::session::mailbox::ClientError;
 use crate::session::storage::{Disk, Storage};
 use crate::sessions::Sessions;
 use crate::settings::Sources;
-use crate::tools::Shelf;
+use crate::tools::ToolRegistry;
 use crate::transport::{Answer, ErrorBody, Out, Serving, answer};
 use configured::ClientConfiguration;
 use start::Starts;
@@ -42,7 +42,7 @@ pub struct Options {
     pub sources: Sources,
     pub models: Models,
     /// The tools of its runs; a tool that is added later is used from the next run on.
-    pub tools: Shelf,
+    pub tools: ToolRegistry,
     /// How long a popup must have been on the screen before an approval in it counts.
     pub reaction: Duration,
     /// The disk that sessions are kept on; tests pass in a simulated one.
@@ -52,7 +52,7 @@ pub struct Options {
 impl Options {
     pub fn new(sources: Sources, models: Models) -> Self {
         models.start_key_commands_by(crate::tools::process::run_own);
-        let (tools, storage) = (Shelf::default(), Arc::new(Disk));
+        let (tools, storage) = (ToolRegistry::default(), Arc::new(Disk));
         Self { sources, models, tools, reaction: REACTION, storage }
     }
 }

@@ -37,7 +37,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::settings::Sources;
-use crate::tools::process::own_this_process;
+use crate::tools::process::adopt_orphans;
 use page::note;
 
 /// How long a thread for blocking work stays without work: as long as the process.
@@ -131,7 +131,7 @@ pub fn main() -> ExitCode {
              allow no commands"
         ));
     }
-    own_this_process();
+    adopt_orphans();
     let line = CommandLine::parse();
     let sources = Sources::of_process();
     if line.debug {

@@ -98,7 +98,7 @@ impl SessionTask {
         notices: Vec<String>,
     ) -> Self {
         let publisher = Publisher::new(place.clone(), &session, last_update);
-        let tools = place.world.tools.now();
+        let tools = place.world.tools.current();
         Self {
             session: session.with_tools(tools.set().clone()),
             tools,
@@ -181,7 +181,7 @@ impl SessionTask {
     async fn handle(&mut self, message: Message) -> Option<End> {
         if self.session.open_run().is_none() {
             // A run that begins with this message keeps the present tools to its end.
-            self.tools = self.place.world.tools.now();
+            self.tools = self.place.world.tools.current();
             self.session.equip(self.tools.set().clone());
         }
         match message {

@@ -277,7 +277,7 @@ impl Sessions {
     pub fn sweep(&self) {
         let world = self.world.clone();
         tokio::task::spawn_blocking(move || {
-            world.turns.sweep();
+            world.write_locks.sweep();
             if let Err(error) = world.catalog.sweep() {
                 tracing::warn!(%error, "what is left of deleted sessions stays");
             }

@@ -115,20 +115,30 @@ const ROWS: &[Row] = &[
     ("cancel while it waits to try again → client notified p50 / worst, ms", NONE, "– / 50", |s| {
         worst(s, "cancel: back-off")
     }),
-    ("cancel while it waits as long as the provider asked → client notified p50 / worst, ms", NONE, "– / 50", |s| {
-        worst(s, "cancel: Retry-After")
+    (
+        "cancel while it waits as long as the provider asked → client notified p50 / worst, ms",
+        NONE,
+        "– / 50",
+        |s| worst(s, "cancel: Retry-After"),
+    ),
+    ("cancel before any header → client notified p50 / worst, ms", NONE, "– / 50", |s| {
+        worst(s, "cancel: headers")
     }),
-    ("cancel before any header → client notified p50 / worst, ms", NONE, "– / 50", |s| worst(s, "cancel: headers")),
-    ("cancel in a stall → client notified p50 / worst, ms", NONE, "– / 50", |s| worst(s, "cancel: stall")),
+    ("cancel in a stall → client notified p50 / worst, ms", NONE, "– / 50", |s| {
+        worst(s, "cancel: stall")
+    }),
     ("cancel while something is asked → client notified p50 / worst, ms", NONE, "– / 50", |s| {
         worst(s, "cancel: ask")
     }),
     ("cancel while the key is fetched → client notified p50 / worst, ms", NONE, "– / 50", |s| {
         worst(s, "cancel: key")
     }),
-    ("cancel at a host that accepts no connection → client notified p50 / worst, ms", NONE, "– / 50", |s| {
-        worst(s, "cancel: connection")
-    }),
+    (
+        "cancel at a host that accepts no connection → client notified p50 / worst, ms",
+        NONE,
+        "– / 50",
+        |s| worst(s, "cancel: connection"),
+    ),
     ("`adjutant setup` → settings written, typed at once, s", NONE, "30", |s| shown(s.median("setup"))),
     ("20 sessions streaming: prompt acknowledged p50 / p99, ms", NONE, "– / 5", |s| {
         both(s.median("acknowledged in a crowd"), s.over_all("acknowledged in a crowd", 99))

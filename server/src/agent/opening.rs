@@ -24,7 +24,7 @@ use crate::session::{World, images, replay};
 use crate::sessions::Sessions;
 use crate::settings::load;
 use crate::settings::own_files::OwnPlaces;
-use crate::tools::paths::Turns;
+use crate::tools::paths::WriteLocks;
 use crate::transport::Out;
 
 /// What a client sends at the start.
@@ -79,7 +79,7 @@ impl Agent {
             settings: Mutex::new(Arc::new(loaded.settings)),
             catalog,
             own,
-            turns: Turns::in_state(&state_dir),
+            write_locks: WriteLocks::in_state(&state_dir),
             images: images::ImageRoom::default(),
             inboxes: Watch::default(),
             asks: Mutex::new(HashMap::new()),

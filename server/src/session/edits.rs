@@ -30,7 +30,7 @@ use super::mailbox::Message;
 use crate::aside::aside;
 use crate::documents::Text;
 use crate::faults::point;
-use crate::tools::Before;
+use crate::tools::FileBefore;
 use crate::tools::paths::{OpenRefusal, PathRefusal, PathType, ResolvedPath, hash_of, open_read, resolve};
 use crate::tools::protected::{class_of, held_by};
 use crate::uri;
@@ -47,7 +47,7 @@ const MAX_CHANGED_LINES: usize = 500_000;
 const MAX_PLACES_BY_LINES: usize = 400_000_000;
 
 /// The function of a tool that makes the new text of a file.
-type After = for<'a> fn(&'a Arguments, &Before<'_>) -> Result<Cow<'a, str>, Reason>;
+type After = for<'a> fn(&'a Arguments, &FileBefore<'_>) -> Result<Cow<'a, str>, Reason>;
 
 /// A file as it is now.
 struct CurrentFile {
@@ -181,7 +181,7 @@ fn propose(
         // The user must not be asked to allow an edit that cannot be made.
         return Err(refused(Reason::new(Cause::NotMade, no_way(&at.display))));
     }
-    let before = Before { path: &at.display, text: &now.text, exists: now.exists, has_mark: now.has_bom };
+    let before = FileBefore { path: &at.display, text: &now.text, exists: now.exists, has_mark: now.has_bom };
     let after = after(given, &before)
         .and_then(|after| {
             if now.exists && after == now.text {

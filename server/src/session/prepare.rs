@@ -25,10 +25,10 @@ use crate::faults::point;
 use crate::settings::private_dir;
 use crate::tools::exclusions::Exclusions;
 use crate::tools::paths::{PathRefusal, PathType, ResolvedPath, Roots, resolve};
-use crate::tools::process::{Hold, Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
+use crate::tools::process::{Containment, Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
 use crate::tools::protected::held_by;
 use crate::tools::run_command::{run_command, time_limit};
-use crate::tools::{Act, ReadTarget as At, Reading, ToolOutput, Toolbox, read};
+use crate::tools::{Act, AllowedRead, ReadTarget as At, ToolOutput, Toolbox, read};
 
 /// The tools and deny rules of a run.
 pub struct Rules {
@@ -45,7 +45,7 @@ pub async fn prepare(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: 
     point("call-prepared");
     let text = |name| given.text(name).to_owned();
     Report::Prepared(Box::new(match rules.tools.act(&call.tool) {
-        Some(Act::Read(read)) => match (read.place)(&given) {
+        Some(Act::Read(read)) => match (read.target)(&given) {
             At::At(path) => {
                 let path = path.to_owned();
                 observe(place, &rules.deny, move |roots, exclusions| reading(roots, &exclusions, &path)).await
@@ -171,12 +171,12 @@ async fn run_allowed(
     let allowed = call.seen.clone();
     let documents = place.world.documents.clone();
     let (reading, buffers, exclusions) = observe(place, &rules.deny, move |roots, exclusions| {
-        let at = match (tool.place)(&given) {
+        let at = match (tool.target)(&given) {
             At::At(path) => Some(allowed_path(path, allowed.as_ref(), roots, &exclusions)?),
             At::Everywhere(_) => None,
         };
         let exclusions = exclusions.beginning_at(at.as_ref());
-        Ok::<_, Reason>((Reading { run: tool.run, given, at }, documents.buffers(), exclusions))
+        Ok::<_, Reason>((AllowedRead { run: tool.run, given, at }, documents.buffers(), exclusions))
     })
     .await?;
     Ok(read(reading, place.roots.clone(), buffers, exclusions).await)
@@ -266,7 +266,7 @@ fn launch(place: &SessionWorld, call: &ToolCallId, given: &Arguments) -> Result<
         directory: pin_directory(&at).map_err(other)?,
         environment: child_environment(std::env::vars_os(), &own_keys(place), place.roots.paths()),
         call: call.to_string(),
-        hold: Hold::of_environment(),
+        containment: Containment::of_environment(),
         time_limit: time_limit(given.number("timeout_seconds")),
         output_limit: MAX_OUTPUT,
         whole: place.dir.join("outputs").join(format!("{call}.txt")),

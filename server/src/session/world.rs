@@ -19,8 +19,8 @@ use crate::documents::Documents;
 use crate::editor::{Abilities, EditTurns};
 use crate::model::Models;
 use crate::settings::own_files::OwnPlaces;
-use crate::tools::Shelf;
-use crate::tools::paths::{Roots, Turns};
+use crate::tools::ToolRegistry;
+use crate::tools::paths::{Roots, WriteLocks};
 use crate::tools::protected::Own;
 
 /// What every session of a process shares.
@@ -30,13 +30,13 @@ pub struct World {
     pub edit_turns: EditTurns,
     pub models: Models,
     /// The tools of the next run of each session. A run keeps the tools it began with.
-    pub tools: Shelf,
+    pub tools: ToolRegistry,
     pub settings: Mutex<Arc<Settings>>,
     pub catalog: Catalog,
     /// Where Adjutant's own files are.
     pub own: OwnPlaces,
     /// Locks for writing files of the workspace, shared by all servers.
-    pub turns: Turns,
+    pub write_locks: WriteLocks,
     /// Limits the images that wait to be saved.
     pub images: ImageRoom,
     /// Wakes a session when a file arrives in its inbox.

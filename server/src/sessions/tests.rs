@@ -24,7 +24,7 @@ fn sessions(dir: &Path) -> Sessions {
         settings: Mutex::new(Arc::new(Settings::default())),
         catalog: Catalog::new(Arc::new(Disk), Syncer::start().unwrap(), dir),
         own: Default::default(),
-        turns: Default::default(),
+        write_locks: Default::default(),
         images: Default::default(),
         inboxes: crate::session::inbox::Watch::default(),
         asks: Mutex::default(),

@@ -1,14 +1,14 @@
-//! `ask_user`: one question to the user.
+//! `ask_user`: asks the user one question.
 //!
-//! Runs nothing: its result is the answer.
+//! Never runs anything: its result is the answer of the user.
 
 use std::borrow::Cow;
 
 use adjutant_core::tool::{ArgumentType, Effect, MAX_ARGUMENTS, MAX_PROSE, Parameter, Tool};
 
-use super::{Act, BuiltTool, fits};
+use super::{Act, BuiltTool, no_check};
 
-/// The tool as data, and what it does.
+/// The tool as data, and its action.
 pub const ASK_USER: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("ask_user"),
@@ -18,7 +18,7 @@ pub const ASK_USER: BuiltTool = BuiltTool {
         ),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_ARGUMENTS,
-        check: fits,
+        check: no_check,
         title: |given| format!("Ask {}", given.text("question")),
     },
     act: Act::Question,

@@ -1,4 +1,4 @@
-//! Tests of the tools as data: names, schemas, strict arguments, titles.
+//! Tests of the tools as data: names, schemas, checks of arguments, titles.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn specs(mode: Mode) -> Arc<[adjutant_core::prompt::ToolSpec]> {
 
 fn refused(name: &str, arguments: &str) -> String {
     match parse(name, arguments) {
-        Ok(parsed) => panic!("{name} {arguments} was taken as {parsed:?}"),
+        Ok(parsed) => panic!("{name} {arguments} was accepted as {parsed:?}"),
         Err(Reason { text, .. }) => {
             assert!(text.len() < 1000, "bounded: {text}");
             assert!(!text.ends_with('.'), "a fragment: {text}");
@@ -29,7 +29,7 @@ fn refused(name: &str, arguments: &str) -> String {
 
 #[test]
 fn every_tool_takes_its_arguments() {
-    let taken = [
+    let accepted = [
         ("list_files", r#"{"path":"."}"#, Effect::Read, "List ."),
         ("read_file", r#"{"path":"src/main.rs","offset":10,"limit":5}"#, Effect::Read, "Read src/main.rs"),
         ("read_file", r#"{"path":"a","offset":null}"#, Effect::Read, "Read a"),
@@ -52,12 +52,12 @@ fn every_tool_takes_its_arguments() {
         ("task_complete", r#"{"summary":"All done."}"#, Effect::End, "Done: All done."),
         ("fail", r#"{"reason":"No disk."}"#, Effect::End, "Give up: No disk."),
     ];
-    for (name, arguments, class, line) in taken {
+    for (name, arguments, class, line) in accepted {
         parse(name, arguments).unwrap_or_else(|error| panic!("{name}: {error}"));
         let set = Toolbox::default().set().clone();
         assert_eq!((set.effect_of(name), set.title_of(name, arguments).as_str()), (class, line));
     }
-    assert!(specs(Mode::Code).iter().all(|spec| taken.iter().any(|(name, ..)| *name == spec.name)));
+    assert!(specs(Mode::Code).iter().all(|spec| accepted.iter().any(|(name, ..)| *name == spec.name)));
 }
 
 /// The tool-call cases of the bad-input corpus that concern arguments.
@@ -132,7 +132,7 @@ fn sizes_are_bounded_and_file_text_may_be_larger() {
     assert!(refused("search_text", &pattern).contains("at most 1024"));
 }
 
-/// The display cases of the command corpus: what cannot be shown is not run.
+/// The display cases of the command corpus: a command that cannot be shown does not run.
 #[test]
 fn a2_commands_that_cannot_be_shown_are_refused() {
     let pushed = format!("ls{}touch pwned", "\n".repeat(300));
@@ -210,7 +210,7 @@ proptest::proptest! {
     #[test]
     fn what_a_model_writes_comes_back(path in "[^\u{0}-\u{1f}\u{7f}-\u{9f}]{1,100}", content in "(?s).{0,200}") {
         let arguments = serde_json::json!({ "path": path, "content": content }).to_string();
-        let given = parse("write_file", &arguments).expect("it is taken");
+        let given = parse("write_file", &arguments).expect("it is accepted");
         proptest::prop_assert_eq!((given.text("path"), given.text("content")), (&*path, &*content));
     }
 }

@@ -1,8 +1,7 @@
-//! The mirror of the editor's open documents, and the disk for the rest.
+//! The mirror of the editor's open documents.
 //!
-//! The only seat of "buffer or disk", and of how the editor names a file.
-//! Written by the client's notifications alone, in the order they arrive: the
-//! server never writes what it mirrors.
+//! Only this module decides whether the text of a file is the editor's or the disk's, and how the editor names a file.
+//! Only the client's notifications write the mirror, in the order of their arrival; the server itself never does.
 
 mod buffers;
 mod expected;
@@ -21,10 +20,10 @@ pub use buffers::{Buffer, Buffers};
 use expected::ExpectedEdits;
 pub use expected::{Expectation, ExpectedText, MisplacedEdit};
 
-/// Documents one client may have open; a client that opens more is not an editor.
+/// The most documents that one client may have open; a client that opens more is not an editor.
 const MAX_OPEN: usize = 10_000;
 
-/// A handle on the mirror; clones share it.
+/// A handle to the mirror; clones share it.
 #[derive(Clone)]
 pub struct Documents {
     shared: Arc<MirrorState>,
@@ -39,39 +38,39 @@ struct MirrorState {
 struct Mirror {
     encoding: Encoding,
     open: HashMap<String, Open>,
-    /// The workspace folders as the editor names them, and where their links lead.
+    /// The workspace folders: each as the editor names it, and as a resolved path.
     folders: Vec<(PathBuf, PathBuf)>,
     expected: Vec<Weak<ExpectedEdits>>,
-    /// Something the client opened may not be known here.
+    /// Whether the client may have opened a document that is not mirrored.
     missed: bool,
-    /// The last change, if its document was not open: Helix may tell of our edit of a closed file before it
-    /// tells, with the text before it, that it has opened the file.
-    early: Option<Early>,
+    /// The last change, if its document was not open. When Adjutant edits a closed file, Helix may report the change
+    /// first, and then that it has opened the file with the text before the change.
+    early: Option<EarlyChange>,
     /// Built on demand, dropped by the next notification.
     buffers: Option<Buffers>,
 }
 
 /// A change of a document that is not open yet.
-struct Early {
+struct EarlyChange {
     uri: String,
     version: i32,
     changes: Vec<ContentChange>,
 }
 
-/// An open document and what is known of its file.
+/// An open document, with the place of its file.
 struct Open {
     document: Document,
-    /// Where the links of its name led when it was first looked for.
+    /// The path to which its links led at the first lookup.
     resolved: Option<PathBuf>,
-    /// It was opened by an edit of ours, not by the user.
-    ours: bool,
+    /// Whether an edit of Adjutant opened it, not the user.
+    by_edit: bool,
 }
 
-/// Where the text of a file is now.
+/// The editor's text of a file, if it is open.
 pub enum Text {
     /// Open in the editor.
     Open(Snapshot),
-    /// Open, but its text is not known; the reason is for the model and the user.
+    /// Open, but its text is unknown; the reason is for the model and the user.
     Unsynced(String),
     /// Not open.
     Closed,
@@ -104,7 +103,7 @@ impl Default for Documents {
 
 impl Documents {
     fn lock(&self) -> MutexGuard<'_, Mirror> {
-        // A panic under this lock leaves each document whole: they are replaced, not half-written.
+        // A panic under this lock leaves no document half-written: a document is replaced as a whole.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -117,7 +116,7 @@ impl Documents {
         self.shared.changed.send_modify(|count| *count += 1);
     }
 
-    /// Sets the encoding of positions, once, from `initialize`.
+    /// Sets the encoding of positions, once, at `initialize`.
     pub fn set_encoding(&self, encoding: Encoding) {
         self.lock().encoding = encoding;
     }
@@ -126,13 +125,13 @@ impl Documents {
         self.lock().encoding
     }
 
-    /// Sets the workspace folders, once, from `initialize`.
+    /// Sets the workspace folders, once, at `initialize`.
     pub fn set_folders(&self, folders: &[PathBuf]) {
         let resolved = folders.iter().map(|folder| (folder.clone(), resolved(folder))).collect();
         self.lock().folders = resolved;
     }
 
-    /// Makes the names of more folders known; those known before stay.
+    /// Adds workspace folders to those that are known.
     pub fn add_folders(&self, folders: &[PathBuf]) {
         let more: Vec<_> = folders.iter().map(|folder| (folder.clone(), resolved(folder))).collect();
         let mut mirror = self.lock();
@@ -143,6 +142,7 @@ impl Documents {
         }
     }
 
+    /// Mirrors a document that the client opened.
     pub fn opened(&self, uri: &str, version: i32, text: &str) {
         self.write(|mirror| {
             let early = mirror.early.take();
@@ -154,8 +154,8 @@ impl Documents {
                 {
                     tracing::warn!(uri, %reason, "document is unsynced");
                 }
-                mirror.meet(&document);
-                mirror.open.insert(uri.to_owned(), Open { document, resolved: None, ours: false });
+                mirror.check_expected(&document);
+                mirror.open.insert(uri.to_owned(), Open { document, resolved: None, by_edit: false });
             } else {
                 tracing::warn!(uri, "too many open documents; this one is not mirrored");
                 mirror.missed = true;
@@ -163,12 +163,13 @@ impl Documents {
         });
     }
 
+    /// Applies changes to a document; it becomes unsynced if they do not fit.
     pub fn changed(&self, uri: &str, version: i32, changes: &[ContentChange]) {
         self.write(|mirror| {
             let encoding = mirror.encoding;
             let Some(Open { document, .. }) = mirror.open.get_mut(uri) else {
                 tracing::warn!(uri, "a change of a document that is not open");
-                mirror.early = Some(Early { uri: uri.to_owned(), version, changes: changes.to_vec() });
+                mirror.early = Some(EarlyChange { uri: uri.to_owned(), version, changes: changes.to_vec() });
                 return;
             };
             mirror.early = None;
@@ -177,18 +178,19 @@ impl Documents {
                 tracing::warn!(uri, %reason, "document is unsynced");
             }
             let document = document.clone();
-            mirror.meet(&document);
-            mirror.compare(&before, &document);
+            mirror.check_expected(&document);
+            mirror.check_misplaced(&before, &document);
         });
     }
 
+    /// Removes a document that the client closed.
     pub fn closed(&self, uri: &str) {
         self.write(|mirror| {
             mirror.open.remove(uri);
         });
     }
 
-    /// Notes that a message of the client was lost: it may have changed any document, or opened one.
+    /// Notes that a message of the client was lost. It may have changed or opened any document, so all are unsynced.
     pub fn lost(&self) {
         self.write(|mirror| {
             mirror.open.values_mut().for_each(|open| open.document.lose());
@@ -196,43 +198,43 @@ impl Documents {
         });
     }
 
-    /// Whether every document the client announced is known here.
+    /// Whether every document that the client opened is mirrored.
     pub fn are_complete(&self) -> bool {
         !self.lock().missed
     }
 
-    /// Wakes those that wait for a document without changing one (didSave).
+    /// Wakes the steps that wait for a document, without a change (didSave).
     pub fn saved(&self) {
         self.write(|_| {});
     }
 
-    /// Returns a receiver that sees every later notification.
+    /// Returns a receiver that changes with every later notification.
     pub fn watch(&self) -> watch::Receiver<u64> {
         let mut receiver = self.shared.changed.subscribe();
         receiver.mark_unchanged();
         receiver
     }
 
-    /// Returns the text of a file as the editor has it, if it has it open. The path is free of links.
+    /// Returns the editor's text of a file, if it is open. The path must be resolved.
     pub fn text(&self, path: &Path) -> Text {
         self.resolve();
         Text::of(self.lock().find(path))
     }
 
-    /// Returns the document the editor has open under this very name; asks no disk.
+    /// Returns the text of the document that is open under exactly this URI; does not read the disk.
     pub fn under(&self, uri: &str) -> Text {
         Text::of(self.lock().open.get(uri))
     }
 
-    /// Whether a path lies in a workspace folder by its name alone; asks no disk.
+    /// Whether a path is in a workspace folder by its name alone; does not read the disk.
     pub fn is_in_folder(&self, path: &Path) -> bool {
         let inside =
             |(named, resolved): &(PathBuf, PathBuf)| path.starts_with(named) || path.starts_with(resolved);
         self.lock().folders.iter().any(inside)
     }
 
-    /// Returns the URI by which the editor knows a file whose path is free of links: that of the
-    /// open document, else one below a workspace folder as the editor names it.
+    /// Returns the editor's URI for a file with a resolved path: that of the open document, otherwise one below a
+    /// workspace folder as the editor names it.
     pub fn name_of(&self, path: &Path) -> String {
         self.resolve();
         let mirror = self.lock();
@@ -240,38 +242,39 @@ impl Documents {
             return open.document.uri().to_owned();
         }
         let below = mirror.folders.iter().find_map(|(named, resolved)| {
-            let way = path.strip_prefix(resolved).ok()?;
-            Some(if way.as_os_str().is_empty() { named.clone() } else { named.join(way) })
+            let relative = path.strip_prefix(resolved).ok()?;
+            Some(if relative.as_os_str().is_empty() { named.clone() } else { named.join(relative) })
         });
         uri::of_path(below.as_deref().unwrap_or(path))
     }
 
-    /// Looks at every text the document of this name has from now on: a user who types on at once
-    /// may hide in the next version what was there in one.
+    /// Compares every later text of a document with the expected one.
+    ///
+    /// A single look afterwards could miss it: a user who continues to type may have changed the text already.
     pub fn expect(&self, uri: &str, awaited: ExpectedText) -> Expectation {
         let (expected, expectation) = ExpectedEdits::new(uri, awaited);
         self.lock().expected.push(expected);
         expectation
     }
 
-    /// Notes that an edit of ours made the editor open a file.
-    pub fn opened_by_us(&self, path: &Path) {
+    /// Notes that an edit of Adjutant made the editor open a file.
+    pub fn note_opened_by_edit(&self, path: &Path) {
         self.resolve();
         let mut mirror = self.lock();
         if let Some(uri) = mirror.find(path).map(|open| open.document.uri().to_owned())
             && let Some(open) = mirror.open.get_mut(&uri)
         {
-            open.ours = true;
+            open.by_edit = true;
         }
     }
 
-    /// Whether a file is open only because an edit of ours opened it.
-    pub fn is_ours(&self, path: &Path) -> bool {
+    /// Whether a file is open only because an edit of Adjutant opened it.
+    pub fn is_opened_by_edit(&self, path: &Path) -> bool {
         self.resolve();
-        self.lock().find(path).is_some_and(|open| open.ours)
+        self.lock().find(path).is_some_and(|open| open.by_edit)
     }
 
-    /// Follows the links of the names not looked at yet; the disk is asked without the lock.
+    /// Resolves the paths of new documents. Reads the disk without the lock.
     fn resolve(&self) {
         let fresh = |(uri, open): (&String, &Open)| open.resolved.is_none().then(|| uri.clone());
         let new: Vec<String> = self.lock().open.iter().filter_map(fresh).collect();
@@ -291,7 +294,7 @@ impl Documents {
             return buffers.clone();
         }
         let mut open: Vec<&Open> = mirror.open.values().collect();
-        // The last of two documents of one file counts, so the best comes last.
+        // Of two documents for one file the last counts, so the best one comes last.
         open.sort_by(|one, other| other.rank().cmp(&one.rank()));
         let buffers = Buffers::new(open.into_iter().filter_map(|Open { document, resolved, .. }| {
             let named = uri::to_document_path(document.uri()).ok()?;
@@ -308,19 +311,19 @@ impl Documents {
 }
 
 impl Mirror {
-    /// Compares the new text of a document with those that are waited for.
-    fn meet(&mut self, document: &Document) {
+    /// Compares the new text of a document with the expected ones.
+    fn check_expected(&mut self, document: &Document) {
         self.expected.retain(|expected| expected.strong_count() > 0);
-        self.expected.iter().filter_map(Weak::upgrade).for_each(|expected| expected.meet(document));
+        self.expected.iter().filter_map(Weak::upgrade).for_each(|expected| expected.check(document));
     }
 
-    /// Looks whether a change was an edit of ours, made for another text than this one.
-    fn compare(&self, before: &Document, after: &Document) {
+    /// Checks whether a change was an edit of Adjutant that was made for an older text.
+    fn check_misplaced(&self, before: &Document, after: &Document) {
         let waiting = self.expected.iter().filter_map(Weak::upgrade);
-        waiting.for_each(|expected| expected.compare(before, after, self.encoding));
+        waiting.for_each(|expected| expected.check_misplaced(before, after, self.encoding));
     }
 
-    /// The document of a file: links make several names of one, and an editor knows it by the one it opened.
+    /// Returns the document of a file. Links give a file several names, and the editor uses the one that it opened.
     fn find(&self, path: &Path) -> Option<&Open> {
         self.open.values().filter(|open| open.is_at(path)).min_by(|one, other| one.rank().cmp(&other.rank()))
     }
@@ -334,28 +337,28 @@ impl Open {
         }
     }
 
-    /// Which of two documents of one file counts: the one under its own name, then any, but always the same.
+    /// Orders the documents of one file: the one under its resolved name counts first, then always the same one.
     fn rank(&self) -> (bool, &str) {
         let uri = self.document.uri();
         (uri::to_document_path(uri).ok() != self.resolved, uri)
     }
 }
 
-/// Follows every link of a path, as far as the path exists; what is behind goes by its names.
+/// Follows every link of a path as far as it exists, and adds the rest by name.
 fn resolved(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
         let (Ok(real), Ok(rest)) = (ancestor.canonicalize(), path.strip_prefix(ancestor)) else { continue };
         if !rest.components().any(|part| part == Component::ParentDir) {
             return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
         }
-        // A folder that is not there cannot be left by the disk's rules, only by its name.
-        let plain = rest.components().fold(real, |mut way, part| {
+        // The rest does not exist, so its `..` can only be resolved by name.
+        let plain = rest.components().fold(real, |mut path, part| {
             match part {
-                Component::ParentDir => _ = way.pop(),
-                Component::Normal(name) => way.push(name),
+                Component::ParentDir => _ = path.pop(),
+                Component::Normal(name) => path.push(name),
                 _ => {}
             }
-            way
+            path
         });
         return resolved(&plain);
     }

@@ -1,6 +1,6 @@
-//! `edit_file`: text in place of other text that is quoted.
+//! `edit_file`: replaces text that the model quotes.
 //!
-//! Never guesses which of several places is meant.
+//! Never guesses: if the quoted text occurs several times, the edit fails unless all are to be replaced.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::text::locate;
 use adjutant_core::tool::{ArgumentType, Arguments, Effect, MAX_EDIT_ARGUMENTS, Parameter, Tool};
 
-use super::{Act, Before, BuiltTool};
+use super::{Act, BuiltTool, FileBefore};
 
-/// The tool as data, and what it does.
+/// The tool as data, and its action.
 pub const EDIT_FILE: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("edit_file"),
@@ -20,10 +20,10 @@ pub const EDIT_FILE: BuiltTool = BuiltTool {
         ),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_EDIT_ARGUMENTS,
-        check: changes,
+        check: changes_something,
         title: |given| format!("Edit {}", given.text("path")),
     },
-    act: Act::Edit(after),
+    act: Act::Edit(new_text),
 };
 
 const PARAMETERS: &[Parameter] = &[
@@ -37,7 +37,8 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::optional("replace_all", ArgumentType::Flag, "Replace every occurrence; false without it."),
 ];
 
-fn changes(given: &Arguments) -> Result<(), Reason> {
+/// Refuses an edit without text to replace, and one that would change nothing.
+fn changes_something(given: &Arguments) -> Result<(), Reason> {
     let (old, new) = (given.text("old_text"), given.text("new_text"));
     let (cause, text) = if old.is_empty() {
         let text =
@@ -55,7 +56,7 @@ fn changes(given: &Arguments) -> Result<(), Reason> {
     Err(Reason::new(cause, text))
 }
 
-fn after<'a>(given: &'a Arguments, before: &Before<'_>) -> Result<Cow<'a, str>, Reason> {
+fn new_text<'a>(given: &'a Arguments, before: &FileBefore<'_>) -> Result<Cow<'a, str>, Reason> {
     if !before.exists {
         let text = format!("\"{}\" does not exist; write_file creates it", before.path);
         return Err(Reason::new(Cause::Missing, text));

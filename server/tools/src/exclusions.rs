@@ -1,7 +1,8 @@
-//! What listing, finding and searching leave out: what a rule of the settings keeps from being read, and
+//! The files that listing, finding and searching leave out: those that a deny rule of the settings covers, and
 //! Adjutant's own files.
 //!
-//! Decides nothing itself: the rules are core's. A file with a second name is known by every one of them.
+//! Never decides by itself: core evaluates the rules. A file with several names (hard links) is left out if a rule
+//! covers any of them.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -17,27 +18,28 @@ use super::protected::{FileId, Own, id_of};
 use super::walk::{LINKS_TIME, walk_all};
 use super::{Stop, counted};
 
-/// Files that are left out of a walk.
+/// The files that a walk leaves out.
 pub struct Exclusions {
     own: Own,
     denials: Denials,
     folders: Vec<PathBuf>,
-    /// As text, for the rules.
-    shown: Vec<String>,
-    /// The user was asked about Adjutant's own files, because the walk begins in them.
+    /// The same folders as text, for the rules.
+    folder_names: Vec<String>,
+    /// Whether the walk begins in Adjutant's own files; then the user was already asked about them.
     own_allowed: bool,
-    /// Files with several names, one of which a rule keeps from being read.
-    linked: OnceLock<LinkedFolder>,
+    /// Files with several names, one of which a rule denies.
+    linked: OnceLock<DeniedLinks>,
 }
 
+/// Files with several names, each with a name that a rule denies.
 #[derive(Default)]
-struct LinkedFolder {
-    kept: HashMap<FileId, String>,
-    /// Not everything was looked at in time.
+struct DeniedLinks {
+    names: HashMap<FileId, String>,
+    /// Whether the time was over before every folder was searched. Then every file with several names is left out.
     partly: bool,
 }
 
-/// How many were left out, and why.
+/// How many names were left out, by reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LeftOut {
     pub denied: usize,
@@ -45,7 +47,7 @@ pub(super) struct LeftOut {
 }
 
 impl LeftOut {
-    /// Sentences for the model; none where nothing was left out.
+    /// Returns notes for the model; `done` is the verb, such as `listed`. Empty if nothing was left out.
     pub(super) fn notes(self, done: &str) -> Vec<String> {
         let mut notes = Vec::new();
         if self.denied > 0 {
@@ -58,7 +60,7 @@ impl LeftOut {
         notes
     }
 
-    /// Counts one that is left out.
+    /// Counts a name that is left out.
     pub(super) fn count(&mut self, why: Why) {
         match why {
             Why::Rule => self.denied += 1,
@@ -67,7 +69,7 @@ impl LeftOut {
     }
 }
 
-/// Why something is left out.
+/// Why a name is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     Rule,
@@ -75,93 +77,92 @@ pub(super) enum Why {
 }
 
 impl Exclusions {
-    /// What a walk through these folders leaves out.
+    /// Returns what a walk through these folders leaves out.
     pub fn new(roots: &Roots, denials: Denials, own: Own) -> Self {
         let folders: Vec<PathBuf> = roots.paths().map(Path::to_owned).collect();
-        let shown = folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect();
-        Self { own, denials, folders, shown, own_allowed: false, linked: OnceLock::new() }
+        let folder_names = folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect();
+        Self { own, denials, folders, folder_names, own_allowed: false, linked: OnceLock::new() }
     }
 
-    /// The same for a walk that begins at a place about which the user was asked if need be.
+    /// Returns the same for a walk that begins at an allowed path: the user was asked about it if necessary.
     pub fn beginning_at(mut self, at: Option<&ResolvedPath>) -> Self {
         self.own_allowed = at.is_some_and(|at| self.own.holds(&at.absolute));
         self
     }
 
-    /// Returns what is Adjutant's own.
+    /// Returns the set of Adjutant's own files.
     pub fn own(&self) -> &Own {
         &self.own
     }
 
-    /// Returns why a name of a walk is left out.
+    /// Returns why a walk leaves a name out; none if it does not.
     pub(super) fn of_name(&self, path: &Path) -> Option<Why> {
         if !self.own_allowed && self.own.has_name(path) {
             return Some(Why::Own);
         }
-        let kept = self.denials.keep_files() && self.rule_for(path);
-        kept.then_some(Why::Rule)
+        let denied = self.denials.keep_files() && self.is_denied(path);
+        denied.then_some(Why::Rule)
     }
 
-    /// Returns which folders a walk enters: not those of Adjutant's own, whatever they are called there.
+    /// Returns a filter for the folders that a walk enters. It refuses Adjutant's own folders under any name.
     pub(super) fn folders(&self) -> impl Fn(&DirEntry) -> bool + Send + Sync + 'static {
         let own = (!self.own_allowed).then(|| self.own.clone());
         move |entry| {
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-            let is_own = |own: &Own| entry.metadata().is_ok_and(|found| own.is_folder(&found));
+            let is_own = |own: &Own| entry.metadata().is_ok_and(|metadata| own.is_folder(&metadata));
             !(is_folder && own.as_ref().is_some_and(is_own))
         }
     }
 
-    /// Returns why an opened file is left out: by another of its names.
-    pub(super) fn of_file(&self, found: &Metadata) -> Option<Why> {
-        if found.nlink() < 2 {
+    /// Returns why an opened file is left out because of another of its names; none if it is not.
+    pub(super) fn of_file(&self, metadata: &Metadata) -> Option<Why> {
+        if metadata.nlink() < 2 {
             return None;
         }
-        if !self.own_allowed && self.own.is_file(found) {
+        if !self.own_allowed && self.own.is_file(metadata) {
             return Some(Why::Own);
         }
         let linked = self.denials.keep_files().then(|| self.linked())?;
-        (linked.partly || linked.kept.contains_key(&id_of(found))).then_some(Why::Rule)
+        (linked.partly || linked.names.contains_key(&id_of(metadata))).then_some(Why::Rule)
     }
 
-    /// Returns the other names of a file that rules have to be asked about; none where there was no time to look
-    /// for them all.
+    /// Returns the other names of a file that a rule denies; none if there was no time to look for all of them.
     pub fn other_names(&self, at: &ResolvedPath) -> Option<Vec<String>> {
-        let Ok(found) = at.absolute.metadata() else { return Some(Vec::new()) };
+        let Ok(metadata) = at.absolute.metadata() else { return Some(Vec::new()) };
         if !at.has_other_names() || !self.denials.keep_files() {
             return Some(Vec::new());
         }
         let linked = self.linked();
-        let known: Vec<String> = linked.kept.get(&id_of(&found)).cloned().into_iter().collect();
+        let known: Vec<String> = linked.names.get(&id_of(&metadata)).cloned().into_iter().collect();
         (!known.is_empty() || !linked.partly).then_some(known)
     }
 
-    fn rule_for(&self, path: &Path) -> bool {
-        self.denials.denial_of_file("read_file", &path.to_string_lossy(), &self.shown).is_some()
+    fn is_denied(&self, path: &Path) -> bool {
+        self.denials.denial_of_file("read_file", &path.to_string_lossy(), &self.folder_names).is_some()
     }
 
-    /// Where files may lie that a rule keeps: the workspace, and the folders that rules name as a whole.
-    fn walked(&self) -> Vec<PathBuf> {
+    /// Returns the folders that may have denied files: the workspace, and the folders that rules name as a whole.
+    fn folders_with_denials(&self) -> Vec<PathBuf> {
         let named = self.denials.folders_named_whole().map(PathBuf::from).filter(|folder| folder.is_dir());
         self.folders.iter().cloned().chain(named).collect()
     }
 
-    /// Looks through those once, ignored files too.
-    fn linked(&self) -> &LinkedFolder {
+    /// Returns the denied files with several names. Searches the folders once, ignored files included.
+    fn linked(&self) -> &DeniedLinks {
         self.linked.get_or_init(|| {
-            let (stop, mut linked) = (Stop::after(LINKS_TIME), LinkedFolder::default());
-            for entry in self.walked().iter().flat_map(|folder| walk_all(folder)).flatten() {
+            let (stop, mut linked) = (Stop::after(LINKS_TIME), DeniedLinks::default());
+            for entry in self.folders_with_denials().iter().flat_map(|folder| walk_all(folder)).flatten() {
                 if stop.reached() {
                     linked.partly = true;
                     break;
                 }
-                if !entry.file_type().is_some_and(|kind| kind.is_file()) || !self.rule_for(entry.path()) {
+                if !entry.file_type().is_some_and(|kind| kind.is_file()) || !self.is_denied(entry.path()) {
                     continue;
                 }
-                if let Ok(found) = entry.metadata()
-                    && found.nlink() > 1
+                if let Ok(metadata) = entry.metadata()
+                    && metadata.nlink() > 1
                 {
-                    linked.kept.insert(id_of(&found), entry.path().to_string_lossy().into_owned());
+                    linked.names.insert(id_of(&metadata), entry.path().to_string_lossy().into_owned());
                 }
             }
             linked

@@ -1,14 +1,14 @@
-//! `fail`: the end of a task that cannot be done.
+//! `fail`: ends a task that cannot be done.
 //!
-//! Runs nothing: it ends the run.
+//! Never runs anything: it ends the run.
 
 use std::borrow::Cow;
 
 use adjutant_core::tool::{ArgumentType, Effect, MAX_ARGUMENTS, MAX_PROSE, Parameter, Tool};
 
-use super::{Act, BuiltTool, fits};
+use super::{Act, BuiltTool, no_check};
 
-/// The tool as data, and what it does.
+/// The tool as data, and its action.
 pub const FAIL: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("fail"),
@@ -16,7 +16,7 @@ pub const FAIL: BuiltTool = BuiltTool {
         description: Cow::Borrowed("End the task when it cannot be done."),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_ARGUMENTS,
-        check: fits,
+        check: no_check,
         title: |given| format!("Give up: {}", given.text("reason")),
     },
     act: Act::Fail,

@@ -1,4 +1,4 @@
-//! `find_files`: files by name, over all workspace folders.
+//! `find_files`: finds files by name in all workspace folders.
 //!
 //! Never reads a file and never leaves the workspace folders.
 
@@ -10,15 +10,15 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use super::exclusions::{Exclusions, LeftOut};
 use super::paths::Roots;
-use super::walk::{on_one_line, once, walk_without};
-use super::{Act, BuiltTool, Read, ReadTarget, Stop, ToolOutput, counted, fits};
+use super::walk::{on_one_line, separate_walks, walk_without};
+use super::{Act, BuiltTool, Read, ReadTarget, Stop, ToolOutput, counted, no_check};
 
-/// The most files named.
+/// The most files that the result names.
 const MAX_FILES: usize = 500;
-/// The most files counted, so that the user sees how many there are.
+/// The most files that are counted; the count shows the user how many match.
 const MAX_COUNTED: usize = 10_000;
 
-/// The tool as data, and what it does.
+/// The tool as data, and its action.
 pub const FIND_FILES: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("find_files"),
@@ -28,12 +28,12 @@ pub const FIND_FILES: BuiltTool = BuiltTool {
         ),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_ARGUMENTS,
-        check: fits,
+        check: no_check,
         title: |given| format!("Find {}", given.text("pattern")),
     },
     act: Act::Read(Read {
-        place: |given| ReadTarget::Everywhere(given.text("pattern")),
-        run: |given, sight| find_files(sight.roots, given.text("pattern"), sight.exclusions, sight.stop),
+        target: |given| ReadTarget::Everywhere(given.text("pattern")),
+        run: |given, scope| find_files(scope.roots, given.text("pattern"), scope.exclusions, scope.stop),
     }),
 };
 
@@ -43,7 +43,7 @@ const PARAMETERS: &[Parameter] = &[Parameter::needed(
     "Glob; `*` stops at a slash, `**` does not, `{a,b}` and `[ab]` work.",
 )];
 
-/// Why not all files are named.
+/// Why the result does not name all files.
 #[derive(Clone, Copy)]
 enum Cut {
     Time,
@@ -74,13 +74,15 @@ pub fn find_files(roots: &Roots, pattern: &str, exclusions: &Exclusions, stop: &
     }
     let matches = |path: &Path| {
         let below = |folder| path.strip_prefix(folder).ok();
-        matchers.iter().any(|(folder, matcher)| below(folder).is_some_and(|way| matcher.is_match(way)))
+        matchers
+            .iter()
+            .any(|(folder, matcher)| below(folder).is_some_and(|relative| matcher.is_match(relative)))
     };
-    let mut found = Vec::new();
-    let (mut seen, mut total) = (0_usize, 0_usize);
+    let mut lines = Vec::new();
+    let (mut examined, mut total) = (0_usize, 0_usize);
     let mut cut = None;
     let mut left_out = LeftOut::default();
-    'folders: for (folder, walked) in once(&folders) {
+    'folders: for (folder, walked) in separate_walks(&folders) {
         if matchers.is_empty() {
             break;
         }
@@ -92,7 +94,7 @@ pub fn find_files(roots: &Roots, pattern: &str, exclusions: &Exclusions, stop: &
             if entry.file_type().is_none_or(|kind| kind.is_dir()) {
                 continue;
             }
-            seen += 1;
+            examined += 1;
             if !matches(entry.path()) {
                 continue;
             }
@@ -109,42 +111,46 @@ pub fn find_files(roots: &Roots, pattern: &str, exclusions: &Exclusions, stop: &
                 continue;
             }
             let first = folders.first().and_then(|first| entry.path().strip_prefix(first).ok());
-            found.push(on_one_line(first.unwrap_or(entry.path()).as_os_str()));
+            lines.push(on_one_line(first.unwrap_or(entry.path()).as_os_str()));
         }
     }
-    if found.is_empty() {
+    if lines.is_empty() {
         let why =
             if cut.is_some() { "; the time was over before all were seen, use a narrower place" } else { "" };
-        let mut text = format!("no file matches \"{pattern}\" among {}{why}", counted(seen, "file"));
+        let mut text = format!("no file matches \"{pattern}\" among {}{why}", counted(examined, "file"));
         left_out.notes("listed").iter().for_each(|note| text.push_str(&format!("\n{note}")));
         return ToolOutput::done(text, &format!("no file matches {pattern}"));
     }
     let summary = match (cut, total) {
         (None, _) => format!("{} for {pattern}", counted(total, "file")),
-        (Some(_), MAX_COUNTED..) => format!("{} of {MAX_COUNTED} files or more for {pattern}", found.len()),
-        (Some(Cut::Number), _) => format!("{} of {total} files for {pattern}", found.len()),
+        (Some(_), MAX_COUNTED..) => format!("{} of {MAX_COUNTED} files or more for {pattern}", lines.len()),
+        (Some(Cut::Number), _) => format!("{} of {total} files for {pattern}", lines.len()),
         (Some(Cut::Time), _) => {
-            format!("{} for {pattern}, {}", counted(found.len(), "file"), Cut::Time.why())
+            format!("{} for {pattern}, {}", counted(lines.len(), "file"), Cut::Time.why())
         }
     };
     if let Some(why) = cut {
         let why = why.why();
-        found.push(format!("[stopped at {}: {why}; use a narrower glob]", counted(found.len(), "file")));
+        lines.push(format!("[stopped at {}: {why}; use a narrower glob]", counted(lines.len(), "file")));
     }
-    found.extend(left_out.notes("listed"));
-    ToolOutput::done(found.join("\n"), &summary)
+    lines.extend(left_out.notes("listed"));
+    ToolOutput::done(lines.join("\n"), &summary)
 }
 
-/// Builds the matcher of a glob for the ways below one folder; none if the glob is absolute and lies
-/// elsewhere. Without a slash it matches in every directory.
+/// Builds the matcher of a glob for paths relative to `folder`; none if the glob is absolute and outside of it.
+/// A glob without a slash matches in every directory.
+///
+/// # Errors
+///
+/// Returns a message for the model if the glob contains `..` or is malformed.
 pub(super) fn matcher(folder: &Path, pattern: &str) -> Result<Option<GlobMatcher>, String> {
     let plain = pattern.trim_start_matches("./");
     if plain.split('/').any(|piece| piece == "..") {
         return Err(format!("the glob \"{pattern}\" holds `..`; globs match below the workspace folder"));
     }
-    let way = if plain.starts_with('/') {
+    let relative = if plain.starts_with('/') {
         match Path::new(plain).strip_prefix(folder) {
-            Ok(way) => way.to_string_lossy().into_owned(),
+            Ok(below) => below.to_string_lossy().into_owned(),
             Err(_) => return Ok(None),
         }
     } else if plain.contains('/') {
@@ -152,7 +158,7 @@ pub(super) fn matcher(folder: &Path, pattern: &str) -> Result<Option<GlobMatcher
     } else {
         format!("**/{plain}")
     };
-    match GlobBuilder::new(&way).literal_separator(true).build() {
+    match GlobBuilder::new(&relative).literal_separator(true).build() {
         Ok(glob) => Ok(Some(glob.compile_matcher())),
         Err(error) => Err(format!(
             "the glob \"{pattern}\" cannot be read: {}; write globs such as `*.rs` or `src/**/*.{{ts,tsx}}`, with [ ] {{ }} in pairs",

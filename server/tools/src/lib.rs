@@ -1,7 +1,7 @@
-//! What the model's tools do to the world, one file per tool.
+//! The model's tools: what they read, write and run. Each tool has a file of its own.
 //!
-//! Never knows a session and never decides whether a call may run: paths come
-//! in grounded, commands pinned, and what comes out is bounded.
+//! Never knows a session and never decides whether a call may run. The caller passes resolved paths and pinned
+//! commands, and every output is bounded.
 
 mod ask_user;
 #[cfg(test)]
@@ -43,28 +43,28 @@ use paths::{ResolvedPath, Roots};
 
 /// How long a read may walk or search before it answers with what it has.
 const READ_TIME: Duration = Duration::from_secs(10);
-/// How long a read is waited for at all: a file system may not answer.
+/// How long to wait for a read at most: a file system may not answer.
 const READ_WAIT: Duration = Duration::from_secs(30);
 
-/// What came of a tool call.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolOutput {
-    /// What the model is told; bounded by each tool.
+    /// The text for the model; each tool bounds it.
     pub text: String,
-    /// Where the whole of it is, when `text` was cut.
+    /// The file with the whole output, if `text` was cut.
     pub whole: Option<PathBuf>,
-    /// One line of at most 80 characters for the user.
+    /// One line for the user, at most 80 characters.
     pub summary: String,
-    /// Whether the tool could not do what was asked; counts against the recovery budget (S26).
+    /// Whether the call failed; a failure counts against the recovery budget (S26).
     pub failed: bool,
-    /// Why it could not, as a class.
+    /// The class of the failure.
     pub cause: Option<Cause>,
     /// Open documents whose text a command did not see.
     pub unsaved: Vec<UnsavedText>,
 }
 
 impl ToolOutput {
-    /// Returns the output of a call that was done.
+    /// Returns the output of a call that succeeded.
     pub fn done(text: impl Into<String>, summary: &str) -> Self {
         Self {
             text: text.into(),
@@ -76,7 +76,7 @@ impl ToolOutput {
         }
     }
 
-    /// Returns the output of a call that could not be done: a sentence for the model.
+    /// Returns the output of a call that failed; `text` is a sentence for the model.
     pub fn failed(text: impl Into<String>) -> Self {
         let text = text.into();
         Self {
@@ -89,30 +89,30 @@ impl ToolOutput {
         }
     }
 
-    /// Returns the output of a read that needs a place and got none.
-    fn nowhere() -> Self {
+    /// Returns the output of a read that needs a path and got none.
+    fn without_path() -> Self {
         Self::failed("no place was given; give a path")
     }
 
-    /// Returns the output of a call that could not be done, with the class of what is in the way.
+    /// Returns the output of a call that failed, with the class of the failure.
     pub fn refused(cause: Cause, text: impl Into<String>) -> Self {
         Self { cause: Some(cause), ..Self::failed(text) }
     }
 }
 
-/// A tool as data, and what it does.
+/// A tool as data, and its action.
 #[derive(Clone, Debug)]
 pub struct BuiltTool {
     pub tool: Tool,
     pub act: Act,
 }
 
-/// What a tool does. Each kind has one way through preparation, verdict and run.
+/// The action of a tool. Each kind is prepared, judged and run in one way.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
     Read(Read),
-    /// Makes a new text of a file: the text it has, and what the model gave.
-    Edit(for<'a> fn(&'a Arguments, &Before<'_>) -> Result<Cow<'a, str>, Reason>),
+    /// Returns the new text of a file, from the arguments of the call and the file as it is.
+    Edit(for<'a> fn(&'a Arguments, &FileBefore<'_>) -> Result<Cow<'a, str>, Reason>),
     Command,
     Question,
     Complete,
@@ -134,23 +134,23 @@ impl Act {
 /// A tool that reads, on a thread that may wait for the disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
-    /// What it reads, so that this can be judged.
-    pub place: for<'a> fn(&'a Arguments) -> ReadTarget<'a>,
+    /// Returns what the call will read, so that core can judge it.
+    pub target: for<'a> fn(&'a Arguments) -> ReadTarget<'a>,
     pub run: fn(&Arguments, &ReadScope<'_>) -> ToolOutput,
 }
 
-/// What a tool reads.
+/// What a call reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadTarget<'a> {
-    /// This file or folder, and what is below it.
+    /// This file, or this folder and all below it.
     At(&'a str),
-    /// All folders of the workspace, for this.
+    /// All folders of the workspace, searched for this pattern.
     Everywhere(&'a str),
 }
 
-/// What a read may see: it was allowed.
+/// What an allowed read may see.
 pub struct ReadScope<'a> {
-    /// Its place, grounded; none where it reads through all folders.
+    /// The resolved path of the call; none if it reads all folders.
     pub at: Option<&'a ResolvedPath>,
     pub roots: &'a Roots,
     pub buffers: &'a Buffers,
@@ -158,9 +158,9 @@ pub struct ReadScope<'a> {
     pub stop: &'a Stop,
 }
 
-/// The file of an edit as it is.
-pub struct Before<'a> {
-    /// As the user knows it.
+/// The file as it is before an edit.
+pub struct FileBefore<'a> {
+    /// The path as the user knows it.
     pub path: &'a str,
     /// Without a byte order mark.
     pub text: &'a str,
@@ -168,8 +168,7 @@ pub struct Before<'a> {
     pub has_mark: bool,
 }
 
-/// The tools that are always there, in the order in which models are told of them. A further one is a file beside
-/// these and a row here.
+/// The built-in tools, in the order in which models see them. To add one, add its file and a row here.
 const BUILT: [BuiltTool; 10] = [
     list_files::LIST_FILES,
     read_file::READ_FILE,
@@ -183,36 +182,36 @@ const BUILT: [BuiltTool; 10] = [
     fail::FAIL,
 ];
 
-/// The path of a file that a tool is about.
+/// The parameter for the file that a tool reads or edits.
 const PATH: Parameter =
     Parameter::needed("path", ArgumentType::Path, "Path relative to the workspace folder, or absolute.");
 
-/// The check of a tool whose arguments need to be right each by itself only.
-fn fits(_: &Arguments) -> Result<(), Reason> {
+/// The check of a tool whose arguments do not depend on each other.
+fn no_check(_: &Arguments) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Why a tool is not taken.
+/// Why a tool is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnfitTool {
     #[error(transparent)]
     SameName(#[from] SameName),
-    /// It would be repeated, or run beside others, as what it is not.
+    /// Its data declare a wrong effect, so it might be repeated, or run in parallel, when it must not be.
     #[error("the tool \"{0}\" does something else than its data say")]
     Effect(String),
 }
 
-/// The tools of a process, to which some may be added while it runs; clones share them.
+/// The tools of a server process. Tools can be added while it runs; clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Shelf(Arc<Mutex<Arc<Toolbox>>>);
+pub struct ToolRegistry(Arc<Mutex<Arc<Toolbox>>>);
 
-impl Shelf {
-    /// Returns the tools of a run that begins now.
-    pub fn now(&self) -> Arc<Toolbox> {
+impl ToolRegistry {
+    /// Returns the tools for a run that begins now.
+    pub fn current(&self) -> Arc<Toolbox> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Adds a tool, which counts from the next run on.
+    /// Adds a tool; the next run is the first that has it.
     pub fn add(&self, built: BuiltTool) -> Result<(), UnfitTool> {
         let mut tools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *tools = Arc::new(tools.with(built)?);
@@ -220,7 +219,7 @@ impl Shelf {
     }
 }
 
-/// The tools of a run: as data for core, and what each does.
+/// The tools of a run: their data for core, and their actions.
 #[derive(Clone, Debug)]
 pub struct Toolbox {
     set: Arc<Toolset>,
@@ -229,7 +228,7 @@ pub struct Toolbox {
 
 impl Default for Toolbox {
     fn default() -> Self {
-        // They fit together, which a test shows.
+        // The built-in tools are valid; a test checks it.
         Self::of(BUILT.to_vec()).unwrap_or_else(|_| Self { set: Arc::default(), built: Vec::new() })
     }
 }
@@ -243,7 +242,7 @@ impl Toolbox {
         Ok(Self { set: Arc::new(set), built })
     }
 
-    /// Returns these tools and one more, behind them.
+    /// Returns these tools with one more after them.
     pub fn with(&self, built: BuiltTool) -> Result<Self, UnfitTool> {
         Self::of(self.built.iter().cloned().chain([built]).collect())
     }
@@ -253,25 +252,30 @@ impl Toolbox {
         &self.set
     }
 
-    /// Returns what a tool does.
+    /// Returns the action of a tool.
     pub fn act(&self, name: &str) -> Option<Act> {
         self.built.iter().find(|built| built.tool.name == name).map(|built| built.act)
     }
 }
 
-/// A read that was allowed.
-pub struct Reading {
+/// An allowed read.
+pub struct AllowedRead {
     pub run: fn(&Arguments, &ReadScope<'_>) -> ToolOutput,
     pub given: Arguments,
     pub at: Option<ResolvedPath>,
 }
 
 /// Runs a read on a blocking thread; dropping the future stops it soon.
-pub async fn read(reading: Reading, roots: Roots, buffers: Buffers, exclusions: Exclusions) -> ToolOutput {
+pub async fn read(
+    allowed: AllowedRead,
+    roots: Roots,
+    buffers: Buffers,
+    exclusions: Exclusions,
+) -> ToolOutput {
     let stop = Stop::after(READ_TIME);
     let _guard = StopOnDrop(stop.clone());
     let work = aside::attempt(move || {
-        let Reading { run, given, at } = reading;
+        let AllowedRead { run, given, at } = allowed;
         let at = at.as_ref();
         run(&given, &ReadScope { at, roots: &roots, buffers: &buffers, exclusions: &exclusions, stop: &stop })
     });
@@ -288,7 +292,7 @@ pub async fn read(reading: Reading, roots: Roots, buffers: Buffers, exclusions: 
     }
 }
 
-/// When a walk or search has to end: it was cancelled, or its time is over.
+/// Ends a walk or search that is cancelled or runs out of time.
 #[derive(Clone, Debug)]
 pub struct Stop {
     cancelled: Arc<AtomicBool>,
@@ -296,7 +300,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Returns a stop that comes after the given time, or when cancelled.
+    /// Returns a stop that is reached after the given time, or when cancelled.
     pub fn after(time: Duration) -> Self {
         Self { cancelled: Arc::default(), deadline: Instant::now() + time }
     }
@@ -312,7 +316,7 @@ impl Stop {
     }
 }
 
-/// A source that ends with an error when the work has to end.
+/// A source that returns an error once its stop is reached.
 struct Stoppable<R> {
     source: R,
     stop: Stop,
@@ -326,10 +330,10 @@ impl<R> Stoppable<R> {
 
 impl<R: io::Read> io::Read for Stoppable<R> {
     fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
-        match self.stop.reached() {
-            true => Err(io::Error::other("the time for it was over")),
-            false => self.source.read(piece),
+        if self.stop.reached() {
+            return Err(io::Error::other("the time for it was over"));
         }
+        self.source.read(piece)
     }
 }
 
@@ -341,12 +345,12 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Returns `1 file`, `2 files`.
+/// Returns a count with its noun: `1 file`, `2 files`.
 fn counted(count: usize, what: &str) -> String {
-    let plural = match what.ends_with("ch") || what.ends_with("ss") {
-        _ if count == 1 => what.to_owned(),
-        true => format!("{what}es"),
-        false => format!("{what}s"),
+    let ending = match what {
+        _ if count == 1 => "",
+        what if what.ends_with("ch") || what.ends_with("ss") => "es",
+        _ => "s",
     };
-    format!("{count} {plural}")
+    format!("{count} {what}{ending}")
 }

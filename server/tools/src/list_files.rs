@@ -1,4 +1,4 @@
-//! `list_files`: one level of one directory.
+//! `list_files`: lists one level of one directory.
 //!
 //! Never goes deeper and never lists more than a bounded number of entries.
 
@@ -10,15 +10,15 @@ use adjutant_core::tool::{ArgumentType as Takes, Effect, MAX_ARGUMENTS, Paramete
 use super::exclusions::{Exclusions, LeftOut};
 use super::paths::{PathType, ResolvedPath, Roots};
 use super::walk::{on_one_line, walk};
-use super::{Act, BuiltTool, Read, ReadTarget, ToolOutput, counted, fits};
+use super::{Act, BuiltTool, Read, ReadTarget, ToolOutput, counted, no_check};
 
-/// The most entries listed.
+/// The most entries that the result lists.
 const MAX_ENTRIES: usize = 1000;
 const EMPTY: &str = "[the directory is empty]";
-/// The most entries counted.
+/// The most entries that are counted.
 const MAX_COUNTED: usize = 100_000;
 
-/// The tool as data, and what it does.
+/// The tool as data, and its action.
 pub const LIST_FILES: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("list_files"),
@@ -28,14 +28,14 @@ pub const LIST_FILES: BuiltTool = BuiltTool {
         ),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_ARGUMENTS,
-        check: fits,
+        check: no_check,
         title: |given| format!("List {}", given.text("path")),
     },
     act: Act::Read(Read {
-        place: |given| ReadTarget::At(given.text("path")),
-        run: |_, sight| match sight.at {
-            Some(at) => list_files(at, sight.roots, sight.exclusions),
-            None => ToolOutput::nowhere(),
+        target: |given| ReadTarget::At(given.text("path")),
+        run: |_, scope| match scope.at {
+            Some(at) => list_files(at, scope.roots, scope.exclusions),
+            None => ToolOutput::without_path(),
         },
     }),
 };
@@ -46,7 +46,7 @@ const PARAMETERS: &[Parameter] = &[Parameter::needed(
     "Directory, relative to the workspace folder or absolute; `.` is the workspace folder.",
 )];
 
-/// Lists a grounded directory.
+/// Lists a resolved directory.
 pub fn list_files(at: &ResolvedPath, roots: &Roots, exclusions: &Exclusions) -> ToolOutput {
     match at.kind {
         Some(PathType::Directory) => {}
@@ -63,7 +63,7 @@ pub fn list_files(at: &ResolvedPath, roots: &Roots, exclusions: &Exclusions) -> 
         }
     };
     let (mut lines, listed, left_out) = names(at, exclusions);
-    // The names were read by path; that path must still be the directory that was allowed.
+    // The names were read by path, so the path must still lead to the directory that was allowed.
     if at.absolute.canonicalize().ok().as_ref() != Some(&at.absolute) {
         let text = format!("\"{}\" was changed while it was listed; try again", at.display);
         return ToolOutput::refused(Cause::Changed, text);
@@ -74,14 +74,17 @@ pub fn list_files(at: &ResolvedPath, roots: &Roots, exclusions: &Exclusions) -> 
         lines.retain(|line| line != EMPTY);
     }
     lines.extend(left_out.notes("listed"));
-    let names = match listed > MAX_ENTRIES {
-        true => format!("{MAX_ENTRIES} of {listed} names"),
-        false => counted(listed, "name"),
+    let names = if listed > MAX_ENTRIES {
+        format!("{MAX_ENTRIES} of {listed} names")
+    } else {
+        counted(listed, "name")
     };
     ToolOutput::done(lines.join("\n"), &format!("{names} in {}", at.display))
 }
 
-/// Returns the names with their marks, how many there are, and how many are left out.
+/// Returns a line for each name, the number of names, and how many are left out.
+///
+/// A directory ends with a slash; a link shows its target.
 fn names(at: &ResolvedPath, exclusions: &Exclusions) -> (Vec<String>, usize, LeftOut) {
     let (mut lines, mut left_out) = (Vec::new(), LeftOut::default());
     let mut listed = 0;
@@ -109,7 +112,7 @@ fn names(at: &ResolvedPath, exclusions: &Exclusions) -> (Vec<String>, usize, Lef
     (lines, listed, left_out)
 }
 
-/// Returns what the names do not show.
+/// Returns notes about what the list does not contain: hidden names, further folders.
 fn notes(at: &ResolvedPath, roots: &Roots, total: usize, listed: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if total == 0 {
@@ -132,26 +135,26 @@ fn notes(at: &ResolvedPath, roots: &Roots, total: usize, listed: usize) -> Vec<S
     notes
 }
 
-/// Says that nothing is there, and which names nearby are most alike.
+/// Returns the output for a path that does not exist, with the most similar names in the same directory.
 pub(super) fn missing(at: &ResolvedPath, what: &str) -> ToolOutput {
     let mut above = at.absolute.as_path();
-    let mut wanted = None;
+    let mut missing_name = None;
     while let Some(parent) = above.parent() {
-        wanted = above.file_name();
+        missing_name = above.file_name();
         above = parent;
         if above.is_dir() {
             break;
         }
     }
-    let wanted = wanted.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    // Names outside the workspace are not told to a call that was not allowed to list them.
+    let missing_name = missing_name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    // A call that may not list a directory outside the workspace must not learn its names.
     let names: Vec<String> = match std::fs::read_dir(above) {
         Ok(entries) if at.inside => {
             entries.take(2000).flatten().map(|entry| on_one_line(&entry.file_name())).collect()
         }
         _ => Vec::new(),
     };
-    let near: Vec<String> = nearest(&wanted, names.iter().map(String::as_str))
+    let near: Vec<String> = nearest(&missing_name, names.iter().map(String::as_str))
         .into_iter()
         .take(5)
         .map(|name| format!("\"{name}\""))
@@ -159,7 +162,7 @@ pub(super) fn missing(at: &ResolvedPath, what: &str) -> ToolOutput {
     let is_parent = at.absolute.parent() == Some(above);
     let mut text = format!("there is no {what} \"{}\"", at.display);
     if !is_parent {
-        text.push_str(&format!("; the directory \"{wanted}\" on the way does not exist"));
+        text.push_str(&format!("; the directory \"{missing_name}\" on the way does not exist"));
     }
     if near.is_empty() {
         text.push_str("; use find_files to look for it");

@@ -1,14 +1,14 @@
-//! Grounding: from the path a model wrote to the one place it means (P1).
+//! Resolves a path that a model wrote to the one place that it means (P1).
 //!
-//! Never compares paths as strings, never expands `~` or variables, and never
-//! opens by a name it has not resolved link by link.
+//! Never compares paths as strings, never expands `~` or variables, and never opens a path before it has followed
+//! each link of it.
 
+mod locks;
 mod open;
 mod refusal;
 mod replace;
 #[cfg(test)]
 mod tests;
-mod turns;
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -22,16 +22,16 @@ use adjutant_core::text::display::{shown, shown_path, unescaped};
 use adjutant_core::tool::MAX_PATH;
 use rustix::fs::{Mode, OFlags};
 
+pub use locks::WriteLocks;
 pub(super) use open::read_beneath;
 pub use open::{OpenRefusal, open_directory, open_read};
 pub use refusal::PathRefusal;
 pub use replace::{ReplaceOutcome, ReplaceRefusal, hash_of, replace_file};
-pub use turns::Turns;
 
-/// The most links followed for one path, as in the kernel.
+/// The most links to follow for one path, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// The workspace folders, each held open; the first is the base of relative paths.
+/// The workspace folders, each kept open. The first is the base of relative paths.
 #[derive(Clone, Debug, Default)]
 pub struct Roots {
     folders: Arc<[Root]>,
@@ -43,52 +43,51 @@ struct Root {
     directory: Arc<OwnedFd>,
 }
 
-/// A path resolved to one place: its links are followed and the folder it lies in
-/// is held open, so that what was checked is what is used.
+/// A path resolved to one place. Its links are followed, and its workspace folder is kept open, so that the file that
+/// was checked is the file that is used.
 #[derive(Clone, Debug)]
 pub struct ResolvedPath {
-    /// Resolved, without links, `.` or `..`.
+    /// The absolute path, without links, `.` or `..`.
     pub absolute: PathBuf,
-    /// What the user and the model are shown: relative to the first folder where
-    /// it lies there, else absolute, so that it always means the same again.
+    /// The path for the user and the model: relative if it is in the first folder, otherwise absolute. As input it
+    /// always means the same place again.
     pub display: String,
-    /// Whether it lies in a workspace folder.
+    /// Whether it is in a workspace folder.
     pub inside: bool,
-    /// What is there, if anything.
+    /// The type of the file; none if it does not exist.
     pub kind: Option<PathType>,
-    /// Which workspace folder it lies in.
+    /// The index of its workspace folder.
     pub root: Option<usize>,
-    /// The held folder (the file system's root for outside paths) ...
+    /// The open workspace folder; for outside paths the root of the file system.
     anchor: Arc<OwnedFd>,
-    /// ... and the way from there, `.` for the folder itself.
+    /// The path from `anchor`; `.` for the folder itself.
     relative: PathBuf,
 }
 
 impl ResolvedPath {
-    /// Returns whether anything is there.
+    /// Whether a file or folder exists there.
     pub fn exists(&self) -> bool {
         self.kind.is_some()
     }
 
-    /// Returns whether it is a file with other names (hard links): what is written to it shows under
-    /// all of them.
+    /// Whether it is a file with other names (hard links): a write changes the file under all of them.
     pub fn has_other_names(&self) -> bool {
         open::links(self) > 1
     }
 
-    /// Returns the workspace folder it lies in.
+    /// Returns its workspace folder; none for an outside path.
     pub(super) fn folder(&self) -> Option<PathBuf> {
         self.root?;
         self.absolute.ancestors().nth(self.depth()).map(Path::to_owned)
     }
 
-    /// Returns how many names below its folder it lies.
+    /// Returns how many levels it is below its folder.
     pub(super) fn depth(&self) -> usize {
         self.relative.components().filter(|c| *c != Component::CurDir).count()
     }
 }
 
-/// What a grounded path is.
+/// The type of a file at a resolved path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathType {
     File,
@@ -98,7 +97,7 @@ pub enum PathType {
 }
 
 impl Roots {
-    /// Opens the workspace folders; one that cannot be opened is left out and named.
+    /// Opens the workspace folders. Leaves out those that cannot be opened and returns a message for each.
     pub fn open(folders: &[PathBuf]) -> (Self, Vec<String>) {
         let mut roots: Vec<Root> = Vec::new();
         let mut problems = Vec::new();
@@ -123,39 +122,46 @@ impl Roots {
         self.folders.iter().map(|root| root.path.as_path())
     }
 
-    /// Returns whether no folder is open.
+    /// Whether no folder is open.
     pub fn is_empty(&self) -> bool {
         self.folders.is_empty()
     }
 
-    /// Returns a refusal that says nothing of what is outside the folders: nobody has allowed to look there.
+    /// Hides a refusal that reveals what is outside the folders, because no user has allowed a look there.
     fn hide_outside(&self, why: PathRefusal, at: &Path, raw: &str) -> PathRefusal {
-        let tells = matches!(why, PathRefusal::NotADirectory(_) | PathRefusal::Loop(_) | PathRefusal::Io(..));
-        match tells && !self.paths().any(|folder| at.starts_with(folder)) {
-            true => PathRefusal::Outside { raw: shown(raw).into_owned(), why: Box::new(why) },
-            false => why,
+        let reveals =
+            matches!(why, PathRefusal::NotADirectory(_) | PathRefusal::Loop(_) | PathRefusal::Io(..));
+        if reveals && !self.paths().any(|folder| at.starts_with(folder)) {
+            return PathRefusal::Outside { raw: shown(raw).into_owned(), why: Box::new(why) };
         }
+        why
     }
 
-    /// Returns a workspace folder itself as a grounded place.
+    /// Returns a workspace folder itself as a resolved path.
     pub fn folder(&self, index: usize) -> Option<ResolvedPath> {
         let path = self.folders.get(index)?.path.clone();
-        place(self, path, Some(PathType::Directory)).ok()
+        resolved_path(self, path, Some(PathType::Directory)).ok()
     }
 }
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Resolves what a model wrote: a relative or absolute path, or a file URI. A path that is shown with escaped
-/// characters leads to the file that is shown; a file of that very name is shown otherwise.
+/// Resolves what a model wrote: a relative or absolute path, or a file URI.
+///
+/// A path with escaped characters, as results show it, means the file that was shown. If that file does not exist but
+/// one with the literal name does, the path means the latter.
+///
+/// # Errors
+///
+/// Returns a refusal if the path means no place, or must not be followed.
 pub fn resolve(roots: &Roots, raw: &str) -> Result<ResolvedPath, PathRefusal> {
     let written = as_written(roots, raw);
-    let meant = unescaped(raw);
-    if meant == raw || shown_path(&meant) != raw {
+    let original = unescaped(raw);
+    if original == raw || shown_path(&original) != raw {
         return written;
     }
     let exists = |at: &Result<ResolvedPath, PathRefusal>| at.as_ref().is_ok_and(ResolvedPath::exists);
-    let shown = as_written(roots, &meant);
+    let shown = as_written(roots, &original);
     if exists(&written) && !exists(&shown) { written } else { shown }
 }
 
@@ -182,11 +188,11 @@ fn as_written(roots: &Roots, raw: &str) -> Result<ResolvedPath, PathRefusal> {
         base.path.join(&path)
     };
     let (absolute, kind) = follow_links(&start).map_err(|(why, at)| roots.hide_outside(why, &at, raw))?;
-    place(roots, absolute, kind)
+    resolved_path(roots, absolute, kind)
 }
 
-/// `$HOME/x` and `~/x` would be taken for a place in the home directory by whoever
-/// reads them; a file of that odd name is only meant if it is there.
+/// Refuses `$HOME/x` and `~/x`, unless a file of that odd name exists: readers would expect a path in the home
+/// directory.
 fn refuse_unexpanded(base: &Path, path: &Path) -> Result<(), PathRefusal> {
     let Some(Component::Normal(first)) = path.components().next() else {
         return Ok(());
@@ -198,7 +204,7 @@ fn refuse_unexpanded(base: &Path, path: &Path) -> Result<(), PathRefusal> {
     Ok(())
 }
 
-/// Editors name a document that was never saved `untitled:NAME`.
+/// Refuses `untitled:NAME`, the editors' name for a document that was never saved, unless such a file exists.
 fn refuse_unsaved(base: &Path, path: &Path) -> Result<(), PathRefusal> {
     let unsaved = path.as_os_str().as_bytes().starts_with(b"untitled:");
     if unsaved && base.join(path).symlink_metadata().is_err() {
@@ -207,28 +213,37 @@ fn refuse_unsaved(base: &Path, path: &Path) -> Result<(), PathRefusal> {
     Ok(())
 }
 
-fn place(roots: &Roots, absolute: PathBuf, kind: Option<PathType>) -> Result<ResolvedPath, PathRefusal> {
+/// Finds the workspace folder of an absolute path, which must be free of links.
+fn resolved_path(
+    roots: &Roots,
+    absolute: PathBuf,
+    kind: Option<PathType>,
+) -> Result<ResolvedPath, PathRefusal> {
     // Both sides are free of links, and `strip_prefix` compares whole components.
     let found = roots.folders.iter().enumerate().find_map(|(index, root)| {
-        absolute.strip_prefix(&root.path).ok().map(|way| (index, root, way.to_owned()))
+        absolute.strip_prefix(&root.path).ok().map(|below| (index, root, below.to_owned()))
     });
-    let (root, anchor, way) = match found {
-        Some((index, root, way)) => (Some(index), root.directory.clone(), way),
+    let (root, anchor, below) = match found {
+        Some((index, root, below)) => (Some(index), root.directory.clone(), below),
         None => {
             let top = rustix::fs::open("/", DIRECTORY, Mode::empty())
                 .map_err(|error| PathRefusal::Io("/".into(), error.into()))?;
-            let way = absolute.strip_prefix("/").unwrap_or(&absolute).to_owned();
-            (None, Arc::new(top), way)
+            let below = absolute.strip_prefix("/").unwrap_or(&absolute).to_owned();
+            (None, Arc::new(top), below)
         }
     };
-    let relative = if way.as_os_str().is_empty() { PathBuf::from(".") } else { way };
-    let plain = if root == Some(0) { &relative } else { &absolute };
-    let display = shown_path(&plain.to_string_lossy()).into_owned();
+    let relative = if below.as_os_str().is_empty() { PathBuf::from(".") } else { below };
+    let name = if root == Some(0) { &relative } else { &absolute };
+    let display = shown_path(&name.to_string_lossy()).into_owned();
     Ok(ResolvedPath { display, inside: root.is_some(), kind, root, anchor, relative, absolute })
 }
 
-/// Walks an absolute path component by component, following links as the kernel
-/// would, and goes on by name where nothing is there yet. A refusal comes with the place where it arose.
+/// Follows an absolute path name by name, and its links as the kernel would. The part that does not exist yet is
+/// added by name.
+///
+/// # Errors
+///
+/// Returns a refusal with the path at which it arose.
 fn follow_links(start: &Path) -> Result<(PathBuf, Option<PathType>), (PathRefusal, PathBuf)> {
     let mut ahead: VecDeque<OsString> = pieces(start).collect();
     let mut at = PathBuf::from("/");
@@ -284,24 +299,24 @@ fn follow_links(start: &Path) -> Result<(PathBuf, Option<PathType>), (PathRefusa
     Ok((at, kind))
 }
 
-/// Returns where a path leads: its links followed as far as it exists, and by its names from there.
+/// Returns where a path leads: its links are followed as far as it exists, and the rest is added by name.
 pub(crate) fn leads_to(path: &Path) -> PathBuf {
     let by_name = || {
-        path.components().fold(PathBuf::new(), |mut place, part| {
+        path.components().fold(PathBuf::new(), |mut path, part| {
             match part {
-                Component::ParentDir => _ = place.pop(),
+                Component::ParentDir => _ = path.pop(),
                 Component::CurDir => {}
-                part => place.push(part),
+                part => path.push(part),
             }
-            place
+            path
         })
     };
-    // What the kernel alone can follow is asked of it.
-    follow_links(path).map_or_else(|_| path.canonicalize().unwrap_or_else(|_| by_name()), |(place, _)| place)
+    // Only the kernel can follow some links, such as those of the process file system.
+    follow_links(path).map_or_else(|_| path.canonicalize().unwrap_or_else(|_| by_name()), |(path, _)| path)
 }
 
-/// Reads one link; those of the process file system lead to open files and
-/// directories of a process, whatever their text says.
+/// Reads one link. Refuses links of the process file system: they lead to open files of a process, whatever their
+/// text is.
 fn follow(parent: &Path, link: &Path, links: usize) -> Result<PathBuf, PathRefusal> {
     let name = || link.display().to_string();
     if links > MAX_LINKS {
@@ -323,7 +338,7 @@ fn kind_of(found: &std::fs::Metadata) -> PathType {
     }
 }
 
-/// The names of a path in order, `..` kept, `.` and the leading `/` left out.
+/// Returns the names of a path in order, with `..`, without `.` and the leading `/`.
 fn pieces(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
     path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -332,7 +347,7 @@ fn pieces(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
     })
 }
 
-/// Decodes a file URI once.
+/// Decodes a file URI, exactly once.
 fn from_uri(raw: &str) -> Result<PathBuf, PathRefusal> {
     let refuse = |why| Err(PathRefusal::Uri(raw.to_owned(), why));
     let rest = raw.get(7..).unwrap_or_default();
@@ -346,7 +361,7 @@ fn from_uri(raw: &str) -> Result<PathBuf, PathRefusal> {
         let Some(decoded) = decode(segment) else {
             return refuse("a `%` is not followed by two hexadecimal digits");
         };
-        // An encoded `..` or slash has no honest use; it passes checks made on the text.
+        // An encoded `..` or slash has no honest use: it would bypass checks of the text.
         if decoded.as_slice() != segment.as_bytes()
             && (decoded.contains(&b'/') || matches!(decoded.as_slice(), b"." | b".."))
         {
@@ -373,7 +388,7 @@ fn decode(segment: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Returns the last name of a grounded path.
+/// Returns the last name of a resolved path.
 fn file_name(at: &ResolvedPath) -> &OsStr {
     at.absolute.file_name().unwrap_or(OsStr::new("/"))
 }

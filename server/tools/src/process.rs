@@ -1,15 +1,14 @@
-//! One command from start to end: spawned, gathered, limited, and gone with its tree.
+//! Runs one command: starts it, collects its output, enforces its limits, and ends all of its processes.
 //!
-//! Never decides whether a command may run, and never leaves a process behind
-//! that it can find.
+//! Never decides whether a command may run, and never leaves a process running that it can find.
 
+mod entry;
 mod environment;
 mod gather;
 mod group;
-mod kin;
+mod orphans;
 mod own;
 mod pin;
-mod seen;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -36,8 +35,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 pub use environment::child_environment;
-pub use group::Hold;
-pub use kin::own_this_process;
+pub use group::Containment;
+pub use orphans::adopt_orphans;
 pub use own::run_own;
 pub use pin::{PinnedDirectory, PinnedShell, pin_directory, pin_shell};
 
@@ -47,32 +46,32 @@ use adjutant_host::scarce;
 pub(super) use gather::GAP;
 use gather::GatheredOutput;
 use group::{GROUP_AFTER, Group};
-use kin::Tag;
+use orphans::Tag;
 use tree::Tree;
 
-/// How long a tree may take to end by itself after it was told to.
+/// How long the processes of a command have to end after they were asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long the output is waited for once the shell is gone.
+/// How long to wait for more output after the shell has exited.
 const LINGER: Duration = Duration::from_millis(500);
-/// The most bytes of output that are kept on disk; a command that writes more is killed.
+/// The most bytes of output that are stored on disk; a command that writes more is killed.
 pub const MAX_OUTPUT: u64 = 1 << 30;
 
-/// A command that was allowed, and everything it was allowed with.
+/// An allowed command, with everything that was allowed.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub command: String,
     pub shell: PinnedShell,
     pub directory: PinnedDirectory,
-    /// The environment, as [`child_environment`] makes it.
+    /// The environment, as [`child_environment`] returns it.
     pub environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
-    /// The id of the tool call, by which its processes are found again.
+    /// The id of the tool call; it identifies the processes of the command, also after a restart.
     pub call: String,
-    /// How its processes are held together.
-    pub hold: Hold,
+    /// How its processes are kept together.
+    pub containment: Containment,
     pub time_limit: Duration,
-    /// At most [`MAX_OUTPUT`].
+    /// In bytes, at most [`MAX_OUTPUT`].
     pub output_limit: u64,
-    /// Where the whole output goes; created, readable by the user only.
+    /// The file for the whole output. It must not exist yet; only the user can read it.
     pub whole: PathBuf,
 }
 
@@ -81,55 +80,61 @@ pub struct Launch {
 pub enum End {
     Exited(i32),
     Signalled(i32),
-    /// The time limit came first.
+    /// The time limit was reached.
     TimedOut,
     /// The caller stopped it.
     Stopped,
-    /// It wrote more than the output limit.
+    /// It wrote more than its output limit.
     TooMuch,
-    /// The system did not say.
+    /// The system did not report an exit status.
     Unknown,
 }
 
-/// What is known of a command that ended.
+/// The result of a command that ended.
 #[derive(Clone, Debug)]
 pub struct CommandResult {
     pub end: End,
     pub time: Duration,
-    /// The output as text, its middle left out where it is long.
+    /// The output as text; the middle of a long output is left out.
     pub excerpt: String,
-    /// How many bytes of that text were left out.
+    /// The number of bytes of that text that were left out.
     pub left_out: u64,
-    /// How many processes the command left running; they were killed.
+    /// The number of processes that the command left running; they were killed.
     pub left_running: usize,
-    /// Why the output on disk is not whole, if so.
+    /// Why the output on disk is incomplete, if it is.
     pub unwritten: Option<String>,
 }
 
-/// Ends what a server that was killed left running of these calls.
+/// Kills the processes of these calls that a killed server left running; returns how many there were.
 pub fn end_left_over(calls: &[String]) -> usize {
     calls.iter().map(|call| tree::end_left_over(call)).sum()
 }
 
-/// Runs a command to its end, handing its output to `live` in pieces of at most
-/// 48 KiB. Completing `stop` ends it gently, dropping the future at once.
+/// Runs a command to its end and passes its output to `live` in pieces of at most 48 KiB.
+///
+/// When `stop` completes, the command is asked to end and gets some time for it. When the future is dropped, the
+/// command is killed at once.
+///
+/// # Errors
+///
+/// Returns a message for the model if the command could not be started.
 pub async fn launch(
     launch: &Launch,
     live: &mut (dyn FnMut(&str) + Send),
     stop: impl Future<Output = ()> + Send,
 ) -> Result<CommandResult, String> {
     let mut stop = std::pin::pin!(stop);
-    let of = launch.clone();
-    // Only what may wait for a disk: a command that begins behind a cancel would not be wanted any more.
+    let prepared = launch.clone();
+    // Only the work that may wait for a disk runs there. The command itself starts here, so that a cancel prevents it.
     let (file, directory) = aside(move || {
-        let file = whole_file(&of.whole)?;
-        of.shell.verify()?;
-        Ok::<_, String>((file, of.directory.hold()?))
+        let file = create_output_file(&prepared.whole)?;
+        prepared.shell.verify()?;
+        Ok::<_, String>((file, prepared.directory.open()?))
     })
     .await?;
     let (mut running, reader) = RunningCommand::spawn(launch, &directory)?;
-    let (pieces, writer) = write_whole(file);
-    let mut taken = OutputTap {
+    let (pieces, writer) = start_writer(file);
+    let mut output = OutputTap {
         reader,
         eof: false,
         gathered: GatheredOutput::default(),
@@ -139,19 +144,16 @@ pub async fn launch(
         live,
     };
     let started = std::time::Instant::now();
-    let why = running.watch(launch, &mut taken, stop.as_mut()).await;
-    let left_running = match why {
-        None => running.tree.members().len(),
-        Some(_) => 0,
-    };
+    let why = running.watch(launch, &mut output, stop.as_mut()).await;
+    let left_running = if why.is_none() { running.tree.members().len() } else { 0 };
     if matches!(why, Some(End::TimedOut | End::Stopped)) {
-        running.ask_to_end(&mut taken).await;
+        running.ask_to_end(&mut output).await;
     }
     running.kill().await;
-    taken.rest().await;
+    output.rest().await;
     let status = running.reap().await;
     let time = started.elapsed();
-    let OutputTap { gathered, pieces, unwritten, .. } = taken;
+    let OutputTap { gathered, pieces, unwritten, .. } = output;
     drop(pieces);
     let written = timeout(GRACE, writer).await;
     let unwritten = unwritten.or(match written {
@@ -171,17 +173,17 @@ fn end_of(status: Option<ExitStatus>) -> End {
     }
 }
 
-/// A started command. Dropped, it is killed with its tree, without any runtime.
+/// A started command. A drop kills it with all its processes and needs no runtime.
 struct RunningCommand {
-    // The tree goes first: as long as the child is not reaped its number is not
-    // given to another process, so that its group can be named safely.
+    // The tree must be dropped before the child. While the child is not reaped, its process id is not reused, so
+    // the tree can safely signal its process group.
     tree: Tree,
     child: Child,
     exit: Exit,
 }
 
 impl RunningCommand {
-    /// Starts the command in the directory that is held.
+    /// Starts the command in the open directory.
     fn spawn(launch: &Launch, directory: &OwnedFd) -> Result<(Self, pipe::Receiver), String> {
         let failed = |what: &str, error: std::io::Error| match scarce::processes(&error) {
             Some(why) => format!("start the command: {why}"),
@@ -192,8 +194,8 @@ impl RunningCommand {
         let second = writer.try_clone().map_err(|error| failed("make a pipe", error))?;
         let marker = tree::marker(&launch.call)?;
         let tag = Tag::of(&launch.call);
-        let group =
-            Group::make(&launch.call, launch.hold).map_err(|why| format!("start the command: {why}"))?;
+        let group = Group::make(&launch.call, launch.containment)
+            .map_err(|why| format!("start the command: {why}"))?;
         let mut command = Command::new(&launch.shell.path);
         command
             .args(launch.shell.arguments())
@@ -201,7 +203,7 @@ impl RunningCommand {
             .env_clear()
             .envs(launch.environment.iter().map(|(name, value)| (name, value)))
             .env(tree::MARKER, &marker)
-            .current_dir(held_path(directory, &launch.directory.path))
+            .current_dir(path_of_open(directory, &launch.directory.path))
             .stdin(Stdio::null())
             .stdout(writer)
             .stderr(second)
@@ -209,45 +211,45 @@ impl RunningCommand {
             .kill_on_drop(true);
         let reader = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))
             .map_err(|error| failed("read a pipe", error))?;
-        let children = signal(SignalKind::child()).map_err(|error| failed("hear of its end", error))?;
-        let child = kin::spawn(&mut command, tag).map_err(|error| failed("run the shell", error))?;
-        let Some(tree) = child.id().and_then(|id| Tree::new(id, (marker, tag), output, group)) else {
+        let children = signal(SignalKind::child()).map_err(|error| failed("watch for its end", error))?;
+        let child = orphans::spawn(&mut command, tag).map_err(|error| failed("run the shell", error))?;
+        let Some(tree) = child.id().and_then(|id| Tree::new(id, &marker, tag, output, group)) else {
             return Err("start the command: it has no process id".into());
         };
         let exit = Exit { shell: tree.root(), children };
         Ok((Self { tree, child, exit }, reader))
     }
 
-    /// Takes output until the command is over or has to end; none means it is over.
+    /// Collects output until the command has ended, or has to end. Returns why it has to; none if it has ended.
     async fn watch(
         &mut self,
         launch: &Launch,
-        taken: &mut OutputTap<'_>,
+        output: &mut OutputTap<'_>,
         mut stop: Pin<&mut (impl Future<Output = ()> + Send)>,
     ) -> Option<End> {
         let deadline = Instant::now() + launch.time_limit;
         let group_at = Instant::now() + GROUP_AFTER;
         let mut grouped = false;
-        let mut gone: Option<Instant> = None;
+        let mut exited_at: Option<Instant> = None;
         loop {
-            // A background process may hold the pipe open for ever.
-            if gone.is_some_and(|at| taken.done() || Instant::now() >= at + LINGER) {
+            // A background process may keep the pipe open forever.
+            if exited_at.is_some_and(|at| output.done() || Instant::now() >= at + LINGER) {
                 return None;
             }
-            if taken.gathered.raw > launch.output_limit {
+            if output.gathered.raw > launch.output_limit {
                 return Some(End::TooMuch);
             }
-            let linger = gone.map_or(deadline, |at| at + LINGER);
+            let linger = exited_at.map_or(deadline, |at| at + LINGER);
             tokio::select! {
-                () = taken.piece(), if !taken.done() => {}
-                () = self.exit.wait(), if gone.is_none() => gone = Some(Instant::now()),
-                // Where the server itself was stopped for a while, the command may have ended in time.
-                () = sleep_until(linger) => match gone {
-                    None if self.exit.is_over() => gone = Some(Instant::now()),
+                () = output.piece(), if !output.done() => {}
+                () = self.exit.wait(), if exited_at.is_none() => exited_at = Some(Instant::now()),
+                // If the server itself was suspended for a while, the command may have ended in time.
+                () = sleep_until(linger) => match exited_at {
+                    None if self.exit.is_over() => exited_at = Some(Instant::now()),
                     None => return Some(End::TimedOut),
                     Some(_) => {}
                 },
-                () = sleep_until(group_at), if !grouped && gone.is_none() => {
+                () = sleep_until(group_at), if !grouped && exited_at.is_none() => {
                     grouped = true;
                     self.tree.gather();
                 }
@@ -256,15 +258,15 @@ impl RunningCommand {
         }
     }
 
-    /// Tells the tree to end and gives it a moment, still taking its output.
-    async fn ask_to_end(&mut self, taken: &mut OutputTap<'_>) {
+    /// Asks all processes to end and waits up to [`GRACE`] for them, while it still collects their output.
+    async fn ask_to_end(&mut self, output: &mut OutputTap<'_>) {
         self.tree.ask_to_end();
         let until = Instant::now() + GRACE;
         while !self.tree.members().is_empty() && Instant::now() < until {
             let pause = Instant::now() + Duration::from_millis(25);
             while Instant::now() < pause {
                 tokio::select! {
-                    () = taken.piece(), if !taken.done() => {}
+                    () = output.piece(), if !output.done() => {}
                     () = sleep_until(pause) => {}
                 }
             }
@@ -273,7 +275,7 @@ impl RunningCommand {
 
     async fn kill(&mut self) {
         let until = Instant::now() + GRACE;
-        // A tree that forks while it is killed needs more than one pass.
+        // Processes that fork while they are killed need more than one pass.
         while self.tree.kill_pass() > 0 && Instant::now() < until {
             sleep(Duration::from_millis(5)).await;
         }
@@ -286,18 +288,18 @@ impl RunningCommand {
     }
 }
 
-/// Tells when the shell has ended, without reaping it.
+/// Detects that the shell has ended, without reaping it.
 struct Exit {
     shell: Pid,
-    /// Comes after any child of ours has ended; made before the shell is started.
+    /// A signal after any child of this process has ended. Created before the shell starts, so that none is missed.
     children: Signals,
 }
 
 impl Exit {
     fn is_over(&self) -> bool {
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        // That it cannot be asked for means that it is no longer there.
-        !matches!(waitid(WaitId::Pid(self.shell), look), Ok(None) | Err(Errno::INTR))
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        // An error other than an interrupt means that the process no longer exists.
+        !matches!(waitid(WaitId::Pid(self.shell), options), Ok(None) | Err(Errno::INTR))
     }
 
     async fn wait(&mut self) {
@@ -308,18 +310,18 @@ impl Exit {
             if self.children.recv().await.is_none() {
                 return;
             }
-            // It may have been an orphan of a command, which nobody else waits for.
-            kin::reap(&BTreeSet::new());
+            // The signal may be for an orphan of a command; no other code waits for those.
+            orphans::reap(&BTreeSet::new());
         }
     }
 }
 
-/// The output on its way to the model, the disk and the live view.
+/// Passes the output to the excerpt for the model, to the disk and to the live view.
 struct OutputTap<'a> {
     reader: pipe::Receiver,
     eof: bool,
     gathered: GatheredOutput,
-    /// What was read and waits for its place in the queue to the disk.
+    /// Bytes that were read and wait for room in the queue to the disk.
     pending: Option<Vec<u8>>,
     pieces: mpsc::Sender<Vec<u8>>,
     unwritten: Option<String>,
@@ -331,14 +333,14 @@ impl OutputTap<'_> {
         self.eof && self.pending.is_none()
     }
 
-    /// Moves one piece on. Dropped while it waits, it has lost nothing.
+    /// Moves one piece forward. If the future is dropped while it waits, no byte is lost.
     async fn piece(&mut self) {
         if self.pending.is_some() {
-            // The command waits for a slow disk, as it would with a file of its own.
+            // The command waits for a slow disk, as if it wrote to a file itself.
             match self.pieces.reserve().await {
-                Ok(place) => {
+                Ok(slot) => {
                     if let Some(bytes) = self.pending.take() {
-                        place.send(bytes);
+                        slot.send(bytes);
                     }
                 }
                 Err(_) => {
@@ -362,14 +364,14 @@ impl OutputTap<'_> {
         }
     }
 
-    /// Takes what is still in the pipe.
+    /// Reads what is left in the pipe, for at most [`LINGER`].
     async fn rest(&mut self) {
         let until = Instant::now() + LINGER;
         while !self.done() && timeout_at(until, self.piece()).await.is_ok() {}
     }
 }
 
-fn whole_file(path: &Path) -> Result<File, String> {
+fn create_output_file(path: &Path) -> Result<File, String> {
     OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -378,8 +380,8 @@ fn whole_file(path: &Path) -> Result<File, String> {
         .map_err(|error| format!("keep the output in \"{}\": {error}", path.display()))
 }
 
-/// Writes pieces to the file on a thread that may wait for the disk.
-fn write_whole(mut file: File) -> (mpsc::Sender<Vec<u8>>, tokio::task::JoinHandle<Result<(), String>>) {
+/// Starts a thread that writes pieces to the file, because a write may wait for the disk.
+fn start_writer(mut file: File) -> (mpsc::Sender<Vec<u8>>, tokio::task::JoinHandle<Result<(), String>>) {
     let (pieces, mut queue) = mpsc::channel::<Vec<u8>>(64);
     let writer = tokio::task::spawn_blocking(move || {
         while let Some(piece) = queue.blocking_recv() {
@@ -390,8 +392,8 @@ fn write_whole(mut file: File) -> (mpsc::Sender<Vec<u8>>, tokio::task::JoinHandl
     (pieces, writer)
 }
 
-/// The path by which a child enters the very directory that is held.
-fn held_path(directory: &OwnedFd, path: &Path) -> PathBuf {
-    let held = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
-    if held.exists() { held } else { path.to_owned() }
+/// Returns a path that leads a child process to exactly the open directory; `path` itself if the system has none.
+fn path_of_open(directory: &OwnedFd, path: &Path) -> PathBuf {
+    let exact = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+    if exact.exists() { exact } else { path.to_owned() }
 }

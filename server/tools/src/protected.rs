@@ -1,7 +1,7 @@
-//! Of which class a file is that is special to write or to read (P3, P5).
+//! The class of a file that is special to write or to read (P3, P5).
 //!
-//! Never looks into a file of the workspace but git's own settings, and never decides a verdict: it names a class,
-//! by resolved names, folded so that no spelling slips through.
+//! Never reads a file of the workspace except git's own settings, and never decides a verdict. It returns a class by
+//! the resolved names of a path, which are folded so that every spelling is found.
 
 mod own;
 mod patterns;
@@ -27,8 +27,8 @@ static COUNTS: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(COUNTS_LATER))
 static BUILDS: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(RUNS_ON_BUILD));
 static SECRETS: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(SECRET));
 
-/// Returns what follows from writing a grounded file, by its names; none where nothing special does. What counts
-/// more comes first.
+/// Returns the class of a resolved file for a write; none for an ordinary file. Of several classes, the strictest is
+/// returned.
 pub fn class_of(at: &ResolvedPath, own: &Own) -> Option<FileClass> {
     if own.holds(&at.absolute) {
         return Some(FileClass::Own);
@@ -37,20 +37,21 @@ pub fn class_of(at: &ResolvedPath, own: &Own) -> Option<FileClass> {
     if names.is_empty() {
         return Some(FileClass::WholeSystem);
     }
-    // A folder the user opened inside of an agent's, or of a repository's, counts from its own name on: agents
-    // keep whole checkouts in theirs, and work trees are often kept beside the inside of their repository.
-    let above = if at.inside { names.len().saturating_sub(at.depth() + 1) } else { 0 };
-    let from_the_top = |class| !matches!(class, FileClass::AgentSettings | FileClass::Repository);
-    let runs = RUNS.find(&names, |class, index| index >= above || from_the_top(class));
+    // If the workspace itself is in the folder of an agent or a repository, the names above it do not count for those
+    // two classes: agents keep whole checkouts in their folders, and work trees are often next to their repository's
+    // data.
+    let first = if at.inside { names.len().saturating_sub(at.depth() + 1) } else { 0 };
+    let counts_above = |class| !matches!(class, FileClass::AgentSettings | FileClass::Repository);
+    let runs = RUNS.find(&names, |class, index| index >= first || counts_above(class));
     if runs.is_some() {
         return runs;
     }
     if let Some(top) = at.folder()
-        && repositories::hold(&at.absolute, &top, own.home())
+        && repositories::is_used_by_git(&at.absolute, &top, own.home())
     {
         return Some(FileClass::Repository);
     }
-    // Where the workspace is not such a folder itself.
+    // Not if the workspace itself is in such a folder.
     if own.runs_by_name(&at.absolute) && !at.folder().is_some_and(|top| own.runs_by_name(&top)) {
         return Some(FileClass::Programs);
     }
@@ -60,18 +61,18 @@ pub fn class_of(at: &ResolvedPath, own: &Own) -> Option<FileClass> {
     COUNTS.find(&names, |_, _| true).or_else(|| BUILDS.find(&names, |_, _| true))
 }
 
-/// Returns what a grounded file likely holds that is not read unasked, or that it is Adjutant's own.
+/// Returns the class of a resolved file that must not be read without an ask: a likely secret, or Adjutant's own.
 pub fn held_by(at: &ResolvedPath, own: &Own) -> Option<FileClass> {
     secret(&at.absolute).or_else(|| own.holds_by_any_name(&at.absolute).then_some(FileClass::Own))
 }
 
-/// Returns what a resolved path likely holds of secrets, if anything.
+/// Returns the class of secrets that a file likely has, by its resolved path; none for an ordinary file.
 pub(super) fn secret(path: &Path) -> Option<FileClass> {
     let mut names = folded(path);
     let last = names.last()?.clone();
     let is_sample = SAMPLES.iter().any(|end| last.ends_with(end));
     let named = |names: &[String]| {
-        // A sample in a folder of secrets is one all the same.
+        // A sample in a folder of secrets counts as a secret.
         SECRETS.find(names, |_, at| !is_sample || at + 1 < names.len())
     };
     if let Some(class) = named(&names) {
@@ -80,15 +81,14 @@ pub(super) fn secret(path: &Path) -> Option<FileClass> {
     if names.first().is_some_and(|name| name == "proc") && OF_A_PROCESS.contains(&last.as_str()) {
         return Some(FileClass::Process);
     }
-    // A copy holds what the file held.
+    // A copy has the content of its original.
     let copy = COPIES.iter().find_map(|end| last.strip_suffix(end)).filter(|name| !name.is_empty())?;
     *names.last_mut()? = copy.to_owned();
     named(&names)
 }
 
-/// The names of a path as the loosest file system would compare them: lower case,
-/// without invisible characters, NTFS streams, trailing dots and blanks; a
-/// backslash separates names too.
+/// Returns the names of a path in the form in which the most tolerant file system would compare them: in lower case,
+/// without invisible characters, NTFS streams, trailing dots and spaces. A backslash also separates names.
 fn folded(path: &Path) -> Vec<String> {
     path.to_string_lossy().split(['/', '\\']).map(fold).filter(|name| !name.is_empty()).collect()
 }

@@ -1,6 +1,6 @@
-//! `read_file`: numbered lines of a text file, the editor's text before the disk's.
+//! `read_file`: returns numbered lines of a text file. An open document is read as the editor has it.
 //!
-//! Never gives bytes that are not text, and never holds more of a file than it gives.
+//! Never returns bytes that are not text, and never keeps more of a file in memory than it returns.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader};
@@ -10,21 +10,21 @@ use adjutant_core::tool::{ArgumentType as Takes, Arguments, Effect, MAX_ARGUMENT
 
 use super::list_files::missing;
 use super::paths::{OpenRefusal, PathType, ResolvedPath, open_read};
-use super::{Act, BuiltTool, Read, ReadTarget, Stop, Stoppable, ToolOutput, counted, fits};
+use super::{Act, BuiltTool, Read, ReadTarget, Stop, Stoppable, ToolOutput, counted, no_check};
 use crate::documents::Buffers;
 
-/// The most lines given at once.
+/// The most lines that one call returns.
 const MAX_LINES: usize = 2000;
-/// The most bytes given at once.
+/// The most bytes that one call returns.
 const MAX_BYTES: usize = 256 * 1024;
 /// The most characters of one line.
 const MAX_LINE_CHARS: usize = 2000;
-/// The start of a file that is looked at to tell text from other bytes.
+/// How many bytes at the start of a file decide whether it is text.
 const HEAD: usize = 8 * 1024;
-/// Past this many bytes the rest of a file is not counted any more.
+/// After this many bytes, the remaining lines of a file are no longer counted.
 const MAX_COUNTED: u64 = 64 * 1024 * 1024;
 
-/// The tool as data, and what it does.
+/// The tool as data, and its action.
 pub const READ_FILE: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("read_file"),
@@ -34,19 +34,19 @@ pub const READ_FILE: BuiltTool = BuiltTool {
         ),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_ARGUMENTS,
-        check: fits,
+        check: no_check,
         title: |given| format!("Read {}", given.text("path")),
     },
     act: Act::Read(Read {
-        place: |given| ReadTarget::At(given.text("path")),
-        run: |given, sight| match sight.at {
-            Some(at) => read_file(at, sight.buffers, LineRange::of(given), sight.stop),
-            None => ToolOutput::nowhere(),
+        target: |given| ReadTarget::At(given.text("path")),
+        run: |given, scope| match scope.at {
+            Some(at) => read_file(at, scope.buffers, LineRange::of(given), scope.stop),
+            None => ToolOutput::without_path(),
         },
     }),
 };
 
-/// Lines of a file, counted from one.
+/// A number of lines, or the number of a line, which counts from one.
 const LINES: Takes = Takes::Number(1, u32::MAX as u64);
 
 const PARAMETERS: &[Parameter] = &[
@@ -55,7 +55,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::optional("limit", LINES, "Number of lines to read, at most 2000."),
 ];
 
-/// Which lines are wanted: the one-based first one, and how many.
+/// The lines to read: the number of the first, counted from one, and how many.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LineRange {
     pub offset: Option<usize>,
@@ -69,10 +69,10 @@ impl LineRange {
     }
 }
 
-/// Reads lines of a grounded file.
-pub fn read_file(at: &ResolvedPath, buffers: &Buffers, wanted: LineRange, stop: &Stop) -> ToolOutput {
-    let first = wanted.offset.unwrap_or(1).max(1);
-    let limit = wanted.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
+/// Reads lines of a resolved file.
+pub fn read_file(at: &ResolvedPath, buffers: &Buffers, range: LineRange, stop: &Stop) -> ToolOutput {
+    let first = range.offset.unwrap_or(1).max(1);
+    let limit = range.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
     match buffers.get(&at.absolute) {
         Some(Ok(buffer)) => return output_of(at, excerpt(buffer.text.as_bytes(), first, limit), first),
         Some(Err(reason)) => {
@@ -101,11 +101,11 @@ pub fn read_file(at: &ResolvedPath, buffers: &Buffers, wanted: LineRange, stop: 
     }
 }
 
-/// The lines that are given, and what is known of the rest.
+/// The lines to return, and what is known of the other lines.
 struct Excerpt {
     text: String,
     lines: usize,
-    /// How many lines the file has, if it was read to its end.
+    /// The number of lines of the file, if it was read to its end.
     total: Option<usize>,
 }
 
@@ -164,21 +164,21 @@ fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excer
     let mut out = Excerpt { text: String::new(), lines: 0, total: None };
     let mut number = 0;
     loop {
-        let wanted = number + 1 >= first && out.lines < limit && out.text.len() < MAX_BYTES;
-        if out.lines > 0 && !wanted && lines.read > MAX_COUNTED {
+        let returned = number + 1 >= first && out.lines < limit && out.text.len() < MAX_BYTES;
+        if out.lines > 0 && !returned && lines.read > MAX_COUNTED {
             return Ok(out);
         }
-        let keep = if wanted { MAX_LINE_CHARS * 4 } else { 0 };
+        let keep = if returned { MAX_LINE_CHARS * 4 } else { 0 };
         let Some(line) = lines.next(keep).map_err(Unreadable::Io)? else {
             break;
         };
         number += 1;
-        if !wanted {
+        if !returned {
             continue;
         }
         let numbered = format!("{number:>6}\t{}\n", line_text(&line, number)?);
         if out.text.len() + numbered.len() > MAX_BYTES {
-            // The bound is met by giving fewer lines, so from here on none is wanted.
+            // Fewer lines keep the bound, so the rest is only counted.
             return Ok(Excerpt { total: lines.count_rest(number)?, ..out });
         }
         out.text.push_str(&numbered);
@@ -188,45 +188,47 @@ fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excer
     Ok(out)
 }
 
+/// Returns the text of a line, cut to [`MAX_LINE_CHARS`], without a byte order mark.
 fn line_text(line: &FileLine, number: usize) -> Result<String, Unreadable> {
-    let kept = match std::str::from_utf8(&line.kept) {
+    let text = match std::str::from_utf8(&line.start) {
         Ok(text) => text,
-        // The last character of a cut line may be halved.
-        Err(error) if error.error_len().is_none() && line.length > line.kept.len() => {
-            std::str::from_utf8(line.kept.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default()
+        // The cut may fall inside the last character.
+        Err(error) if error.error_len().is_none() && line.length > line.start.len() => {
+            std::str::from_utf8(line.start.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default()
         }
         Err(error) => {
-            let byte = line.kept.get(error.valid_up_to()).copied().unwrap_or_default();
+            let byte = line.start.get(error.valid_up_to()).copied().unwrap_or_default();
             return Err(Unreadable::NotText(format!(
                 "line {number} holds the byte 0x{byte:02x}, which is not UTF-8 (an older encoding such as Latin-1, or binary)"
             )));
         }
     };
-    let kept = if number == 1 { kept.trim_start_matches('\u{feff}') } else { kept };
-    match kept.char_indices().nth(MAX_LINE_CHARS) {
-        None if line.length == line.kept.len() => Ok(kept.to_owned()),
+    let text = if number == 1 { text.trim_start_matches('\u{feff}') } else { text };
+    match text.char_indices().nth(MAX_LINE_CHARS) {
+        None if line.length == line.start.len() => Ok(text.to_owned()),
         cut => {
-            let end = cut.map_or(kept.len(), |(end, _)| end);
-            Ok(format!("{}… [cut, the line has {} bytes]", kept.get(..end).unwrap_or_default(), line.length))
+            let end = cut.map_or(text.len(), |(end, _)| end);
+            Ok(format!("{}… [cut, the line has {} bytes]", text.get(..end).unwrap_or_default(), line.length))
         }
     }
 }
 
-/// One line without its end: its first bytes and its whole length.
+/// One line without its line end: its first bytes and its whole length in bytes.
 struct FileLine {
-    kept: Vec<u8>,
+    start: Vec<u8>,
     length: usize,
 }
 
-/// Splits bytes at `\n`, `\r\n` and `\r`, as editors do, however long a line is.
+/// Splits bytes at `\n`, `\r\n` and `\r`, as editors do. A line may have any length.
 struct LineSplitter<R> {
     source: R,
     read: u64,
 }
 
 impl<R: BufRead> LineSplitter<R> {
+    /// Returns the next line with at most `keep` of its bytes.
     fn next(&mut self, keep: usize) -> io::Result<Option<FileLine>> {
-        let mut line = FileLine { kept: Vec::new(), length: 0 };
+        let mut line = FileLine { start: Vec::new(), length: 0 };
         let mut any = false;
         loop {
             let piece = self.source.fill_buf()?;
@@ -236,8 +238,8 @@ impl<R: BufRead> LineSplitter<R> {
             any = true;
             let end = piece.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             let body = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
-            let room = keep.saturating_sub(line.kept.len()).min(body.len());
-            line.kept.extend_from_slice(body.get(..room).unwrap_or_default());
+            let room = keep.saturating_sub(line.start.len()).min(body.len());
+            line.start.extend_from_slice(body.get(..room).unwrap_or_default());
             line.length += body.len();
             let Some(end) = end else {
                 let used = piece.len();
@@ -258,6 +260,7 @@ impl<R: BufRead> LineSplitter<R> {
         self.read += bytes as u64;
     }
 
+    /// Counts the remaining lines, starting from `number`; none if there are too many to count.
     fn count_rest(&mut self, mut number: usize) -> Result<Option<usize>, Unreadable> {
         while self.next(0).map_err(Unreadable::Io)?.is_some() {
             number += 1;

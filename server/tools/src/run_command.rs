@@ -1,6 +1,6 @@
-//! `run_command`: a command's end and output, as the model and the user are told.
+//! `run_command`: reports the end and the output of a command to the model and the user.
 //!
-//! Never starts anything itself and never asks: `process` runs what was allowed.
+//! Never starts anything itself and never asks: `process` runs the allowed command.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -17,7 +17,7 @@ use adjutant_core::tool::{
 use super::process::{CommandResult, End, GAP, Launch, launch};
 use super::{Act, BuiltTool, ToolOutput, counted};
 
-/// The tool as data, and what it does.
+/// The tool as data, and its action.
 pub const RUN_COMMAND: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("run_command"),
@@ -47,13 +47,12 @@ const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// The most lines of nothing between two lines of a command: more would push the
-/// rest out of view when the command is shown.
+/// The most blank lines in a row in a command: more would push the rest out of the user's view.
 const MAX_BLANK_LINES: usize = 8;
-/// The most blanks in a row of a command, for the same reason.
+/// The most white-space characters in a row in a command, for the same reason.
 const MAX_BLANKS: usize = 200;
 
-/// Refuses what cannot be shown to the user as it will run.
+/// Refuses a command that the user cannot see exactly as it will run.
 fn can_be_shown(given: &Arguments) -> Result<(), Reason> {
     let command = given.text("command");
     if command.trim().is_empty() {
@@ -83,16 +82,17 @@ fn can_be_shown(given: &Arguments) -> Result<(), Reason> {
     Ok(())
 }
 
-/// The time limit of a command that asks for none.
+/// The time limit of a command whose call gives none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Returns the time limit of a command.
-pub fn time_limit(asked_seconds: Option<u64>) -> Duration {
-    asked_seconds.map_or(DEFAULT_TIMEOUT, |s| Duration::from_secs(s.clamp(1, MAX_TIMEOUT_SECONDS)))
+pub fn time_limit(seconds: Option<u64>) -> Duration {
+    seconds.map_or(DEFAULT_TIMEOUT, |s| Duration::from_secs(s.clamp(1, MAX_TIMEOUT_SECONDS)))
 }
 
-/// Runs an allowed command; `unsaved` names the files whose text in the editor it
-/// does not see (N06).
+/// Runs an allowed command and returns its output.
+///
+/// `unsaved` lists the documents whose unsaved text the command does not see (N06).
 pub async fn run_command(
     allowed: &Launch,
     unsaved: &[UnsavedText],
@@ -105,7 +105,9 @@ pub async fn run_command(
     }
 }
 
-/// A command that ran and said no is an answer, not a failure of the tool.
+/// Returns the output of a command that ended.
+///
+/// A nonzero exit code is an answer, not a failure of the tool.
 fn output_of(allowed: &Launch, unsaved: &[UnsavedText], ended: &CommandResult) -> ToolOutput {
     let (mut line, failed) = ending(allowed, ended);
     let mut text = line.clone();
@@ -134,9 +136,10 @@ fn output_of(allowed: &Launch, unsaved: &[UnsavedText], ended: &CommandResult) -
     let gap =
         format!("[... {} bytes left out; whole output in {} ...]\n", ended.left_out, allowed.whole.display());
     text.push('\n');
-    match ended.excerpt.is_empty() {
-        true => text.push_str("[no output]"),
-        false => text.push_str(&ended.excerpt.replace(GAP, &gap)),
+    if ended.excerpt.is_empty() {
+        text.push_str("[no output]");
+    } else {
+        text.push_str(&ended.excerpt.replace(GAP, &gap));
     }
     if ended.left_out > 0 {
         line.push_str(&format!(", {} of its output not sent to the model", size(ended.left_out)));
@@ -145,7 +148,7 @@ fn output_of(allowed: &Launch, unsaved: &[UnsavedText], ended: &CommandResult) -
     ToolOutput { whole, failed, ..ToolOutput::done(text, &line) }
 }
 
-/// Says how the command ended, and whether that is a failure of the tool.
+/// Returns how the command ended, and whether that is a failure of the tool.
 fn ending(allowed: &Launch, ended: &CommandResult) -> (String, bool) {
     let time = time(ended.time);
     let limit = allowed.time_limit.as_secs_f64();

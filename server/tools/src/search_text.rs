@@ -1,7 +1,7 @@
-//! `search_text`: lines that match a regular expression, the editor's text before the disk's.
+//! `search_text`: finds lines that match a regular expression. An open document is searched as the editor has it.
 //!
-//! Never searches binary files, version control's own, or files that look like
-//! secrets unless one is named itself.
+//! Never searches binary files or the directories of version control. Never searches a file that looks like a
+//! secret, unless the call names that file.
 
 use std::borrow::Cow;
 use std::io;
@@ -18,20 +18,20 @@ use super::exclusions::{Exclusions, LeftOut};
 use super::find_files;
 use super::list_files::missing;
 use super::paths::{PathType, ResolvedPath, Roots, open_directory, open_read, read_beneath};
-use super::walk::{on_one_line, once, walk_without};
-use super::{Act, BuiltTool, Read, ReadTarget, Stop, Stoppable, ToolOutput, counted, fits, protected};
+use super::walk::{on_one_line, separate_walks, walk_without};
+use super::{Act, BuiltTool, Read, ReadTarget, Stop, Stoppable, ToolOutput, counted, no_check, protected};
 use crate::documents::{Buffer, Buffers};
 
-/// The most matching lines given.
+/// The most matching lines that the result has.
 const MAX_MATCHES: usize = 200;
-/// The most bytes given.
+/// The most bytes that the result has.
 const MAX_BYTES: usize = 64 * 1024;
 /// The most characters of one line.
 const MAX_LINE_CHARS: usize = 400;
-/// The most memory for one line of a file; files with longer ones are left out.
+/// The most memory for one line of a file, in bytes; a file with a longer line is left out.
 const MAX_HEAP: usize = 16 * 1024 * 1024;
 
-/// The tool as data, and what it does.
+/// The tool as data, and its action.
 pub const SEARCH_TEXT: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("search_text"),
@@ -41,21 +41,21 @@ pub const SEARCH_TEXT: BuiltTool = BuiltTool {
         ),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_ARGUMENTS,
-        check: fits,
+        check: no_check,
         title: |given| match given.optional("path") {
             Some(path) => format!("Search {} in {path}", given.text("pattern")),
             None => format!("Search {}", given.text("pattern")),
         },
     },
     act: Act::Read(Read {
-        place: |given| match given.optional("path") {
+        target: |given| match given.optional("path") {
             Some(path) => ReadTarget::At(path),
             None => ReadTarget::Everywhere(given.text("pattern")),
         },
-        run: |given, sight| {
+        run: |given, scope| {
             let (pattern, glob) = (given.text("pattern"), given.optional("glob"));
-            let search = Search { pattern, within: sight.at, glob };
-            search_text(&search, sight.roots, sight.buffers, sight.exclusions, sight.stop)
+            let search = Search { pattern, within: scope.at, glob };
+            search_text(&search, scope.roots, scope.buffers, scope.exclusions, scope.stop)
         },
     }),
 };
@@ -74,17 +74,17 @@ const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// What to search for and where.
+/// The arguments of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'a> {
     pub pattern: &'a str,
-    /// A file or directory; all workspace folders without it.
+    /// The file or directory to search; all workspace folders if none.
     pub within: Option<&'a ResolvedPath>,
-    /// Which files, by their path below a workspace folder or `within`; a leading `!` excludes.
+    /// A glob for the paths of files, relative to a workspace folder or `within`; a leading `!` excludes.
     pub glob: Option<&'a str>,
 }
 
-/// Searches and gives the matching lines, ordered by path and line.
+/// Returns the matching lines, ordered by path and line.
 pub fn search_text(
     search: &Search<'_>,
     roots: &Roots,
@@ -101,7 +101,8 @@ pub fn search_text(
         Ok(filter) => filter,
         Err(text) => return ToolOutput::failed(text),
     };
-    let mut hunt = Hunt { matcher, filter, roots, buffers, exclusions, stop, found: SearchResult::default() };
+    let mut work =
+        FileSearch { matcher, filter, roots, buffers, exclusions, stop, found: SearchResult::default() };
     match search.within {
         None if roots.is_empty() => {
             return ToolOutput::failed(
@@ -110,28 +111,28 @@ pub fn search_text(
         }
         None => {
             let folders: Vec<&Path> = roots.paths().collect();
-            for (folder, walked) in once(&folders) {
+            for (folder, walked) in separate_walks(&folders) {
                 let index = folders.iter().position(|other| *other == folder);
                 if let Some(start) = index.and_then(|index| roots.folder(index)) {
-                    hunt.tree(&start, walked);
+                    work.tree(&start, walked);
                 }
             }
         }
         Some(at) => match at.kind {
-            Some(PathType::Directory) => hunt.tree(at, Vec::new()),
-            Some(PathType::File) => hunt.single(at),
-            None if buffers.get(&at.absolute).is_some() => hunt.single(at),
+            Some(PathType::Directory) => work.tree(at, Vec::new()),
+            Some(PathType::File) => work.single(at),
+            None if buffers.get(&at.absolute).is_some() => work.single(at),
             None => return missing(at, "file or directory"),
             Some(PathType::Special) => {
                 return ToolOutput::failed(format!("\"{}\" is not a regular file", at.display));
             }
         },
     }
-    hunt.found.output_of(search.pattern, stop)
+    work.found.output_of(search.pattern, stop)
 }
 
 fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
-    // The size limits keep a hostile pattern from taking all memory.
+    // Without the size limits a hostile pattern could use up the memory.
     RegexMatcherBuilder::new()
         .line_terminator(Some(b'\n'))
         .size_limit(8 << 20)
@@ -148,6 +149,7 @@ fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
         })
 }
 
+/// Escapes a pattern so that it matches itself.
 fn literal(pattern: &str) -> String {
     pattern.chars().fold(String::new(), |mut out, c| {
         if r"\.+*?()|[]{}^$#&-~".contains(c) {
@@ -158,9 +160,9 @@ fn literal(pattern: &str) -> String {
     })
 }
 
-/// Which files a glob lets through.
+/// The files that a glob selects.
 struct Filter {
-    /// The folders below which it means something, and what it means there.
+    /// The folders in which the glob can match, each with its matcher.
     below: Vec<(PathBuf, GlobMatcher)>,
     excludes: bool,
 }
@@ -182,15 +184,15 @@ impl Filter {
         let matches = self
             .below
             .iter()
-            .any(|(folder, glob)| path.strip_prefix(folder).is_ok_and(|way| glob.is_match(way)));
+            .any(|(folder, glob)| path.strip_prefix(folder).is_ok_and(|relative| glob.is_match(relative)));
         matches != self.excludes
     }
 }
 
-/// What was found so far.
+/// The matches so far, and the counts of files that were not searched.
 #[derive(Default)]
 struct SearchResult {
-    /// Path, one-based line, text.
+    /// The path, the number of the line, which counts from one, and its text.
     lines: Vec<(PathBuf, u64, String)>,
     bytes: usize,
     files: usize,
@@ -210,15 +212,15 @@ impl SearchResult {
             .iter()
             .map(|(path, line, text)| format!("{}:{line}:{text}", on_one_line(path.as_os_str())))
             .collect();
-        let mut places: Vec<&PathBuf> = self.lines.iter().map(|(path, ..)| path).collect();
-        places.dedup();
+        let mut paths: Vec<&PathBuf> = self.lines.iter().map(|(path, ..)| path).collect();
+        paths.dedup();
         let matches = counted(self.lines.len(), "match");
-        let summary = match self.lines.is_empty() {
-            true => format!("no match for {pattern}"),
-            false if self.full => {
-                format!("the first {matches} in {}, of more", counted(places.len(), "file"))
-            }
-            false => format!("{matches} in {}", counted(places.len(), "file")),
+        let summary = if self.lines.is_empty() {
+            format!("no match for {pattern}")
+        } else if self.full {
+            format!("the first {matches} in {}, of more", counted(paths.len(), "file"))
+        } else {
+            format!("{matches} in {}", counted(paths.len(), "file"))
         };
         let late = self.late || stop.reached();
         let summary = if late { format!("{summary}, not all files searched") } else { summary };
@@ -247,7 +249,8 @@ impl SearchResult {
     }
 }
 
-struct Hunt<'a> {
+/// A search that runs: what to look for, and what was found so far.
+struct FileSearch<'a> {
     matcher: RegexMatcher,
     filter: Option<Filter>,
     roots: &'a Roots,
@@ -257,10 +260,10 @@ struct Hunt<'a> {
     found: SearchResult,
 }
 
-impl Hunt<'_> {
-    /// Searches a directory, but not these folders below it.
+impl FileSearch<'_> {
+    /// Searches a directory, except these folders below it.
     fn tree(&mut self, start: &ResolvedPath, walked: Vec<PathBuf>) {
-        let Ok(held) = open_directory(start) else {
+        let Ok(directory) = open_directory(start) else {
             self.found.unreadable += 1;
             return;
         };
@@ -269,19 +272,20 @@ impl Hunt<'_> {
             if self.over() {
                 return;
             }
-            if entry.file_type().is_some_and(|kind| kind.is_file()) && self.wanted(entry.path()) {
-                self.file(&held, start, entry.path());
+            if entry.file_type().is_some_and(|kind| kind.is_file()) && self.selects(entry.path()) {
+                self.file(&directory, start, entry.path());
             }
         }
-        // What is only in the editor yet is in no directory.
+        // A document that was never saved is in no directory.
         for (path, text) in self.buffers.below(&start.absolute) {
-            let seen = walked.iter().any(|walked| path.starts_with(walked));
-            if !seen && !path.exists() && self.wanted(path) {
+            let elsewhere = walked.iter().any(|walked| path.starts_with(walked));
+            if !elsewhere && !path.exists() && self.selects(path) {
                 self.buffer(path, text.as_ref().map_err(String::as_str));
             }
         }
     }
 
+    /// Searches one file that the call names.
     fn single(&mut self, at: &ResolvedPath) {
         if let Some(text) = self.buffers.get(&at.absolute) {
             self.buffer(&at.absolute, text);
@@ -293,12 +297,14 @@ impl Hunt<'_> {
         }
     }
 
+    /// Whether the search has to end.
     fn over(&mut self) -> bool {
         self.found.late |= self.stop.reached();
         self.found.full || self.found.late
     }
 
-    fn wanted(&mut self, path: &Path) -> bool {
+    /// Whether a file is to be searched; counts it as left out if not.
+    fn selects(&mut self, path: &Path) -> bool {
         let passes = self.filter.as_ref().is_none_or(|filter| filter.passes(path));
         if !passes {
             return false;
@@ -314,23 +320,23 @@ impl Hunt<'_> {
         true
     }
 
-    fn file(&mut self, held: &OwnedFd, start: &ResolvedPath, path: &Path) {
+    fn file(&mut self, directory: &OwnedFd, start: &ResolvedPath, path: &Path) {
         if let Some(text) = self.buffers.get(path) {
-            if let Some(why) = path.metadata().ok().and_then(|found| self.exclusions.of_file(&found)) {
+            if let Some(why) = path.metadata().ok().and_then(|metadata| self.exclusions.of_file(&metadata)) {
                 self.found.left_out.count(why);
                 return;
             }
             self.buffer(path, text);
             return;
         }
-        let Ok(way) = path.strip_prefix(&start.absolute) else {
+        let Ok(relative) = path.strip_prefix(&start.absolute) else {
             return;
         };
-        let Ok(file) = read_beneath(held.as_fd(), way) else {
+        let Ok(file) = read_beneath(directory.as_fd(), relative) else {
             self.found.unreadable += 1;
             return;
         };
-        match file.metadata().ok().and_then(|found| self.exclusions.of_file(&found)) {
+        match file.metadata().ok().and_then(|metadata| self.exclusions.of_file(&metadata)) {
             Some(why) => self.found.left_out.count(why),
             None => self.text(path, file),
         }
@@ -348,10 +354,11 @@ impl Hunt<'_> {
         }
     }
 
+    /// Returns a path as the result shows it: relative to the first workspace folder, if it is inside.
     fn named(&self, path: &Path) -> PathBuf {
         let first = self.roots.paths().next();
-        let way = first.and_then(|root| path.strip_prefix(root).ok());
-        way.unwrap_or(path).to_owned()
+        let relative = first.and_then(|root| path.strip_prefix(root).ok());
+        relative.unwrap_or(path).to_owned()
     }
 
     fn text(&mut self, path: &Path, source: impl io::Read) {
@@ -375,12 +382,12 @@ fn searcher() -> Searcher {
         .build()
 }
 
-/// Takes the matching lines of one file.
+/// Collects the matching lines of one file.
 struct MatchingLines<'a> {
     matcher: &'a RegexMatcher,
     name: &'a Path,
     found: &'a mut SearchResult,
-    /// How many lines, and bytes of them, were found before this file.
+    /// How many lines, and how many bytes of them, were found before this file.
     before: (usize, usize),
 }
 
@@ -399,7 +406,7 @@ impl Sink for MatchingLines<'_> {
         Ok(true)
     }
 
-    /// A file that turns out to be binary has given nothing.
+    /// Removes the lines of a file that turns out to be binary.
     fn binary_data(&mut self, _: &Searcher, _: u64) -> io::Result<bool> {
         let (lines, bytes) = self.before;
         self.found.lines.truncate(lines);
@@ -409,11 +416,11 @@ impl Sink for MatchingLines<'_> {
 }
 
 impl MatchingLines<'_> {
-    /// The line, or the part around the match where it is long.
+    /// Returns the line, or the part around the match if the line is long.
     fn cut(&self, line: &[u8]) -> String {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        // Only the neighbourhood is decoded: a line may have many megabytes.
+        // Decodes only the text near the match: a line may have many megabytes.
         let start = match self.matcher.find(line) {
             Ok(Some(hit)) if hit.start() > MAX_LINE_CHARS / 2 && line.len() > MAX_LINE_CHARS => {
                 hit.start() - MAX_LINE_CHARS / 4

@@ -1,14 +1,14 @@
-//! `task_complete`: the end of a task that is done.
+//! `task_complete`: ends a task that is done.
 //!
-//! Runs nothing: it ends the run.
+//! Never runs anything: it ends the run.
 
 use std::borrow::Cow;
 
 use adjutant_core::tool::{ArgumentType, Effect, MAX_ARGUMENTS, MAX_PROSE, Parameter, Tool};
 
-use super::{Act, BuiltTool, fits};
+use super::{Act, BuiltTool, no_check};
 
-/// The tool as data, and what it does.
+/// The tool as data, and its action.
 pub const TASK_COMPLETE: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("task_complete"),
@@ -16,7 +16,7 @@ pub const TASK_COMPLETE: BuiltTool = BuiltTool {
         description: Cow::Borrowed("End the task when it is done and checked."),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_ARGUMENTS,
-        check: fits,
+        check: no_check,
         title: |given| format!("Done: {}", given.text("summary")),
     },
     act: Act::Complete,

@@ -138,7 +138,7 @@ fn n07_the_editors_text_counts_before_the_disk() {
         "a.rs:2:\u{1d11e} needle\nnew.rs:1:needle only here\n[not searched: b.rs is open in the editor and its text is not known: version 4 came after version 2]"
     );
     assert_eq!(found.summary, "2 matches in 2 files");
-    // N06: a command would not see these.
+    // N06: a command does not see these texts.
     let ws = place.path("").canonicalize().expect("ws");
     assert_eq!(place.buffers.unsaved(), [ws.join("a.rs"), ws.join("b.rs"), ws.join("new.rs")]);
 }
@@ -181,7 +181,7 @@ fn s44_listing_and_walking_are_bounded() {
     assert!(text.ends_with("f0499\n[stopped at 500 files: there are more; use a narrower glob]"), "{text}");
     let text = place.search("x", None, None).text;
     assert!(text.ends_with("f0199:1:x\n[stopped at 200 matches; narrow the pattern, the path or the glob]"));
-    // A tree deeper than any walk goes.
+    // A tree that is deeper than the limit of a walk.
     let mut deep = place.path("");
     for _ in 0..500 {
         deep.push("d");
@@ -244,7 +244,7 @@ fn text_is_searched_by_regular_expression() {
     assert_eq!(place.search("one", Some("src"), Some("!*.py")).text, "src/a.rs:1:fn one() {}");
     assert_eq!(place.search("one", Some("src/b.py"), None).text, "src/b.py:1:def one():");
     assert_eq!(place.search("two", None, Some("src/**")).text, "src/a.rs:2:fn two() {}");
-    // A file that is named itself was asked for.
+    // A file that the call names was asked for.
     assert_eq!(place.search("one", Some(".env"), None).text, ".env:1:one=secret");
     let text = place.search("needle", None, None).text;
     assert!(text.starts_with("long:1:…xx") && text.contains(" needle yy") && text.len() < 600, "{text}");
@@ -275,7 +275,7 @@ fn a_search_takes_the_globs_that_finding_takes() {
 
 #[test]
 fn what_a_binary_file_did_not_give_takes_no_room() {
-    // Its first bytes are text; that it is none shows far behind them.
+    // It begins with text; the byte that makes it binary comes much later.
     let binary =
         format!("{}{}\0", "needle and more of it than a few words\n".repeat(190), "x\n".repeat(100_000));
     let names: Vec<String> = (0..12).map(|n| format!("b{n:02}")).collect();
@@ -305,20 +305,20 @@ fn a_cancelled_search_ends_and_says_that_it_is_not_whole() {
     assert!(output.text.contains("time was over"), "{}", output.text);
 }
 
-/// A read that was allowed.
-fn reading(tool: &str, given: &[(&str, &str)], at: Option<ResolvedPath>) -> Reading {
+/// Returns an allowed read.
+fn allowed(tool: &str, given: &[(&str, &str)], at: Option<ResolvedPath>) -> AllowedRead {
     let Some(Act::Read(Read { run, .. })) = Toolbox::default().act(tool) else { panic!("{tool} reads") };
-    Reading { run, given: Arguments::of_texts(given), at }
+    AllowedRead { run, given: Arguments::of_texts(given), at }
 }
 
 #[tokio::test]
 async fn reads_run_off_the_async_threads() {
     let place = place(&[("a", "needle\n")]);
-    let search = reading("search_text", &[("pattern", "needle")], None);
+    let search = allowed("search_text", &[("pattern", "needle")], None);
     let output = read(search, place.roots.clone(), place.buffers.clone(), place.nothing_left_out()).await;
     assert_eq!(output, ToolOutput::done("a:1:needle", "1 match in 1 file"));
     let output = read(
-        reading("list_files", &[("path", ".")], Some(place.at("."))),
+        allowed("list_files", &[("path", ".")], Some(place.at("."))),
         place.roots.clone(),
         Buffers::default(),
         place.nothing_left_out(),

@@ -1,8 +1,7 @@
-//! What listing, finding and searching share: the walk through a directory tree, and its names on one
-//! line.
+//! The walk through a directory tree, shared by listing, finding and searching.
 //!
-//! Never follows a link, never enters version control directories, and never goes deeper than a bound.
-//! How long it goes on is for who takes its entries.
+//! Never follows a link and never goes deeper than a bound. Only `walk_all` enters version control directories.
+//! The caller limits the time.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,18 +10,19 @@ use std::time::Duration;
 use adjutant_core::text::display::shown;
 use ignore::{DirEntry, Walk, WalkBuilder};
 
-/// Directories no tool looks into unasked: they hold a version control system's own files.
+/// Directories with the internal files of a version control system; a walk skips them below its start.
 const VCS: &[&str] = &[".git", ".hg", ".svn", ".jj", ".bzr"];
 
-/// How long second names of files are looked for.
+/// How long to look for other names of files.
 pub(super) const LINKS_TIME: Duration = Duration::from_secs(3);
 
-/// The deepest a walk goes; deeper trees are made to exhaust something.
+/// The greatest depth of a walk: a deeper tree is likely made to exhaust memory or time.
 const MAX_DEPTH: usize = 128;
 
-/// Returns the folders to walk, in order, each with those below it that are walked by themselves: a workspace
-/// folder may lie in another one, which may ignore it, and nothing is to be seen twice.
-pub(super) fn once<'a>(folders: &[&'a Path]) -> Vec<(&'a Path, Vec<PathBuf>)> {
+/// Returns the folders to walk, in order, each with the folders below it that get a walk of their own.
+///
+/// A workspace folder may be inside another that ignores it, and no file is to be visited twice.
+pub(super) fn separate_walks<'a>(folders: &[&'a Path]) -> Vec<(&'a Path, Vec<PathBuf>)> {
     let mut walks: Vec<(&Path, Vec<PathBuf>)> = Vec::new();
     for folder in folders {
         if !walks.iter().any(|(known, _)| known == folder) {
@@ -33,20 +33,20 @@ pub(super) fn once<'a>(folders: &[&'a Path]) -> Vec<(&'a Path, Vec<PathBuf>)> {
     walks
 }
 
-/// Walks a resolved directory in the order of names, leaving out what ignore files exclude.
+/// Walks a resolved directory in the order of names, without the entries that ignore files exclude.
 pub(super) fn walk(start: &Path, depth: Option<usize>) -> Walk {
     walk_without(start, depth, Vec::new(), |_| true)
 }
 
-/// Walks as `walk` does, but not into these folders, nor into those that `enters` refuses.
+/// Walks as `walk` does, without the `walked` folders and without entries that `enters` refuses.
 pub(super) fn walk_without(
     start: &Path,
     depth: Option<usize>,
     walked: Vec<PathBuf>,
     enters: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
 ) -> Walk {
-    // Outside a repository only the ignore files below the start count: one
-    // somewhere above, say in a home directory, was not written for this folder.
+    // Outside a repository only ignore files below the start count. One further up, for example in a home
+    // directory, was not written for this folder.
     let repository = start.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
     WalkBuilder::new(start)
         .hidden(false)
@@ -62,12 +62,12 @@ pub(super) fn walk_without(
         .build()
 }
 
-/// Walks a resolved directory whole: what ignore files exclude, and version control's own, too.
+/// Walks everything in a resolved directory, also ignored entries and version control directories.
 pub(super) fn walk_all(start: &Path) -> Walk {
     WalkBuilder::new(start).standard_filters(false).follow_links(false).max_depth(Some(MAX_DEPTH)).build()
 }
 
-/// Returns a name or path on one line, odd characters escaped.
+/// Returns a name or path on one line, with control and invisible characters escaped.
 pub(super) fn on_one_line(name: &OsStr) -> String {
     shown(&name.to_string_lossy()).replace('\n', "\\n").replace('\t', "\\t")
 }
@@ -87,7 +87,7 @@ mod tests {
             std::fs::write(root.join(path), text).expect("a file");
         }
         for folders in [vec![&*root, &*vendor], vec![&*vendor, &*root], vec![&*root, &*vendor, &*root]] {
-            let walks = once(&folders).into_iter();
+            let walks = separate_walks(&folders).into_iter();
             let entries = walks.flat_map(|(folder, walked)| walk_without(folder, None, walked, |_| true));
             let paths = entries.map(|entry| entry.expect("an entry").into_path());
             let mut names: Vec<String> = paths

@@ -1,6 +1,6 @@
-//! `write_file`: the whole text of a file.
+//! `write_file`: creates a file, or replaces its whole text.
 //!
-//! Never changes the line ends of a file that is there, or its byte order mark.
+//! Never changes the line ends of an existing file, or its byte order mark.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ use adjutant_core::policy::cause::Reason;
 use adjutant_core::text::edit::{rewritten, split_bom};
 use adjutant_core::tool::{ArgumentType, Arguments, Effect, MAX_EDIT_ARGUMENTS, Parameter, Tool};
 
-use super::{Act, Before, BuiltTool, fits};
+use super::{Act, BuiltTool, FileBefore, no_check};
 
-/// The tool as data, and what it does.
+/// The tool as data, and its action.
 pub const WRITE_FILE: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("write_file"),
@@ -20,16 +20,16 @@ pub const WRITE_FILE: BuiltTool = BuiltTool {
         ),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_EDIT_ARGUMENTS,
-        check: fits,
+        check: no_check,
         title: |given| format!("Write {}", given.text("path")),
     },
-    act: Act::Edit(after),
+    act: Act::Edit(new_text),
 };
 
 const PARAMETERS: &[Parameter] =
     &[super::PATH, Parameter::needed("content", ArgumentType::Text, "The complete text of the file.")];
 
-fn after<'a>(given: &'a Arguments, before: &Before<'_>) -> Result<Cow<'a, str>, Reason> {
+fn new_text<'a>(given: &'a Arguments, before: &FileBefore<'_>) -> Result<Cow<'a, str>, Reason> {
     let content = given.text("content");
     Ok(rewritten(before.text, if before.has_mark { split_bom(content).1 } else { content }))
 }

@@ -7,7 +7,7 @@ const KEPT: [(&str, &str); 5] = [
     ("server/store/src/storage.rs", "names of temporary files"),
     ("server/host/src/faults.rs", "points of death, in debug builds alone"),
     (
-        "server/tools/src/process/kin.rs",
+        "server/tools/src/process/orphans.rs",
         "which children of this process it started; the kernel keeps the others",
     ),
     ("server/tools/src/process/group.rs", "where the kernel lets this process make control groups"),

@@ -15,7 +15,7 @@ pub const COUNT_LINES: BuiltTool = BuiltTool {
         check: |_| Ok(()),
         title: |given| format!("Count the lines of {}", given.text("path")),
     },
-    act: Act::Read(Read { place: |given| ReadTarget::At(given.text("path")), run: count_lines }),
+    act: Act::Read(Read { target: |given| ReadTarget::At(given.text("path")), run: count_lines }),
 };
 
 const PARAMETERS: &[Parameter] = &[Parameter::needed("path", ArgumentType::Path, "The file.")];

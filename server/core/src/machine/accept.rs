@@ -78,11 +78,14 @@ fn check_current(session: &Session, step: &Step) -> Result<(), Refusal> {
     if next_steps(session).contains(step) { Ok(()) } else { Err(Refusal::Stale) }
 }
 
-fn accept_report(session: &Session, stamp: &Stamp, step: &Step, report: Report) -> Result<Vec<Event>, Refusal> {
+fn accept_report(
+    session: &Session,
+    stamp: &Stamp,
+    step: &Step,
+    report: Report,
+) -> Result<Vec<Event>, Refusal> {
     match (step, report) {
-        (Step::CallModel { turn, attempt }, report) => {
-            turn::accept(session, stamp, *turn, *attempt, report)
-        }
+        (Step::CallModel { turn, attempt }, report) => turn::accept(session, stamp, *turn, *attempt, report),
         (Step::Prepare { call, .. }, Report::Prepared(prepared)) => {
             call::prepared(session, stamp, call, *prepared)
         }

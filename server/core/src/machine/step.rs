@@ -11,28 +11,16 @@ use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
     /// Check whether an edit is in the text, because its call ended before that was known.
-    Settle {
-        change_set: ChangeSetId,
-    },
+    Settle { change_set: ChangeSetId },
     /// Show an ask to the user, on every surface of every client.
-    DeliverAsk {
-        ask: AskId,
-    },
+    DeliverAsk { ask: AskId },
     /// Resolve the path of a call, and read or locate what it needs. Repeated when the session is opened again,
     /// because that begins a new epoch.
-    Prepare {
-        call: ToolCallId,
-        epoch: u64,
-    },
+    Prepare { call: ToolCallId, epoch: u64 },
     /// Send one request to the model and report its reply. The first attempt begins the turn.
-    CallModel {
-        turn: u32,
-        attempt: u32,
-    },
+    CallModel { turn: u32, attempt: u32 },
     /// Run a call whose start is in the log.
-    RunTool {
-        call: ToolCallId,
-    },
+    RunTool { call: ToolCallId },
     /// Wait for a time; no other work.
     Wake(Wake),
 }

@@ -50,7 +50,8 @@ fn asking_by_time(options: &[&str]) -> Bench {
     bench.prompt_with("go", policy).unwrap();
     bench.reply("", &[("ask_user", r#"{"question":"which?"}"#)]);
     let options = options.iter().map(|option| (*option).to_owned()).collect();
-    bench.report(is_prepare, super::prepared_as(Payload::Question { question: "which?".to_owned(), options }));
+    bench
+        .report(is_prepare, super::prepared_as(Payload::Question { question: "which?".to_owned(), options }));
     bench
 }
 

@@ -87,8 +87,9 @@ fn s20_turns_and_failed_attempts_add_up_to_the_requests_made() {
     }
     requests += 1;
     bench.report(is_model, Report::Replied(reply("done", &[])));
-    let count =
-        |name: &str| bench.log.iter().filter(|record| names(std::slice::from_ref(&record.event)) == name).count();
+    let count = |name: &str| {
+        bench.log.iter().filter(|record| names(std::slice::from_ref(&record.event)) == name).count()
+    };
     assert_eq!(count("turn_started") + count("attempt_failed"), requests);
 }
 

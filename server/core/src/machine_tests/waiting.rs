@@ -82,7 +82,9 @@ fn s113_the_next_model_takes_the_turn_says_so_and_stays_for_the_run() {
     let events = bench.report(is_model, failed(FailureClass::Overloaded, None));
     check(&events, expect!["attempt_failed model_replaced"]);
     let record = bench.log.last().unwrap().clone();
-    let Updates::Lasting(updates) = projector.project(&bench.session, &record) else { panic!("it has a number") };
+    let Updates::Lasting(updates) = projector.project(&bench.session, &record) else {
+        panic!("it has a number")
+    };
     let Some(Update::Turn(turn)) = updates.first() else { panic!("it is published: {updates:?}") };
     assert_eq!((turn.phase, turn.model.as_deref()), (TurnPhase::ModelReplaced, Some("q/big")));
     assert_eq!(

@@ -41,7 +41,9 @@ impl Session {
                     open.policy.unattended = *unattended;
                 }
             }
-            Event::RunStarted { .. } | Event::Prompted { .. } | Event::RunEnded { .. } => self.fold_run(record),
+            Event::RunStarted { .. } | Event::Prompted { .. } | Event::RunEnded { .. } => {
+                self.fold_run(record)
+            }
             // `RunEnded` follows in the same batch and has the summary.
             Event::Completed { .. } => {}
             Event::AskOpened { .. } | Event::AskReobserved { .. } | Event::AskClosed { .. } => {

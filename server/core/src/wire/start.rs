@@ -90,7 +90,11 @@ struct Instruction {
     title: String,
 }
 
-fn fix(params: &StartParams, place: &StartPlace<'_>, added: Option<&str>) -> Result<Instruction, StartProblem> {
+fn fix(
+    params: &StartParams,
+    place: &StartPlace<'_>,
+    added: Option<&str>,
+) -> Result<Instruction, StartProblem> {
     let (what, title) = match (params.diagnostics.as_slice(), added) {
         ([], None) => return Err(StartProblem::NoDiagnostic),
         ([], Some(text)) => ("what the user names below".to_owned(), one_line(text, TITLE_CHARS)),
@@ -113,7 +117,10 @@ fn explain(params: &StartParams, place: &StartPlace<'_>) -> Result<Instruction, 
         let words = format!(
             "Explain what is reported in {name}: what it means, what causes it here, and how it could be solved. Change nothing."
         );
-        return Ok(Instruction { words, title: format!("Explain: {}", one_line(&first.message, TITLE_CHARS)) });
+        return Ok(Instruction {
+            words,
+            title: format!("Explain: {}", one_line(&first.message, TITLE_CHARS)),
+        });
     }
     let words = format!(
         "Explain {} of {name}: what it does and why, and what is surprising or wrong about it. Change nothing.",

@@ -4,8 +4,8 @@
 
 use adjutant_protocol::state::{RequiredAction, StateView};
 use adjutant_protocol::update::{
-    AskChange, ChangeSetView, HunkView, RunView, ToolCallView, ToolStatus, TurnPhase as WireTurnPhase, TurnView,
-    Update,
+    AskChange, ChangeSetView, HunkView, RunView, ToolCallView, ToolStatus, TurnPhase as WireTurnPhase,
+    TurnView, Update,
 };
 
 use super::{ask, options};

@@ -415,11 +415,11 @@ async fn write(
     turn: Arc<Turn>,
 ) -> ApplyAttempt {
     let failed = |why: String| ApplyAttempt::Failed { why, in_doubt: false };
-    let turns = place.world.turns.clone();
+    let locks = place.world.write_locks.clone();
     point("edit-sent");
     let replace = move || {
         let _turn = turn;
-        replace_file(&turns, &at, now.disk, &now.bytes_of(&wanted))
+        replace_file(&locks, &at, now.disk, &now.bytes_of(&wanted))
     };
     let written = aside::attempt(replace).await;
     point("edit-answered");
@@ -493,7 +493,7 @@ async fn send(
     point("edit-landed");
     if !was_open {
         let documents = documents.clone();
-        aside(move || documents.opened_by_us(&at.absolute)).await;
+        aside(move || documents.note_opened_by_edit(&at.absolute)).await;
     }
     ApplyAttempt::Landed { exact, text: Some(wanted), saves }
 }

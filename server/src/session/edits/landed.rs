@@ -87,7 +87,7 @@ fn save_step(place: &SessionWorld, change: &FileChange, saves: bool) -> SaveStep
         return SaveStep::Over(check_location(place, change, LandedIn::Saved));
     }
     if !saves {
-        let opened_by_edit = documents.is_ours(&at.absolute);
+        let opened_by_edit = documents.is_opened_by_edit(&at.absolute);
         return SaveStep::Over(if opened_by_edit { LandedIn::Unsaved(None) } else { LandedIn::Open });
     }
     if !place.world.link.surfaces().abilities.save {

@@ -161,7 +161,7 @@ impl SentEdit {
         let (seen, misplaced) = (self.expectation.seen(), self.expectation.misplaced());
         let now = current_file(&self.place, &self.at).ok().filter(|now| now.exists)?;
         // The text may be exactly the approved one, because the edit removed what the user had typed.
-        if let Some(misplaced) = misplaced.as_ref().filter(|misplaced| misplaced.took) {
+        if let Some(misplaced) = misplaced.as_ref().filter(|misplaced| misplaced.removed_user_text) {
             return Some(HunkCheck::Misplaced(misplaced.clone()));
         }
         // Editors differ in whether a byte order mark is part of the text.

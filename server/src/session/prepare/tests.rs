@@ -30,7 +30,7 @@ fn place(dir: &Path) -> SessionWorld {
         settings: Mutex::new(Arc::new(Settings::default())),
         catalog: Catalog::new(Arc::new(Disk), Syncer::start().expect("threads"), dir),
         own: Default::default(),
-        turns: Default::default(),
+        write_locks: Default::default(),
         images: Default::default(),
         inboxes: Default::default(),
         asks: Mutex::default(),
@@ -79,7 +79,7 @@ fn finding_b2_the_names_of_a_file_are_looked_for_on_a_thread_that_may_wait() {
         std::fs::hard_link(dir.path().join("private/plan.md"), dir.path().join("copy.md")).expect("link");
         let (place, call) = (Arc::new(place(dir.path())), read("copy.md"));
         let deny = vec!["read_file(private/**)".to_owned()];
-        let rules = Rules { tools: place.world.tools.now(), deny };
+        let rules = Rules { tools: place.world.tools.current(), deny };
         // The only blocking thread is busy.
         let (release, released) = std::sync::mpsc::channel::<()>();
         let busy = tokio::task::spawn_blocking(move || released.recv());

@@ -1,6 +1,6 @@
-//! The open texts as the tools read them: an immutable copy of the mirror.
+//! The texts of the open documents for the tools: an immutable copy of the mirror.
 //!
-//! Never changes and never asks the editor.
+//! Never changes and never sends a message to the editor.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use adjutant_core::text::edit::split_bom;
 
 const BOM_BYTES: &[u8] = "\u{feff}".as_bytes();
 
-/// The texts of the documents that are open in the editor; they count before the disk.
+/// The texts of the documents that are open in the editor; tools read them instead of the disk.
 #[derive(Clone, Debug, Default)]
 pub struct Buffers {
     open: Arc<BTreeMap<PathBuf, Result<Buffer, String>>>,
@@ -24,8 +24,7 @@ pub struct Buffer {
 }
 
 impl Buffers {
-    /// Collects the open documents by resolved path; an unsynced one comes with the
-    /// reason why its text is not known.
+    /// Returns the open documents by resolved path. An unsynced one has the reason why its text is unknown.
     pub fn new(documents: impl IntoIterator<Item = (PathBuf, Result<Buffer, String>)>) -> Self {
         Self { open: Arc::new(documents.into_iter().collect()) }
     }
@@ -35,11 +34,10 @@ impl Buffers {
         self.open.get(absolute).map(|text| text.as_ref().map_err(String::as_str))
     }
 
-    /// Returns the open documents whose text is not what is on disk: a command
-    /// does not see it (N06).
+    /// Returns the open documents whose text differs from the disk, or is unknown. A command does not see it (N06).
     pub fn unsaved(&self) -> Vec<PathBuf> {
         let saved = |path: &Path, text: &str| {
-            // Most editors do not count a byte order mark to the text.
+            // For most editors a byte order mark is not a part of the text.
             let text = split_bom(text).1.as_bytes();
             let size = |found: std::fs::Metadata| found.is_file().then_some(found.len() as usize);
             let size = path.metadata().ok().and_then(size);

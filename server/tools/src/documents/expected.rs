@@ -1,7 +1,7 @@
-//! What a document is waited to become after an edit of ours was sent.
+//! The text that a document should get after Adjutant has sent an edit.
 //!
-//! Never changes a document; it looks at each text as it comes by, because a
-//! user who types on at once may hide in the next one what was there in one.
+//! Never changes a document. Each new text is compared, because a user who continues to type may change the expected
+//! text at once.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,57 +13,59 @@ use adjutant_core::text::position::{Encoding, Position, Range, offset_of};
 
 use adjutant_host::uri;
 
-/// What was sent, and what should come of it.
+/// The edits that were sent, and the text that should result.
 pub struct ExpectedText {
     pub text: Arc<str>,
-    /// What each of the edits replaces.
+    /// The text that each of the edits replaces.
     pub replaced: Option<Vec<String>>,
-    /// The version the edits were made for; `None` for a document that is not open.
+    /// The version for which the edits were made; `None` for a document that is not open.
     pub version: Option<i32>,
     pub edits: Arc<[TextEdit]>,
 }
 
 impl ExpectedText {
-    /// Whether the edits, made as they are in this text, replace what is neither what they were made to replace
-    /// nor what they bring themselves, as where they are made twice.
-    fn removes_from(&self, text: &str, encoding: Encoding) -> bool {
-        let (Some(meant), Some(now)) = (&self.replaced, replaced(text, &self.edits, encoding)) else {
+    /// Whether the edits, applied unchanged to this text, remove text of the user. Text that they were made to replace
+    /// does not count, nor text that they insert themselves, which they replace when they are applied twice.
+    fn remove_user_text(&self, text: &str, encoding: Encoding) -> bool {
+        let (Some(intended), Some(actual)) = (&self.replaced, replaced(text, &self.edits, encoding)) else {
             return true;
         };
-        let mut each = meant.iter().zip(&now).zip(self.edits.iter());
-        each.any(|((meant, now), edit)| now != meant && !edit.new_text.starts_with(now.as_str()))
+        let mut each = intended.iter().zip(&actual).zip(self.edits.iter());
+        each.any(|((intended, actual), edit)| {
+            actual != intended && !edit.new_text.starts_with(actual.as_str())
+        })
     }
 }
 
-/// An edit that an editor which ignores versions made at the wrong place.
+/// An edit at the wrong place, made by an editor that ignores versions.
 #[derive(Clone)]
 pub struct MisplacedEdit {
-    /// The text it came upon, the user's typing in it.
+    /// The text to which it was applied, with what the user had typed.
     pub before: String,
     pub after: String,
-    /// It replaced other text than it was made to: the user's.
-    pub took: bool,
+    /// Whether it removed text of the user.
+    pub removed_user_text: bool,
 }
 
-/// A text that one document is waited to have.
+/// The expected text of one document.
 pub(super) struct ExpectedEdits {
-    /// Where the document is, by the editor's name.
+    /// The path of the document, by the editor's URI.
     path: Option<PathBuf>,
     awaited: ExpectedText,
     seen: AtomicBool,
     misplaced: Mutex<Option<MisplacedEdit>>,
 }
 
-/// Waits for one text of one document; the wait ends when it is dropped.
+/// The handle of a comparison with one expected text; a drop ends it.
 pub struct Expectation(Arc<ExpectedEdits>);
 
 impl Expectation {
-    /// Whether the document had exactly that text at some time since.
+    /// Whether the document has had exactly that text at some time since.
     pub fn seen(&self) -> bool {
         self.0.seen.load(Ordering::SeqCst)
     }
 
-    /// The texts around the edit, if it was made for another text than the one it came upon.
+    /// Returns the misplaced edit, if the edit was applied to another text than the one for which it was made.
     pub fn misplaced(&self) -> Option<MisplacedEdit> {
         self.0.misplaced.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -84,51 +86,53 @@ impl ExpectedEdits {
         uri::to_document_path(document.uri()).ok() == self.path
     }
 
-    pub(super) fn meet(&self, document: &Document) {
+    /// Notes whether the document has the expected text.
+    pub(super) fn check(&self, document: &Document) {
         let Ok(text) = document.text() else { return };
-        let wanted = &*self.awaited.text;
-        if text.len_bytes() == wanted.len() && *text == wanted && self.is_of(document) {
+        let expected = &*self.awaited.text;
+        if text.len_bytes() == expected.len() && *text == expected && self.is_of(document) {
             self.seen.store(true, Ordering::SeqCst);
         }
     }
 
-    /// Compares one step of a document with the edits as they were sent: their places meant the
-    /// version they were made for, and this was a later one.
-    pub(super) fn compare(&self, before: &Document, after: &Document, encoding: Encoding) {
+    /// Checks whether one change of a document is the edits as they were sent, applied to a later version than the one
+    /// for which their positions were made. Notes a misplaced edit if so.
+    pub(super) fn check_misplaced(&self, before: &Document, after: &Document, encoding: Encoding) {
         let stale = self.awaited.version.is_some_and(|version| version != before.version());
         let (Ok(old), Ok(new)) = (before.text(), after.text()) else { return };
         if !stale || !self.is_of(after) {
             return;
         }
-        let made = |ends: bool| {
-            let is_outside = |place| offset_of(old, place, encoding).is_ok();
-            let place = |place: Position| outside_characters(place, is_outside, ends);
+        let explains = |ends: bool| {
+            let is_outside = |position| offset_of(old, position, encoding).is_ok();
+            let shifted = |position: Position| outside_characters(position, is_outside, ends);
             let change = |edit: &TextEdit| {
-                let range = Range { start: place(edit.range.start), end: place(edit.range.end) };
+                let range = Range { start: shifted(edit.range.start), end: shifted(edit.range.end) };
                 ContentChange { range: Some(range), text: edit.new_text.clone() }
             };
-            // From the end, so that the places before stay what they are.
+            // From the end, so that earlier positions stay valid.
             let changes: Vec<ContentChange> = self.awaited.edits.iter().rev().map(change).collect();
-            let mut blind = before.clone();
-            blind.apply_changes(after.version(), &changes, encoding).is_ok()
-                && blind.text().is_ok_and(|text| text == new)
+            let mut copy = before.clone();
+            copy.apply_changes(after.version(), &changes, encoding).is_ok()
+                && copy.text().is_ok_and(|text| text == new)
         };
-        if made(false) || made(true) {
+        if explains(false) || explains(true) {
             let before = old.to_string();
-            let took = self.awaited.removes_from(&before, encoding);
-            let misplaced = MisplacedEdit { before, after: new.to_string(), took };
+            let removed_user_text = self.awaited.remove_user_text(&before, encoding);
+            let misplaced = MisplacedEdit { before, after: new.to_string(), removed_user_text };
             *self.misplaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(misplaced);
         }
     }
 }
 
-/// A place that is inside a character of another text than it was made for, as editors take it: at the beginning
-/// of that character, or at its end.
-fn outside_characters(place: Position, is_outside: impl Fn(Position) -> bool, ends: bool) -> Position {
-    // No character has more units than a UTF-8 one has bytes.
-    let near = (0..4).map(|by| match ends {
-        true => Position { character: place.character.saturating_add(by), ..place },
-        false => Position { character: place.character.saturating_sub(by), ..place },
+/// Returns a valid position for one that falls inside a character, because it was made for another text. Editors move
+/// it to the beginning of that character, or to its end (`ends`).
+fn outside_characters(position: Position, is_outside: impl Fn(Position) -> bool, ends: bool) -> Position {
+    // A character has at most four units in any encoding.
+    let near = (0..4).map(|by| {
+        let unit = position.character;
+        let character = if ends { unit.saturating_add(by) } else { unit.saturating_sub(by) };
+        Position { character, ..position }
     });
-    near.into_iter().find(|near| is_outside(*near)).unwrap_or(place)
+    near.into_iter().find(|near| is_outside(*near)).unwrap_or(position)
 }

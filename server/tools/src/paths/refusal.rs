@@ -1,12 +1,12 @@
-//! Why a path means no place, as it is told.
+//! Why a path is refused, with the message for the model.
 //!
-//! Never says what is outside the workspace before that was allowed.
+//! Never reveals what is outside the workspace before the user has allowed it.
 
 use std::io;
 
 use adjutant_core::policy::cause::{Cause, Reason};
 
-/// Why a path means no place.
+/// Why a path cannot be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum PathRefusal {
     #[error("the path is empty; give a path relative to the workspace folder")]
@@ -33,7 +33,7 @@ pub enum PathRefusal {
     NotADirectory(String),
     #[error("look at \"{0}\": {1}")]
     Io(String, io::Error),
-    /// What is there is told only to a call that was allowed.
+    /// `why` reveals what is there, so only an allowed call may see it.
     #[error("\"{raw}\" is outside the workspace")]
     Outside { raw: String, why: Box<PathRefusal> },
 }
@@ -54,7 +54,7 @@ impl PathRefusal {
         }
     }
 
-    /// Returns the whole refusal, for a call that was allowed to look outside.
+    /// Returns the full refusal, for a call that may look outside the workspace.
     pub fn revealed(self) -> Self {
         match self {
             Self::Outside { why, .. } => *why,

@@ -1,7 +1,8 @@
-//! The one way a file of the workspace is written (P2): beside it, synced, exchanged with it.
+//! Writes a file of the workspace (P2): a temporary file in the same folder is written and synced, then exchanged with
+//! it. There is no other way to write.
 //!
-//! Never follows a link, never writes through a second name of a file, and never
-//! keeps a replacement of bytes other than those the change was made from.
+//! Never follows a link, never writes through a second name of a file, and never replaces bytes other than those from
+//! which the change was made.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -13,21 +14,21 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
+use super::locks::{WriteLock, WriteLocks};
 use super::open::open_beneath;
-use super::turns::{Turn, Turns};
 use super::{ResolvedPath, file_name};
 use adjutant_host::faults::point;
 
-/// What is certain of a file that was replaced.
+/// How safe a replaced file is.
 #[derive(Debug)]
 pub enum ReplaceOutcome {
-    /// It is on disk.
+    /// The file and its name are on disk.
     Durably,
-    /// Every reader sees it, but the disk could not say that it keeps the name of the file.
+    /// Every reader sees the new file, but the sync of its folder failed, so a power failure could undo it.
     Unsynced(io::Error),
 }
 
-/// Why a file was not replaced; unless it says otherwise, the file is as it was before.
+/// Why a file was not replaced. Unless a variant says otherwise, the file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplaceRefusal {
     #[error(
@@ -48,25 +49,25 @@ pub enum ReplaceRefusal {
     ReadOnly(String),
     #[error("another Adjutant is writing \"{0}\" and does not end; try again")]
     Busy(String),
-    /// Which of them has the name is not known; nothing of another program is removed.
+    /// It is unknown which of the two texts the file has now; nothing that the other program wrote is removed.
     #[error("another program wrote \"{0}\" at the same time; what it wrote is in \"{1}\"")]
     Crossed(String, String),
     #[error("write \"{0}\": {1}")]
     Io(String, io::Error),
 }
 
-/// Returns the hash by which [`replace_file`] knows the bytes a change was made from.
+/// Returns the hash of the bytes from which a change is made, for [`replace_file`].
 pub fn hash_of(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// Puts `bytes` in the place of a file whose content has the hash `expected`, or
-/// creates the file (and the directories to it) where `expected` is none.
+/// Replaces a file whose content has the hash `expected` with `bytes`. If `expected` is none, creates the file and its
+/// missing directories.
 ///
-/// Servers take turns at one file. What any other program does to it between the comparison and the
-/// exchange comes out of the exchange, and is put back.
+/// A lock for each file keeps other servers out. If another program changes the file between the comparison and the
+/// exchange, its text comes out of the exchange and is put back.
 pub fn replace_file(
-    turns: &Turns,
+    locks: &WriteLocks,
     at: &ResolvedPath,
     expected: Option<[u8; 32]>,
     bytes: &[u8],
@@ -79,9 +80,9 @@ pub fn replace_file(
         Errno::LOOP => ReplaceRefusal::Changed(name()),
         other => ReplaceRefusal::Io(name(), other.into()),
     };
-    let turn = turns.acquire(&at.absolute).map_err(|_| ReplaceRefusal::Busy(name()))?;
-    let way = at.relative.parent().unwrap_or(Path::new(""));
-    let parent = parent_directory(at, way, expected.is_none()).map_err(io)?;
+    let lock = locks.acquire(&at.absolute).map_err(|_| ReplaceRefusal::Busy(name()))?;
+    let folder = at.relative.parent().unwrap_or(Path::new(""));
+    let parent = parent_directory(at, folder, expected.is_none()).map_err(io)?;
     let file = file_name(at);
     let before = rustix::fs::statat(&parent, file, AtFlags::SYMLINK_NOFOLLOW);
     let before = match (before, expected) {
@@ -89,112 +90,115 @@ pub fn replace_file(
         (Err(Errno::NOENT), Some(_)) => return Err(ReplaceRefusal::Changed(name())),
         (Err(error), _) => return Err(io(error)),
         (Ok(_), None) => return Err(ReplaceRefusal::Exists(name())),
-        (Ok(found), Some(hash)) => Some((same_content(at, &parent, found, hash)?, hash)),
+        (Ok(found), Some(hash)) => Some(ComparedFile { stat: same_content(at, &parent, found, hash)?, hash }),
     };
     if before.is_some() {
         may_be_written(at, &parent)?;
     }
-    let seen = before.as_ref().map(|(seen, _)| seen);
-    let beside = Beside::write(&parent, seen, (&turn, &at.absolute), bytes)
+    let stat = before.as_ref().map(|before| &before.stat);
+    let temporary = TemporaryFile::write(&parent, stat, &lock, &at.absolute, bytes)
         .map_err(|error| ReplaceRefusal::Io(name(), error))?;
-    turn.exchanges(&at.absolute, (beside.id, hash_of(bytes)), expected);
+    lock.note_exchange(&at.absolute, temporary.id, hash_of(bytes), expected);
     point("write-whole");
     match &before {
-        Some((seen, hash)) => exchange(at, &parent, &beside, (seen, *hash))?,
-        None => create(&parent, &beside.name, file).map_err(|error| match error {
+        Some(before) => exchange(at, &parent, &temporary, before)?,
+        None => create(&parent, &temporary.name, file).map_err(|error| match error {
             Errno::EXIST => ReplaceRefusal::Exists(name()),
             other => io(other),
         })?,
     }
-    drop(beside);
+    drop(temporary);
     Ok(match rustix::fs::fsync(&parent) {
         Ok(()) => ReplaceOutcome::Durably,
         Err(error) => ReplaceOutcome::Unsynced(error.into()),
     })
 }
 
-/// A rename asks the folder for leave and not the file, so a read-only file is asked itself.
+/// Checks that the file may be written: a rename needs permission for the folder only, not for the file.
 fn may_be_written(at: &ResolvedPath, parent: &OwnedFd) -> Result<(), ReplaceRefusal> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     match open_beneath(parent.as_fd(), Path::new(file_name(at)), flags) {
         Err(Errno::ACCESS | Errno::PERM) => Err(ReplaceRefusal::ReadOnly(at.display.clone())),
         Err(Errno::ROFS) => Err(ReplaceRefusal::Io(at.display.clone(), Errno::ROFS.into())),
-        // What else is wrong with it shows when it is exchanged; a program that runs may be replaced.
+        // Other problems show in the exchange. A running program cannot be opened, but may be replaced.
         Ok(_) | Err(_) => Ok(()),
     }
 }
 
-/// Gives the new content the name of the file, and looks at what had it: bytes that were not compared
-/// get it back.
+/// A file as it was compared with the expected content.
+struct ComparedFile {
+    stat: Stat,
+    hash: [u8; 32],
+}
+
+/// Exchanges the new content with the file, then checks the old one. If it has other bytes than those that were
+/// compared, it gets its name back.
 fn exchange(
     at: &ResolvedPath,
     parent: &OwnedFd,
-    beside: &Beside<'_>,
-    (seen, hash): (&Stat, [u8; 32]),
+    temporary: &TemporaryFile<'_>,
+    compared: &ComparedFile,
 ) -> Result<(), ReplaceRefusal> {
-    let (ours, file) = (beside.name.as_str(), file_name(at));
+    let (new, file) = (temporary.name.as_str(), file_name(at));
     let now = rustix::fs::statat(parent, file, AtFlags::SYMLINK_NOFOLLOW);
-    if !now.is_ok_and(|now| unchanged(seen, &now)) {
+    if !now.is_ok_and(|now| unchanged(&compared.stat, &now)) {
         return Err(ReplaceRefusal::Changed(at.display.clone()));
     }
     point("write-compared");
-    let swap = || rustix::fs::renameat_with(parent, ours, parent, file, RenameFlags::EXCHANGE);
-    exchanged(at, parent, beside, (seen, hash), swap)
+    let swap = || rustix::fs::renameat_with(parent, new, parent, file, RenameFlags::EXCHANGE);
+    exchange_by(at, parent, temporary, compared, swap)
 }
 
-/// The same, by what exchanges two names.
-fn exchanged(
+/// Does the same; `swap` exchanges the two names.
+fn exchange_by(
     at: &ResolvedPath,
     parent: &OwnedFd,
-    beside: &Beside<'_>,
-    (seen, hash): (&Stat, [u8; 32]),
+    temporary: &TemporaryFile<'_>,
+    compared: &ComparedFile,
     swap: impl Fn() -> Result<(), Errno>,
 ) -> Result<(), ReplaceRefusal> {
-    let (ours, file) = (beside.name.as_str(), file_name(at));
+    let (new, file) = (temporary.name.as_str(), file_name(at));
     let changed = || ReplaceRefusal::Changed(at.display.clone());
     let io = |error: Errno| ReplaceRefusal::Io(at.display.clone(), error.into());
     match swap() {
         Ok(()) => point("write-exchanged"),
         Err(Errno::NOENT) => return Err(changed()),
-        // Some file systems cannot; then there is nothing to look at afterwards.
+        // Some file systems cannot exchange names. After a rename there is no old file to check.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            return rustix::fs::renameat(parent, ours, parent, file).map_err(io);
+            return rustix::fs::renameat(parent, new, parent, file).map_err(io);
         }
         Err(error) => return Err(io(error)),
     }
-    let came_out = rustix::fs::statat(parent, ours, AtFlags::SYMLINK_NOFOLLOW);
-    let same = came_out.is_ok_and(|came_out| unchanged(seen, &came_out));
-    if same && hash_below(parent, Path::new(ours)).is_ok_and(|(_, sum)| sum == hash) {
+    let old = rustix::fs::statat(parent, new, AtFlags::SYMLINK_NOFOLLOW);
+    let same = old.is_ok_and(|old| unchanged(&compared.stat, &old));
+    if same && hash_below(parent, Path::new(new)).is_ok_and(|(_, sum)| sum == compared.hash) {
         point("write-proved");
         return Ok(());
     }
-    Err(match put_back(parent, beside, swap) {
+    Err(match put_back(parent, temporary, swap) {
         Ok(()) => changed(),
         Err(error) => {
-            tracing::warn!(%error, "what another program wrote could not be put back");
-            beside.keep();
-            let other = Path::new(&at.display).with_file_name(ours);
+            tracing::warn!(%error, "the file of another program could not be put back");
+            temporary.keep();
+            let other = Path::new(&at.display).with_file_name(new);
             ReplaceRefusal::Crossed(at.display.clone(), other.display().to_string())
         }
     })
 }
 
-/// Gives what came out of the exchange its name back.
+/// Gives the old file its name back after an exchange.
 fn put_back(
     parent: &OwnedFd,
-    beside: &Beside<'_>,
+    temporary: &TemporaryFile<'_>,
     swap: impl Fn() -> Result<(), Errno>,
 ) -> Result<(), Errno> {
     swap()?;
-    // Somebody who put a file there in the meantime came last, so theirs stays.
-    let back = rustix::fs::statat(parent, beside.name.as_str(), AtFlags::SYMLINK_NOFOLLOW);
-    match back.is_ok_and(|back| (back.st_dev, back.st_ino) == beside.id) {
-        true => Ok(()),
-        false => swap(),
-    }
+    // If another program put a file there in the meantime, that one is the latest, so it stays.
+    let back = rustix::fs::statat(parent, temporary.name.as_str(), AtFlags::SYMLINK_NOFOLLOW);
+    if back.is_ok_and(|back| (back.st_dev, back.st_ino) == temporary.id) { Ok(()) } else { swap() }
 }
 
-/// Checks that the present file is a plain one and holds what is expected.
+/// Checks that the current file is a regular, writable one with the expected content; returns its status.
 fn same_content(
     at: &ResolvedPath,
     parent: &OwnedFd,
@@ -210,7 +214,7 @@ fn same_content(
     if found.st_nlink > 1 {
         return Err(ReplaceRefusal::Links(name()));
     }
-    // Root could write it all the same; its mode says that it is not to be written.
+    // Root could write it anyway, but its mode says that it must not be written.
     if found.st_mode & 0o222 == 0 {
         return Err(ReplaceRefusal::ReadOnly(name()));
     }
@@ -241,30 +245,30 @@ fn unchanged(before: &Stat, now: &Stat) -> bool {
     key(before) == key(now)
 }
 
-/// Opens the directory a file goes to, making missing ones where a file is created.
-fn parent_directory(at: &ResolvedPath, way: &Path, make: bool) -> Result<OwnedFd, Errno> {
+/// Opens the directory of a file; with `make`, creates missing directories first.
+fn parent_directory(at: &ResolvedPath, folder: &Path, make: bool) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-    let whole = if way.as_os_str().is_empty() { Path::new(".") } else { way };
+    let whole = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     match open_beneath(at.anchor.as_fd(), whole, flags) {
         Err(Errno::NOENT) if make => {}
         other => return other,
     }
-    let mut held = open_beneath(at.anchor.as_fd(), Path::new("."), flags)?;
-    for name in way.components() {
+    let mut current = open_beneath(at.anchor.as_fd(), Path::new("."), flags)?;
+    for name in folder.components() {
         let name = Path::new(name.as_os_str());
-        match rustix::fs::mkdirat(&held, name, Mode::from_raw_mode(0o777)) {
+        match rustix::fs::mkdirat(&current, name, Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error),
         }
-        held = open_beneath(held.as_fd(), name, flags)?;
+        current = open_beneath(current.as_fd(), name, flags)?;
     }
-    Ok(held)
+    Ok(current)
 }
 
-/// Gives a new file its name, only if nothing has that name.
+/// Gives a new file its name, only if no file has that name.
 fn create(parent: &OwnedFd, from: &str, to: &std::ffi::OsStr) -> Result<(), Errno> {
     match rustix::fs::renameat_with(parent, from, parent, to, RenameFlags::NOREPLACE) {
-        // Some file systems cannot; a second name and the removal of the first come to the same.
+        // Some file systems cannot do that. A second name and the removal of the first have the same effect.
         Err(Errno::INVAL | Errno::NOSYS) => {
             rustix::fs::linkat(parent, from, parent, to, AtFlags::empty())?;
             rustix::fs::unlinkat(parent, from, AtFlags::empty())
@@ -273,56 +277,58 @@ fn create(parent: &OwnedFd, from: &str, to: &std::ffi::OsStr) -> Result<(), Errn
     }
 }
 
-/// A name beside the file: of the new content, and after the exchange of the old one. It goes in the end.
-struct Beside<'a> {
+/// A temporary name in the folder of the file: of the new content, and after the exchange of the old one. A drop
+/// removes it.
+struct TemporaryFile<'a> {
     parent: &'a OwnedFd,
     name: String,
     /// Device and inode of the new content.
     id: (u64, u64),
-    /// It holds what somebody else wrote.
-    kept: Cell<bool>,
+    /// Whether it stays, because another program wrote its content.
+    stays: Cell<bool>,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> TemporaryFile<'a> {
     fn write(
         parent: &'a OwnedFd,
         before: Option<&Stat>,
-        (turn, target): (&Turn, &Path),
+        lock: &WriteLock,
+        target: &Path,
         bytes: &[u8],
     ) -> io::Result<Self> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
         let name = format!(".adjutant-{:016x}.tmp", u64::from_le_bytes(random));
-        turn.leaves(&target.with_file_name(&name));
-        // The umask shapes the mode of a new file; an existing one keeps its own.
+        lock.note_temporary(&target.with_file_name(&name));
+        // The umask applies to the mode of a new file; an existing file keeps its mode.
         let mode = Mode::from_raw_mode(if before.is_some() { 0o600 } else { 0o666 });
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(parent, &name, flags, mode)?;
-        let mut beside = Self { parent, name, id: (0, 0), kept: Cell::new(false) };
+        let mut temporary = Self { parent, name, id: (0, 0), stays: Cell::new(false) };
         let mut file = File::from(opened);
         point("write-begun");
         let stat = rustix::fs::fstat(&file)?;
-        beside.id = (stat.st_dev, stat.st_ino);
+        temporary.id = (stat.st_dev, stat.st_ino);
         file.write_all(bytes)?;
         if let Some(before) = before {
             keep_owner_and_mode(&file, before)?;
         }
         file.sync_all()?;
-        Ok(beside)
+        Ok(temporary)
     }
 
-    /// Lets it stay.
+    /// Prevents the removal.
     fn keep(&self) {
-        self.kept.set(true);
+        self.stays.set(true);
     }
 }
 
-impl Drop for Beside<'_> {
+impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
-        if self.kept.get() {
+        if self.stays.get() {
             return;
         }
-        // A new file has this name no more. Nothing can be done about a file that cannot be removed.
+        // A created file no longer has this name. If the removal fails, nothing more can be done.
         let _ = rustix::fs::unlinkat(self.parent, &self.name, AtFlags::empty());
     }
 }
@@ -332,7 +338,7 @@ fn keep_owner_and_mode(file: &File, before: &Stat) -> io::Result<()> {
     if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid) {
         let owner = rustix::fs::Uid::from_raw(before.st_uid);
         let group = rustix::fs::Gid::from_raw(before.st_gid);
-        // Only root may give a file away; for others the file becomes theirs.
+        // Only root may set another owner. For other users the new file belongs to them.
         let _ = rustix::fs::fchown(file, Some(owner), Some(group));
     }
     rustix::fs::fchmod(file, Mode::from_raw_mode(before.st_mode & 0o777))?;
@@ -355,28 +361,33 @@ mod tests {
         let (roots, _) = Roots::open(&[dir.path().to_owned()]);
         let at = resolve(&roots, "d/a.txt").expect("a place");
         let parent = parent_directory(&at, Path::new("d"), false).expect("folder");
-        let seen = rustix::fs::statat(&parent, "a.txt", AtFlags::SYMLINK_NOFOLLOW).expect("there");
-        let turn = Turns::default().acquire(&target).expect("a turn");
-        let beside = Beside::write(&parent, Some(&seen), (&turn, &target), b"edit").expect("beside");
-        let name = format!("d/{}", beside.name);
-        // Other bytes came out of the exchange, and now they cannot be given their name back.
+        let stat = rustix::fs::statat(&parent, "a.txt", AtFlags::SYMLINK_NOFOLLOW).expect("there");
+        let lock = WriteLocks::default().acquire(&target).expect("a lock");
+        let temporary =
+            TemporaryFile::write(&parent, Some(&stat), &lock, &target, b"edit").expect("temporary");
+        let name = format!("d/{}", temporary.name);
+        // Other bytes come out of the exchange, and they cannot get their name back.
+        let compared = ComparedFile { stat, hash: hash_of(b"other") };
         let swaps = Cell::new(0);
         let swap = || {
             swaps.set(swaps.get() + 1);
             match swaps.get() {
-                1 => {
-                    rustix::fs::renameat_with(&parent, &beside.name, &parent, "a.txt", RenameFlags::EXCHANGE)
-                }
+                1 => rustix::fs::renameat_with(
+                    &parent,
+                    &temporary.name,
+                    &parent,
+                    "a.txt",
+                    RenameFlags::EXCHANGE,
+                ),
                 _ => Err(Errno::IO),
             }
         };
-        let refused =
-            exchanged(&at, &parent, &beside, (&seen, hash_of(b"other")), swap).expect_err("crossed");
+        let refused = exchange_by(&at, &parent, &temporary, &compared, swap).expect_err("crossed");
         assert_eq!(
             refused.to_string(),
             format!("another program wrote \"d/a.txt\" at the same time; what it wrote is in \"{name}\"")
         );
-        drop(beside);
+        drop(temporary);
         assert_eq!(fs::read_to_string(dir.path().join(name)).expect("it is kept"), "read");
         assert_eq!(fs::read_to_string(&target).expect("there"), "edit");
     }

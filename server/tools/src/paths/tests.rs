@@ -1,4 +1,4 @@
-//! Tests of grounding, opening and replacing, on real files.
+//! Tests of resolving, opening and replacing, on real files.
 
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +12,7 @@ struct Place {
     roots: Roots,
 }
 
-/// A workspace `ws` with `src/main.rs`, and a directory `outside` beside it.
+/// A workspace `ws` with `src/main.rs`, and a directory `outside` next to it.
 fn place() -> Place {
     let directory = tempfile::tempdir().expect("temp dir");
     let at = directory.path();
@@ -31,7 +31,7 @@ impl Place {
         self.directory.path().canonicalize().expect("temp dir").join("ws")
     }
 
-    fn ground(&self, raw: &str) -> ResolvedPath {
+    fn resolve(&self, raw: &str) -> ResolvedPath {
         let raw = raw.replace("{{WS}}", self.ws().to_str().expect("utf-8"));
         resolve(&self.roots, &raw).unwrap_or_else(|error| panic!("{raw}: {error}"))
     }
@@ -43,7 +43,7 @@ impl Place {
 
     fn read(&self, raw: &str) -> Result<String, OpenRefusal> {
         let mut text = String::new();
-        open_read(&self.ground(raw))?.read_to_string(&mut text).expect("utf-8");
+        open_read(&self.resolve(raw))?.read_to_string(&mut text).expect("utf-8");
         Ok(text)
     }
 }
@@ -61,20 +61,20 @@ fn s55_p1_every_spelling_is_grounded_to_one_place() {
         "file://{{WS}}/src/main.rs",
         "FILE://localhost{{WS}}/src/main%2ers",
     ] {
-        let at = place.ground(raw);
+        let at = place.resolve(raw);
         assert_eq!(at.absolute, place.ws().join("src/main.rs"), "{raw}");
         assert_eq!((at.display.as_str(), at.inside, at.root), ("src/main.rs", true, Some(0)), "{raw}");
         assert_eq!(at.kind, Some(PathType::File));
     }
     assert_eq!(place.read("file://{{WS}}/src/a%20b.rs").expect("read"), "// a b\n");
-    assert_eq!(place.ground(".").display, ".");
-    // Decoded once only; a percent sign in a plain path is a letter like any other.
+    assert_eq!(place.resolve(".").display, ".");
+    // Decoded only once; a percent sign in a plain path is an ordinary character.
     for raw in ["src/%252e%252e/x", "src/%2e%2e/x", "con.txt", "\\\\evil.invalid\\share\\x", "C:\\x"] {
-        let at = place.ground(raw);
+        let at = place.resolve(raw);
         assert!(at.inside && !at.exists(), "{raw}");
         assert_eq!(at.absolute, place.ws().join(raw), "{raw}");
     }
-    let odd = place.ground("new\nline\u{202e}.txt");
+    let odd = place.resolve("new\nline\u{202e}.txt");
     assert_eq!(odd.display, "new\nline\\u{202e}.txt");
 }
 
@@ -91,19 +91,19 @@ fn finding_h4_a_path_that_is_shown_leads_to_the_file_that_is_shown() {
         "sub/\u{301}x",
     ];
     let leads_back = |name: &str| {
-        let at = place.ground(name);
-        let again = place.ground(&at.display);
+        let at = place.resolve(name);
+        let again = place.resolve(&at.display);
         assert_eq!((again.absolute, &again.display), (at.absolute.clone(), &at.display), "{name:?}");
         at.absolute
     };
     names.iter().for_each(|name| drop(leads_back(name)));
-    // What is written as it is shown means the file that is shown, if there is no file of that very name.
+    // An escaped name means the file that is shown so, if no file has that literal name.
     assert_eq!(leads_back(names[3]), place.ws().join(names[0]));
     std::fs::create_dir(place.ws().join("sub")).expect("folder");
     for name in names {
         std::fs::write(place.ws().join(name), name).expect("file");
     }
-    // All of them are there: each is found by what is shown of it.
+    // If all files exist, each is found by its shown name.
     for name in names {
         assert_eq!(leads_back(&shown_path(name)), place.ws().join(name), "{name:?}");
     }
@@ -115,13 +115,13 @@ fn s55_p1_what_climbs_out_is_outside() {
     for raw in
         ["../outside/x", "src/../../outside/x", "{{WS}}/../outside/x", "/etc", "/", "missing/../../outside/x"]
     {
-        let at = place.ground(raw);
+        let at = place.resolve(raw);
         assert!(!at.inside && at.root.is_none(), "{raw} -> {at:?}");
         assert_eq!(at.display, at.absolute.display().to_string());
     }
-    // A folder whose name begins like the workspace's is not in it.
+    // A folder whose name only begins like that of the workspace is outside.
     std::fs::create_dir(place.directory.path().join("ws2")).expect("ws2");
-    assert!(!place.ground("../ws2/x").inside);
+    assert!(!place.resolve("../ws2/x").inside);
     for raw in [
         "file://{{WS}}/%2e%2e/%2e%2e/etc/passwd",
         "file://{{WS}}/src%2f..%2fx",
@@ -158,13 +158,13 @@ fn s55_p1_links_are_followed_to_where_they_lead() {
     symlink("../outside", ws.join("d")).expect("link");
     symlink("loop", ws.join("loop")).expect("link");
     symlink(ws.join("src/new.rs"), ws.join("dangling")).expect("link");
-    assert_eq!(place.ground("ok/main.rs").display, "src/main.rs");
+    assert_eq!(place.resolve("ok/main.rs").display, "src/main.rs");
     assert!(place.read("ok/main.rs").is_ok());
-    let out = place.ground("out");
+    let out = place.resolve("out");
     assert!(!out.inside && out.absolute.ends_with("outside/x"));
-    assert!(!place.ground("d/new.txt").inside);
-    assert!(!place.ground("ok/../d/x").inside, "`..` after a link means its target's parent");
-    assert_eq!(place.ground("dangling").display, "src/new.rs");
+    assert!(!place.resolve("d/new.txt").inside);
+    assert!(!place.resolve("ok/../d/x").inside, "`..` after a link means its target's parent");
+    assert_eq!(place.resolve("dangling").display, "src/new.rs");
     assert!(matches!(place.refused("loop"), PathRefusal::Loop(_)));
     // The workspace itself may be reached through a link.
     symlink("ws", place.directory.path().join("linked")).expect("link");
@@ -190,7 +190,7 @@ fn p1_several_folders_keep_their_files_apart() {
     assert_eq!((roots.paths().count(), problems.len()), (2, 1));
     let at = resolve(&roots, second.join("x").to_str().expect("utf-8")).expect("grounded");
     assert_eq!((at.inside, at.root), (true, Some(1)));
-    // What is shown must mean the same file when the model sends it back.
+    // A shown path must mean the same file when the model sends it back.
     assert_eq!(resolve(&roots, &at.display).expect("again").absolute, at.absolute);
 }
 
@@ -211,12 +211,12 @@ fn p1_only_regular_files_are_opened_and_nothing_blocks() {
 #[test]
 fn p1_what_was_checked_is_what_is_opened() {
     let place = place();
-    let at = place.ground("src/main.rs");
+    let at = place.resolve("src/main.rs");
     std::fs::rename(place.ws().join("src"), place.ws().join("was")).expect("rename");
     symlink("../outside", place.ws().join("src")).expect("link");
     std::fs::write(place.directory.path().join("outside/main.rs"), "stolen").expect("file");
     assert!(matches!(open_read(&at), Err(OpenRefusal::Changed)));
-    // The walk by hand, for kernels without the call, refuses the same.
+    // The fallback for kernels without the call refuses the same.
     let walked = open::walk(std::os::fd::AsFd::as_fd(&at.anchor), &at.relative, OFlags::RDONLY);
     assert!(walked.is_err());
     let fine = open::walk(std::os::fd::AsFd::as_fd(&at.anchor), Path::new("was/main.rs"), OFlags::RDONLY);
@@ -232,8 +232,8 @@ fn p2_a_file_is_replaced_whole_and_keeps_its_mode() {
     let place = place();
     let file = place.ws().join("src/main.rs");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o750)).expect("mode");
-    let at = place.ground("src/main.rs");
-    replace_file(&Turns::default(), &at, hash("fn main() {}\n"), b"new\r\n").expect("replaced");
+    let at = place.resolve("src/main.rs");
+    replace_file(&WriteLocks::default(), &at, hash("fn main() {}\n"), b"new\r\n").expect("replaced");
     assert_eq!(std::fs::read(&file).expect("read"), b"new\r\n");
     assert_eq!(file.metadata().expect("metadata").permissions().mode() & 0o777, 0o750);
     let names: Vec<_> = std::fs::read_dir(place.ws().join("src")).expect("dir").collect();
@@ -243,10 +243,13 @@ fn p2_a_file_is_replaced_whole_and_keeps_its_mode() {
 #[test]
 fn p2_a_new_file_gets_its_directories_and_never_an_existing_name() {
     let place = place();
-    let at = place.ground("a/b/c/d.txt");
-    replace_file(&Turns::default(), &at, None, b"text").expect("created");
+    let at = place.resolve("a/b/c/d.txt");
+    replace_file(&WriteLocks::default(), &at, None, b"text").expect("created");
     assert_eq!(place.read("a/b/c/d.txt").expect("read"), "text");
-    assert!(matches!(replace_file(&Turns::default(), &at, None, b"again"), Err(ReplaceRefusal::Exists(_))));
+    assert!(matches!(
+        replace_file(&WriteLocks::default(), &at, None, b"again"),
+        Err(ReplaceRefusal::Exists(_))
+    ));
     assert_eq!(place.read("a/b/c/d.txt").expect("read"), "text");
 }
 
@@ -254,39 +257,39 @@ fn p2_a_new_file_gets_its_directories_and_never_an_existing_name() {
 fn p2_what_changed_or_has_two_names_or_lies_outside_is_not_written() {
     let place = place();
     let ws = place.ws();
-    let at = place.ground("src/main.rs");
+    let at = place.resolve("src/main.rs");
     assert!(matches!(
-        replace_file(&Turns::default(), &at, hash("other"), b"x"),
+        replace_file(&WriteLocks::default(), &at, hash("other"), b"x"),
         Err(ReplaceRefusal::Changed(_))
     ));
     assert!(matches!(
-        replace_file(&Turns::default(), &place.ground("gone"), hash("x"), b"x"),
+        replace_file(&WriteLocks::default(), &place.resolve("gone"), hash("x"), b"x"),
         Err(ReplaceRefusal::Changed(_))
     ));
     std::fs::hard_link(place.directory.path().join("outside/x"), ws.join("h")).expect("link");
     assert!(matches!(
-        replace_file(&Turns::default(), &place.ground("h"), hash("outside\n"), b"x"),
+        replace_file(&WriteLocks::default(), &place.resolve("h"), hash("outside\n"), b"x"),
         Err(ReplaceRefusal::Links(_))
     ));
     assert!(matches!(
-        replace_file(&Turns::default(), &place.ground("src"), hash(""), b"x"),
+        replace_file(&WriteLocks::default(), &place.resolve("src"), hash(""), b"x"),
         Err(ReplaceRefusal::NotAFile(_))
     ));
     symlink("../outside", ws.join("d")).expect("link");
     for raw in ["d/new.txt", "src/../../outside.txt", "/new-file-at-the-top"] {
         assert!(
             matches!(
-                replace_file(&Turns::default(), &place.ground(raw), None, b"x"),
+                replace_file(&WriteLocks::default(), &place.resolve(raw), None, b"x"),
                 Err(ReplaceRefusal::Outside(_))
             ),
             "{raw}"
         );
     }
-    // A link that came after grounding is not written through.
-    let late = place.ground("late.txt");
+    // A link that appeared after resolving is not followed.
+    let late = place.resolve("late.txt");
     symlink("../outside/x", ws.join("late.txt")).expect("link");
-    assert!(replace_file(&Turns::default(), &late, None, b"x").is_err());
-    assert!(replace_file(&Turns::default(), &late, hash("outside\n"), b"x").is_err());
+    assert!(replace_file(&WriteLocks::default(), &late, None, b"x").is_err());
+    assert!(replace_file(&WriteLocks::default(), &late, hash("outside\n"), b"x").is_err());
     assert_eq!(std::fs::read_to_string(place.directory.path().join("outside/x")).expect("read"), "outside\n");
 }
 
@@ -296,7 +299,7 @@ fn p2_swapping_directories_for_links_never_lets_a_write_or_read_escape() {
     let ws = place.ws();
     std::fs::create_dir(ws.join("swap")).expect("dir");
     std::fs::write(place.directory.path().join("outside/f"), "secret").expect("file");
-    let at = place.ground("swap/f");
+    let at = place.resolve("swap/f");
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -310,12 +313,12 @@ fn p2_swapping_directories_for_links_never_lets_a_write_or_read_escape() {
         let mut landed = 0;
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
         for n in 0_u32.. {
-            // On a busy machine the folder may be away whenever it is looked for; then it takes longer.
+            // On a busy machine the folder may be missing at each attempt; then the test takes longer.
             if n >= 2000 && (landed > 0 || std::time::Instant::now() > deadline) {
                 break;
             }
             let before = std::fs::read(ws.join("swap/f")).ok().map(|bytes| hash_of(&bytes));
-            if replace_file(&Turns::default(), &at, before, format!("mine {n}").as_bytes()).is_ok() {
+            if replace_file(&WriteLocks::default(), &at, before, format!("mine {n}").as_bytes()).is_ok() {
                 landed += 1;
             }
             if let Ok(mut file) = open_read(&at) {
@@ -338,7 +341,7 @@ fn p2_swapping_directories_for_links_never_lets_a_write_or_read_escape() {
 #[test]
 fn finding_c1b_n04_what_comes_between_the_comparison_and_the_exchange_is_not_overwritten() {
     let place = place();
-    let (at, file) = (place.ground("src/main.rs"), place.ws().join("src/main.rs"));
+    let (at, file) = (place.resolve("src/main.rs"), place.ws().join("src/main.rs"));
     let read = || std::fs::read_to_string(&file).expect("read");
     let stop = AtomicBool::new(false);
     let landed = std::thread::scope(|scope| {
@@ -348,7 +351,7 @@ fn finding_c1b_n04_what_comes_between_the_comparison_and_the_exchange_is_not_ove
                 let text = read();
                 if text.starts_with("other") {
                     let new = format!("mine after {text}");
-                    match replace_file(&Turns::default(), &at, hash(&text), new.as_bytes()) {
+                    match replace_file(&WriteLocks::default(), &at, hash(&text), new.as_bytes()) {
                         Ok(_) => landed += 1,
                         Err(ReplaceRefusal::Changed(_)) => {}
                         Err(why) => panic!("{why}"),
@@ -357,16 +360,16 @@ fn finding_c1b_n04_what_comes_between_the_comparison_and_the_exchange_is_not_ove
             }
             landed
         });
-        let beside = place.ws().join("src/other.tmp");
+        let temporary = place.ws().join("src/other.tmp");
         for n in 0..2000 {
             let text = format!("other {n}");
-            std::fs::write(&beside, &text).expect("write");
-            std::fs::rename(&beside, &file).expect("rename");
-            // For a moment a file may be seen that is put back; what stays was made from this one.
+            std::fs::write(&temporary, &text).expect("write");
+            std::fs::rename(&temporary, &file).expect("rename");
+            // A reader may briefly see a file that is put back; the final text was made from this one.
             let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
             loop {
                 let found = read();
-                // Now and then it waits for ours, so that both have their turns.
+                // Sometimes it waits for the other writer, so that both get a chance.
                 let ours = found == format!("mine after {text}");
                 if ours || found == text && n % 50 != 0 {
                     break;
@@ -382,29 +385,29 @@ fn finding_c1b_n04_what_comes_between_the_comparison_and_the_exchange_is_not_ove
     });
     assert!(landed > 0, "no write of ours went through");
     let names: Vec<_> = std::fs::read_dir(place.ws().join("src")).expect("dir").collect();
-    assert_eq!(names.len(), 2, "nothing is left beside the files: {names:?}");
+    assert_eq!(names.len(), 2, "no temporary file is left: {names:?}");
 }
 
 #[test]
 fn finding_c1b_servers_take_turns_at_a_file_and_a_turn_ends_with_its_holder() {
     let place = place();
     let state = tempfile::tempdir().expect("state");
-    let turns = Turns::in_state(state.path());
-    let at = place.ground("src/main.rs");
-    let held = turns.acquire(&at.absolute).expect("the first turn");
+    let locks = WriteLocks::in_state(state.path());
+    let at = place.resolve("src/main.rs");
+    let held = locks.acquire(&at.absolute).expect("the first lock");
     let landed = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            replace_file(&turns, &at, hash("fn main() {}\n"), b"new").expect("replaced in its turn");
+            replace_file(&locks, &at, hash("fn main() {}\n"), b"new").expect("replaced after the other");
             landed.store(true, Ordering::Release);
         });
-        // Another file is nobody's turn.
-        replace_file(&turns, &place.ground("other"), None, b"x").expect("written at once");
-        assert!(!landed.load(Ordering::Acquire), "written out of turn");
+        // The other file is not locked.
+        replace_file(&locks, &place.resolve("other"), None, b"x").expect("written at once");
+        assert!(!landed.load(Ordering::Acquire), "written without the lock");
         drop(held);
     });
     assert!(landed.load(Ordering::Acquire));
-    let left: Vec<_> = std::fs::read_dir(state.path().join("writing")).expect("turns").collect();
+    let left: Vec<_> = std::fs::read_dir(state.path().join("writing")).expect("locks").collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -412,7 +415,7 @@ fn finding_c1b_servers_take_turns_at_a_file_and_a_turn_ends_with_its_holder() {
 fn finding_c6_what_a_killed_server_left_is_removed_and_nothing_else() {
     let place = place();
     let state = tempfile::tempdir().expect("state");
-    let turns = Turns::in_state(state.path());
+    let locks = WriteLocks::in_state(state.path());
     let write = |name: &str| {
         let path = place.ws().join(name);
         std::fs::write(&path, "left").expect("write");
@@ -420,19 +423,19 @@ fn finding_c6_what_a_killed_server_left_is_removed_and_nothing_else() {
     };
     let (left, held) = (write(".adjutant-0123456789abcdef.tmp"), write(".adjutant-1123456789abcdef.tmp"));
     let (foreign, theirs) = (write(".adjutant-2123456789abcdef.tmp"), write("mine.tmp"));
-    // The turns of servers that are gone: their locks went with them.
+    // Lock files of servers that ended: the kernel released their locks.
     std::fs::create_dir(state.path().join("writing")).expect("folder");
     for (name, path) in [("a", &left), ("b", &theirs)] {
-        std::fs::write(state.path().join("writing").join(name), path.as_os_str().as_bytes()).expect("turn");
+        std::fs::write(state.path().join("writing").join(name), path.as_os_str().as_bytes()).expect("lock");
     }
-    let holder = turns.acquire(Path::new("/held")).expect("a turn");
-    holder.leaves(&held);
-    turns.sweep();
+    let holder = locks.acquire(Path::new("/held")).expect("a lock");
+    holder.note_temporary(&held);
+    locks.sweep();
     assert!(!left.exists(), "it stays for good");
     assert!(held.exists(), "it is being written");
-    assert!(foreign.exists() && theirs.exists(), "nobody noted it, or it is none of these files");
+    assert!(foreign.exists() && theirs.exists(), "no lock names it, or it has another kind of name");
     drop(holder);
-    let rest: Vec<_> = std::fs::read_dir(state.path().join("writing")).expect("turns").collect();
+    let rest: Vec<_> = std::fs::read_dir(state.path().join("writing")).expect("locks").collect();
     assert!(rest.is_empty(), "{rest:?}");
 }
 
@@ -440,46 +443,46 @@ fn finding_c6_what_a_killed_server_left_is_removed_and_nothing_else() {
 fn finding_c6_what_another_program_wrote_in_the_last_moment_survives_a_kill_in_the_exchange() {
     let place = place();
     let state = tempfile::tempdir().expect("state");
-    let turns = Turns::in_state(state.path());
+    let locks = WriteLocks::in_state(state.path());
     let target = place.ws().join("src/main.rs");
-    let beside = place.ws().join("src/.adjutant-0123456789abcdef.tmp");
+    let temporary = place.ws().join("src/.adjutant-0123456789abcdef.tmp");
     let id = |path: &Path| {
         let about = std::fs::metadata(path).expect("metadata");
         (std::os::unix::fs::MetadataExt::dev(&about), std::os::unix::fs::MetadataExt::ino(&about))
     };
-    // A server that was killed behind the exchange: the new content has the name, beside it is `out`.
+    // A server that was killed after the exchange: the file has the new content, the temporary file has `out`.
     let killed = |out: &str| {
         std::fs::write(&target, "new").expect("write");
-        std::fs::write(&beside, out).expect("write");
-        let turn = turns.acquire(&target).expect("a turn");
-        turn.leaves(&beside);
-        turn.exchanges(&target, (id(&target), hash_of(b"new")), Some(hash_of(b"old")));
-        let notes = std::fs::read_dir(state.path().join("writing")).expect("turns").flatten();
+        std::fs::write(&temporary, out).expect("write");
+        let lock = locks.acquire(&target).expect("a lock");
+        lock.note_temporary(&temporary);
+        lock.note_exchange(&target, id(&target), hash_of(b"new"), Some(hash_of(b"old")));
+        let notes = std::fs::read_dir(state.path().join("writing")).expect("locks").flatten();
         let notes: Vec<_> =
             notes.map(|note| (note.path(), std::fs::read(note.path()).expect("read"))).collect();
-        drop(turn);
+        drop(lock);
         notes.iter().for_each(|(path, note)| std::fs::write(path, note).expect("write"));
     };
     let read = || std::fs::read_to_string(&target).expect("read");
-    // Swept by the next start, or cleared by the next one who writes the file.
+    // Cleaned up by the next start, or by the next write of the file.
     for start in [true, false] {
-        let next = || if start { turns.sweep() } else { drop(turns.acquire(&target).expect("a turn")) };
+        let next = || if start { locks.sweep() } else { drop(locks.acquire(&target).expect("a lock")) };
         killed("old");
         next();
-        assert_eq!((read().as_str(), beside.exists()), ("new", false));
+        assert_eq!((read().as_str(), temporary.exists()), ("new", false));
         killed("of another program");
         next();
-        assert_eq!((read().as_str(), beside.exists()), ("of another program", false));
-        // Where that program has written again since, both of its texts stay.
+        assert_eq!((read().as_str(), temporary.exists()), ("of another program", false));
+        // If that program has written again since, both of its texts stay.
         killed("of another program");
         std::fs::remove_file(&target).and_then(|()| std::fs::write(&target, "and again")).expect("write");
         next();
-        assert_eq!((read().as_str(), beside.exists()), ("and again", true));
-        std::fs::remove_file(&beside).expect("remove");
+        assert_eq!((read().as_str(), temporary.exists()), ("and again", true));
+        std::fs::remove_file(&temporary).expect("remove");
     }
 }
 
-/// Runs a test of this binary again as a user without rights, where the present one may do everything.
+/// Runs a test of this binary again as an unprivileged user if the current user is root.
 fn as_nobody(test: &str) -> bool {
     if !rustix::process::geteuid().is_root() {
         return true;
@@ -505,17 +508,17 @@ fn finding_c1_a_read_only_file_or_folder_is_not_written() {
         return;
     }
     let place = place();
-    let at = place.ground("src/main.rs");
+    let at = place.resolve("src/main.rs");
     let set = |path: &str, mode| {
         std::fs::set_permissions(place.ws().join(path), std::fs::Permissions::from_mode(mode)).expect("mode");
     };
     set("src/main.rs", 0o444);
-    let refused = replace_file(&Turns::default(), &at, hash("fn main() {}\n"), b"x");
+    let refused = replace_file(&WriteLocks::default(), &at, hash("fn main() {}\n"), b"x");
     assert!(matches!(refused, Err(ReplaceRefusal::ReadOnly(_))), "{refused:?}");
     set("src/main.rs", 0o644);
     set("src", 0o555);
     for (name, expected) in [("src/main.rs", hash("fn main() {}\n")), ("src/new.rs", None)] {
-        let refused = replace_file(&Turns::default(), &place.ground(name), expected, b"x");
+        let refused = replace_file(&WriteLocks::default(), &place.resolve(name), expected, b"x");
         let why = refused.expect_err("a folder that takes no file").to_string();
         assert!(why.contains("Permission denied"), "{why}");
     }
@@ -528,8 +531,8 @@ fn finding_b11_a_read_only_file_is_not_replaced() {
     let place = place();
     let file = place.ws().join("src/main.rs");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).expect("mode");
-    let at = place.ground("src/main.rs");
-    let refused = replace_file(&Turns::default(), &at, hash("fn main() {}\n"), b"new");
+    let at = place.resolve("src/main.rs");
+    let refused = replace_file(&WriteLocks::default(), &at, hash("fn main() {}\n"), b"new");
     assert!(matches!(refused, Err(ReplaceRefusal::ReadOnly(_))), "{refused:?}");
     assert_eq!(std::fs::read_to_string(&file).expect("read"), "fn main() {}\n");
 }

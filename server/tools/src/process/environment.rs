@@ -1,7 +1,7 @@
-//! The environment of approved commands (E1): the user's, without secrets and
-//! without what makes programs run something else.
+//! The environment of approved commands (E1): the user's environment without secrets, and without variables that
+//! make programs run something else.
 //!
-//! Never reads the environment itself: it is handed in. Which names are meant is data (`names`).
+//! Never reads the environment itself: the caller passes it. The names are data (`names`).
 
 mod names;
 
@@ -13,35 +13,37 @@ use adjutant_core::policy::key_shape::holds_key;
 
 use crate::paths::leads_to;
 
-/// Makes the environment of a command from ours; `own_keys` are the names under
-/// which our own keys are kept, `roots` the workspace folders.
+/// Returns the environment of a command, made from that of this process.
+///
+/// `own_keys` are the names of the variables that hold Adjutant's API keys, `roots` the workspace folders.
 pub fn child_environment<'a>(
-    ours: impl IntoIterator<Item = (OsString, OsString)>,
+    inherited: impl IntoIterator<Item = (OsString, OsString)>,
     own_keys: &[String],
     roots: impl IntoIterator<Item = &'a Path>,
 ) -> Vec<(OsString, OsString)> {
     let roots: Vec<PathBuf> = roots.into_iter().flat_map(spellings).collect();
-    let mut kept: Vec<(OsString, OsString)> = ours
+    let mut passed: Vec<(OsString, OsString)> = inherited
         .into_iter()
         .filter(|(name, value)| passes(name, own_keys) && !holds_key(&value.to_string_lossy()))
         .filter(|(name, value)| !leads_into(name, value, &roots))
-        .map(|(name, value)| match name == "PATH" {
-            true => (name, search_path(&value, &roots)),
-            false => (name, value),
+        .map(|(name, value)| {
+            let value = if name == "PATH" { search_path(&value, &roots) } else { value };
+            (name, value)
         })
-        // An empty one would mean the folder that the command runs in.
+        // An empty search path would mean the folder in which the command runs.
         .filter(|(name, value)| name != "PATH" || !value.is_empty())
         .filter(|(name, _)| !FIXED.iter().any(|(fixed, _)| name == fixed))
         .collect();
-    if !kept.iter().any(|(name, _)| name == "PATH") {
-        kept.push(("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()));
+    if !passed.iter().any(|(name, _)| name == "PATH") {
+        passed.push(("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()));
     }
-    kept.extend(FIXED.iter().map(|(name, value)| (name.into(), value.into())));
-    kept
+    passed.extend(FIXED.iter().map(|(name, value)| (name.into(), value.into())));
+    passed
 }
 
-/// Nothing pages, paints or waits for an answer; and git takes no folder of the workspace that looks like
-/// the inside of `.git` for a repository, whose settings would name programs for it to run.
+/// Variables with a fixed value: no program pages, colours its output or waits for an answer.
+///
+/// Git ignores bare repositories inside the workspace, because their settings could name programs for it to run.
 const FIXED: &[(&str, &str)] = &[
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
@@ -52,6 +54,7 @@ const FIXED: &[(&str, &str)] = &[
     ("TERM", "dumb"),
 ];
 
+/// Whether a command gets a variable with this name.
 fn passes(name: &OsStr, own_keys: &[String]) -> bool {
     let name = name.to_string_lossy();
     let upper = name.to_uppercase();
@@ -60,8 +63,8 @@ fn passes(name: &OsStr, own_keys: &[String]) -> bool {
         && (names::PLACES.contains(&upper.as_str()) || !names::is_secret(&upper))
 }
 
-/// Whether a variable chooses a program of the workspace for a build: one by a path in it, or by one from the
-/// folder that a command happens to run in.
+/// Whether a variable selects a build program in the workspace: by a path inside it, or by a path relative to the
+/// folder in which the command runs.
 fn leads_into(name: &OsStr, value: &OsStr, roots: &[PathBuf]) -> bool {
     let (upper, value) = (name.to_string_lossy().to_uppercase(), value.to_string_lossy());
     let end = [' ', '\t', '\u{1f}'];
@@ -72,15 +75,20 @@ fn leads_into(name: &OsStr, value: &OsStr, roots: &[PathBuf]) -> bool {
     } else {
         return false;
     };
-    programs.into_iter().map(Path::new).any(|path| match path.is_absolute() {
-        true => spellings(path).iter().any(|place| roots.iter().any(|root| place.starts_with(root))),
-        // Found by its name alone, which `PATH` leads out of the workspace.
-        false => path.components().count() > 1,
+    programs.into_iter().map(Path::new).any(|path| {
+        if path.is_absolute() {
+            spellings(path).iter().any(|place| roots.iter().any(|root| place.starts_with(root)))
+        } else {
+            // A plain name is found by `PATH`, which has no folder of the workspace.
+            path.components().count() > 1
+        }
     })
 }
 
-/// The entries outside the workspace: in it the model could leave a program under the name of another,
-/// and a relative entry is whatever the present directory holds.
+/// Returns the absolute entries of a search path that are outside the workspace.
+///
+/// The model could put a program with the name of another into the workspace. A relative entry depends on the current
+/// directory.
 fn search_path(path: &OsStr, roots: &[PathBuf]) -> OsString {
     let entries = path.as_bytes().split(|byte| *byte == b':').filter(|entry| {
         let entry = Path::new(OsStr::from_bytes(entry));
@@ -90,7 +98,7 @@ fn search_path(path: &OsStr, roots: &[PathBuf]) -> OsString {
     OsString::from_vec(entries.collect::<Vec<_>>().join(&b':'))
 }
 
-/// A folder as it is written, without `.` and `..`, and where it leads.
+/// Returns a path as written, without `.` and `..`, and the path to which its links lead.
 fn spellings(path: &Path) -> Vec<PathBuf> {
     let mut written = PathBuf::new();
     for part in path.components() {
@@ -100,6 +108,6 @@ fn spellings(path: &Path) -> Vec<PathBuf> {
             part => written.push(part),
         }
     }
-    // What is not there yet may be made: then what counts is how far it is there.
+    // A path that does not exist yet could be created, so its existing part is resolved.
     vec![written, leads_to(path)]
 }

@@ -1,34 +1,34 @@
-//! The output of a command as text: decoded, without control sequences, its head and tail.
+//! The output of a command as text: decoded, without control sequences, cut to its head and tail.
 //!
-//! Never holds more than the head and twice the tail, whatever comes.
+//! Never keeps more than the head and twice the tail, however long the output is.
 
 use adjutant_core::text::display::hidden;
 
-/// The most bytes kept from the start, and from the end.
+/// The most bytes to keep from the start, and from the end.
 const PART: usize = 12 * 1024;
-/// How far a cut is moved to stand at the end of a line.
+/// How many bytes a cut may move to be at the end of a line.
 const NEAR: usize = 1024;
 
-/// What came so far.
+/// The output so far.
 #[derive(Debug, Default)]
 pub(super) struct GatheredOutput {
-    /// How many bytes the command wrote.
+    /// The number of bytes that the command wrote.
     pub(super) raw: u64,
     clean: Cleaner,
     head: String,
     tail: String,
-    /// How many bytes of text came, kept or not.
+    /// The number of bytes of decoded text, kept or not.
     total: u64,
 }
 
 impl GatheredOutput {
-    /// Takes bytes and returns them as text.
+    /// Adds bytes and returns them as text.
     pub(super) fn push(&mut self, bytes: &[u8]) -> String {
         self.raw += bytes.len() as u64;
         let text = self.clean.push(bytes);
         self.total += text.len() as u64;
         let room = floor(&text, PART.saturating_sub(self.head.len()).min(text.len()));
-        // Once something went to the tail, nothing may go to the head any more.
+        // Once the tail has text, the head is complete.
         let (first, rest) = if self.tail.is_empty() { text.split_at(room) } else { ("", text.as_str()) };
         self.head.push_str(first);
         self.tail.push_str(rest);
@@ -39,8 +39,9 @@ impl GatheredOutput {
         text
     }
 
-    /// Returns the text, with a gap after the head where some was left out (the
-    /// mark is the caller's: the text then holds [`GAP`]), and how much that was.
+    /// Returns the text, and the number of bytes that were left out of it.
+    ///
+    /// If bytes were left out, [`GAP`] is in their place; the caller replaces it with a note.
     pub(super) fn finish(self) -> (String, u64) {
         if self.total == (self.head.len() + self.tail.len()) as u64 && self.tail.len() <= PART {
             return (self.head + &self.tail, 0);
@@ -64,7 +65,7 @@ impl GatheredOutput {
     }
 }
 
-/// Stands where text was left out; no output holds it, since control characters are removed.
+/// Marks the place of omitted text. No output contains it, because control characters are removed.
 pub(crate) const GAP: &str = "\u{1}";
 
 fn floor(text: &str, mut at: usize) -> usize {
@@ -81,8 +82,8 @@ fn ceil(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// Turns bytes into plain text, wherever the pieces are cut: UTF-8 with
-/// replacement, no terminal sequences, no hidden characters.
+/// Decodes bytes as plain text: UTF-8 with replacement characters, without terminal sequences and hidden characters.
+/// The bytes may be cut into pieces at any place.
 #[derive(Debug, Default)]
 pub(super) struct Cleaner {
     partial: Vec<u8>,
@@ -90,7 +91,7 @@ pub(super) struct Cleaner {
     carriage: bool,
 }
 
-/// Where in a terminal sequence the text is.
+/// The position inside a terminal sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum TerminalState {
     #[default]
@@ -137,7 +138,7 @@ impl Cleaner {
     }
 
     fn character(&mut self, c: char, out: &mut String) {
-        // No sequence crosses a line: an unfinished one must not swallow the rest.
+        // No sequence continues on the next line: an unfinished one must not hide the rest of the output.
         if c == '\n' {
             self.state = TerminalState::Text;
         }
@@ -166,7 +167,7 @@ impl Cleaner {
     }
 
     fn plain(&mut self, c: char, out: &mut String) {
-        // A lone carriage return would hide what stands before it.
+        // A lone carriage return would hide the text before it.
         if std::mem::take(&mut self.carriage) && c != '\n' && c != '\r' {
             out.push('\n');
         }

@@ -1,8 +1,8 @@
-//! A control group for the processes of one command, where the kernel lets this process make one:
-//! what is in it ends at once, however fast it forks.
+//! A control group for the processes of one command, if the kernel allows this process to create one. All processes
+//! in a group are killed at once, however fast they fork.
 //!
-//! Never needed: a command that has none is found process by process (`tree`). A command gets its
-//! group after a moment, because to move a process can take the kernel longer than most commands run.
+//! Never required: without a group, the processes of a command are found one by one (`tree`). A command gets its
+//! group after a moment, because moving a process can take the kernel longer than most commands run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::seen::{Member, raw};
+use super::entry::{Member, raw};
 
-/// How the processes of a command are held together. Tests choose; everybody else has the best way.
+/// How the processes of a command are kept together. Only tests choose; otherwise the best way is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hold {
-    /// A control group where one can be made.
+pub enum Containment {
+    /// A control group if one can be created.
     #[default]
     Best,
-    /// A control group, and the command fails where none can be made.
+    /// A control group; the command fails if none can be created.
     Group,
     /// Without control groups.
     Walk,
 }
 
-impl Hold {
-    /// What the variable for tests says.
+impl Containment {
+    /// Reads the choice from the environment variable for tests.
     pub fn of_environment() -> Self {
         match std::env::var("ADJUTANT_PROCESSES").as_deref() {
             Ok("group") => Self::Group,
@@ -40,29 +40,29 @@ impl Hold {
 /// How long a command runs before it gets its group.
 pub(super) const GROUP_AFTER: Duration = Duration::from_millis(250);
 
-/// The group of one command; gone with its processes when it is ended.
+/// The group of one command. A drop kills its processes and removes it.
 #[derive(Debug)]
 pub(super) struct Group {
     path: PathBuf,
-    /// Once it is over nothing is moved into it any more: a number may be another's by then.
+    /// Once the command has ended, no process is moved in: its process id may already belong to another process.
     over: AtomicBool,
 }
 
 impl Group {
-    /// Makes the group of a call; none where that cannot be done.
-    pub fn make(call: &str, hold: Hold) -> Result<Option<Self>, String> {
-        let place = match hold {
-            Hold::Walk => return Ok(None),
-            Hold::Best | Hold::Group => own_group(),
+    /// Creates the group of a call; none if that is impossible.
+    pub fn make(call: &str, containment: Containment) -> Result<Option<Self>, String> {
+        let parent = match containment {
+            Containment::Walk => return Ok(None),
+            Containment::Best | Containment::Group => own_group(),
         };
-        let made = place.as_ref().map_err(Clone::clone).and_then(|place| {
-            let path = place.join(name_of(call));
+        let made = parent.as_ref().map_err(Clone::clone).and_then(|parent| {
+            let path = parent.join(name_of(call));
             fs::create_dir(&path).map_err(|error| format!("make the group {}: {error}", path.display()))?;
             Ok(Self { path, over: AtomicBool::new(false) })
         });
-        match (made, hold) {
+        match (made, containment) {
             (Ok(group), _) => Ok(Some(group)),
-            (Err(why), Hold::Group) => Err(why),
+            (Err(why), Containment::Group) => Err(why),
             (Err(why), _) => {
                 tracing::debug!(%why, "the command has no control group");
                 Ok(None)
@@ -70,15 +70,15 @@ impl Group {
         }
     }
 
-    /// Moves processes in, as long as the command is not over. Who ends it meanwhile does not wait for this.
+    /// Moves processes into the group until the command ends. A kill does not wait for these moves.
     pub fn add(&self, members: impl IntoIterator<Item = Member>) {
         for member in members {
             if self.is_over() {
                 break;
             }
             let moved = move_into(&self.path, member.pid);
-            // The number went to another process in between: that one is moved to the server's group, because its
-            // own is not known.
+            // If the process id was reused in between, another process was moved by mistake. Its previous group is
+            // unknown, so it is moved to the server's group.
             if moved.is_ok()
                 && !member.is_same()
                 && let Some(home) = self.path.parent()
@@ -86,7 +86,7 @@ impl Group {
                 let _ = move_into(home, member.pid);
             }
         }
-        // What was just moved in may have come after the kill.
+        // The last process may have been moved in after the kill.
         if self.is_over() {
             kill(&self.path);
         }
@@ -96,13 +96,13 @@ impl Group {
         self.over.load(Ordering::SeqCst)
     }
 
-    /// Returns what is in it.
+    /// Returns the processes in the group.
     pub fn pids(&self) -> Vec<Pid> {
         let listed = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
         listed.lines().filter_map(|line| line.parse().ok().and_then(Pid::from_raw)).collect()
     }
 
-    /// Kills all that is in it.
+    /// Kills all processes in the group.
     pub fn kill(&self) {
         self.over.store(true, Ordering::SeqCst);
         kill(&self.path);
@@ -116,13 +116,13 @@ impl Drop for Group {
     }
 }
 
-/// Ends the group that an earlier server, which was itself killed, left of a call.
+/// Ends the group of a call that an earlier server left because it was killed.
 pub(super) fn end_left_over(call: &str) {
-    if let Ok(place) = own_group() {
-        let path = place.join(name_of(call));
+    if let Ok(parent) = own_group() {
+        let path = parent.join(name_of(call));
         if path.is_dir() {
             kill(&path);
-            // Nobody waits for its processes here, so that they may take their time to end.
+            // Nothing else waits here, so the processes get more time to end.
             remove(&path, Duration::from_secs(2));
         }
     }
@@ -143,7 +143,7 @@ fn kill(group: &Path) {
     }
 }
 
-/// Removes a group once the processes in it have ended; a group within it goes first.
+/// Removes a group once its processes have ended; groups inside it are removed first.
 fn remove(group: &Path, patience: Duration) {
     let until = Instant::now() + patience;
     loop {
@@ -159,27 +159,27 @@ fn remove(group: &Path, patience: Duration) {
     }
 }
 
-/// The group of this process, if others can be made in it and killed; looked for once.
+/// Returns the group of this process, if groups can be created in it and killed. The result is cached.
 fn own_group() -> &'static Result<PathBuf, String> {
-    static PLACE: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    PLACE.get_or_init(|| {
+    static GROUP: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    GROUP.get_or_init(|| {
         let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("read {path}: {error}"));
-        let place = place_of(&read("/proc/self/mountinfo")?, &read("/proc/self/cgroup")?)
+        let group = own_group_in(&read("/proc/self/mountinfo")?, &read("/proc/self/cgroup")?)
             .ok_or("no control groups of version 2 are mounted here")?;
-        let probe = place.join(format!("adjutant-probe-{}", std::process::id()));
-        fs::create_dir(&probe).map_err(|error| format!("make a group in {}: {error}", place.display()))?;
+        let probe = group.join(format!("adjutant-probe-{}", std::process::id()));
+        fs::create_dir(&probe).map_err(|error| format!("make a group in {}: {error}", group.display()))?;
         let can_kill = probe.join("cgroup.kill").exists();
-        let writable = rustix::fs::access(place.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok();
+        let writable = rustix::fs::access(group.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok();
         remove(&probe, Duration::ZERO);
-        match can_kill && writable {
-            true => Ok(place),
-            false => Err(format!("groups in {} cannot be killed, or nothing can be moved", place.display())),
+        if can_kill && writable {
+            return Ok(group);
         }
+        Err(format!("groups in {} cannot be killed, or nothing can be moved", group.display()))
     })
 }
 
-/// Where the group of this process is mounted, by `mountinfo` and `cgroup` of `/proc/self`.
-fn place_of(mounts: &str, groups: &str) -> Option<PathBuf> {
+/// Returns where the group of this process is mounted, from `mountinfo` and `cgroup` of `/proc/self`.
+fn own_group_in(mounts: &str, groups: &str) -> Option<PathBuf> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     mounts.lines().find_map(|line| {
         let (before, after) = line.split_once(" - ")?;
@@ -188,13 +188,13 @@ fn place_of(mounts: &str, groups: &str) -> Option<PathBuf> {
         }
         let mut fields = before.split(' ').skip(3);
         let (root, point) = (unescaped(fields.next()?), unescaped(fields.next()?));
-        // A mount may show a part of the tree only.
+        // A mount may contain only a part of the tree.
         let within = Path::new(own).strip_prefix(&root).ok()?;
         Some(Path::new(&point).join(within))
     })
 }
 
-/// Spaces and the like are written as three octal digits there.
+/// Decodes a field, in which white space and backslashes are written as three octal digits.
 fn unescaped(field: &str) -> String {
     let signs = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     signs.iter().fold(field.to_owned(), |text, (from, to)| text.replace(from, to))
@@ -204,13 +204,13 @@ fn unescaped(field: &str) -> String {
 mod tests {
     use std::sync::{Arc, mpsc};
 
-    use super::super::seen::ProcessEntry;
+    use super::super::entry::ProcessEntry;
     use super::*;
 
     #[test]
     fn finding_b7_a_kill_does_not_wait_for_moves_and_ends_them() {
         let dir = tempfile::tempdir().expect("folder");
-        // A folder in place of a group: what is written to it stays.
+        // A plain folder instead of a group: its files keep what is written to them.
         let group = Arc::new(Group { path: dir.path().to_owned(), over: AtomicBool::new(false) });
         let me = ProcessEntry::of(rustix::process::getpid()).expect("this process").member();
         let (asked, file) = (dir.path().join("cgroup.procs"), dir.path().join("cgroup.kill"));
@@ -239,16 +239,16 @@ mod tests {
                       31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
                       32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
                       41 31 0:38 / /sys/fs/cgroup/uni\\040fied rw,relatime shared:9 - cgroup2 cgroup2 rw\n";
-        let place = |groups: &str| place_of(mounts, groups);
+        let place = |groups: &str| own_group_in(mounts, groups);
         assert_eq!(
             place("1:cpu:/\n0::/a.slice/b.scope\n").as_deref(),
             Some(Path::new("/sys/fs/cgroup/uni fied/a.slice/b.scope"))
         );
         assert_eq!(place("1:cpu:/a\n"), None, "no version 2");
-        assert_eq!(place_of("22 27 0:21 / /proc rw - proc proc rw\n", "0::/\n"), None);
-        // Inside a container: the mount shows its part alone.
+        assert_eq!(own_group_in("22 27 0:21 / /proc rw - proc proc rw\n", "0::/\n"), None);
+        // Inside a container: the mount contains only the container's part.
         let part = "41 31 0:38 /docker/1 /sys/fs/cgroup ro - cgroup2 cgroup2 ro\n";
-        assert_eq!(place_of(part, "0::/docker/1/x\n").as_deref(), Some(Path::new("/sys/fs/cgroup/x")));
-        assert_eq!(place_of(part, "0::/elsewhere\n"), None);
+        assert_eq!(own_group_in(part, "0::/docker/1/x\n").as_deref(), Some(Path::new("/sys/fs/cgroup/x")));
+        assert_eq!(own_group_in(part, "0::/elsewhere\n"), None);
     }
 }

@@ -1,7 +1,7 @@
-//! A short program that the user's own settings name: run to its end, its output handed back.
+//! Runs a short program that the user's own settings name, and returns its output.
 //!
-//! Never goes through a shell, and never runs what a model or a workspace asked for: what comes
-//! here is `api_key_command`, which only the user's own file can set (decision 008).
+//! Never uses a shell, and never runs a program for a model or a workspace: the only caller is `api_key_command`,
+//! which only the user's own file can set (decision 008).
 
 use std::pin::Pin;
 use std::process::{Output, Stdio};
@@ -12,22 +12,26 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::LINGER;
-use super::kin::{self, Tag};
+use super::orphans::{self, Tag};
 use super::tree::{self, Tree};
 
 /// How long such a program may run.
 const OWN_TIME: Duration = Duration::from_secs(10);
-/// The most bytes it may print, more than any key has; what it complains of is cut there.
+/// The most bytes it may print, more than any key has; error output is cut there.
 const MAX_PRINTED: usize = 8 << 10;
 
-/// A program that runs; dropped, it is killed with all it started.
+/// A running program. A drop kills it with all processes that it started.
 pub type RunningProgram = Pin<Box<dyn Future<Output = Result<Output, String>> + Send>>;
 
-/// Runs a program and its arguments; an error fits behind the name of what asked for it, and quotes
-/// neither.
+/// Runs a program with its arguments.
 ///
-/// It gets the user's own environment, for it is the user's own program; it starts in the root
-/// directory, so that no workspace can stand in for what it looks for.
+/// It gets the user's whole environment, because it is the user's own program. It starts in the root directory, so
+/// that it finds no file of a workspace by a relative path.
+///
+/// # Errors
+///
+/// Returns a predicate such as `did not end within 10 s`, to be put after the name of the caller. It quotes neither
+/// the program nor its arguments.
 pub fn run_own(words: Vec<String>) -> RunningProgram {
     Box::pin(run_within(words, OWN_TIME))
 }
@@ -41,7 +45,7 @@ async fn run_within(words: Vec<String>, time: Duration) -> Result<Output, String
 }
 
 struct StartedProgram {
-    // The tree goes first, as for every command.
+    // The tree must be dropped before the child, as for every command.
     tree: Tree,
     child: Child,
 }
@@ -60,11 +64,11 @@ impl StartedProgram {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        // A number of this one start: what another start left on purpose is not its own.
+        // The number belongs to this start alone: processes that an earlier start left on purpose are not ended.
         let tag = Tag::of(&marker);
         let child =
-            kin::spawn(&mut command, tag).map_err(|error| format!("could not be started: {error}"))?;
-        let tree = child.id().and_then(|id| Tree::new(id, (marker, tag), String::new(), None));
+            orphans::spawn(&mut command, tag).map_err(|error| format!("could not be started: {error}"))?;
+        let tree = child.id().and_then(|id| Tree::new(id, &marker, tag, String::new(), None));
         Ok(Self { tree: tree.ok_or("could not be started: it has no process id")?, child })
     }
 
@@ -81,10 +85,10 @@ impl StartedProgram {
                 (self.child.wait().await, Ok(Ok(((), ()))))
             }
             ended = self.child.wait() => {
-                // It was reaped: its number may be another's now. What it started on purpose, such
-                // as an agent that keeps a passphrase, may stay.
+                // The program was reaped, so its process id may be reused. Processes that it started on purpose,
+                // such as an agent for passphrases, may stay.
                 self.tree.gone();
-                // What stayed may hold the output open for ever.
+                // Such a process may keep the output open forever.
                 (ended, timeout(LINGER, &mut reading).await)
             }
         };
@@ -98,7 +102,7 @@ impl StartedProgram {
     }
 }
 
-/// Reads all; more than a key can have is an error.
+/// Reads the whole output; more than [`MAX_PRINTED`] is an error.
 async fn whole(mut from: impl AsyncRead + Unpin, into: &mut Vec<u8>) -> Result<(), String> {
     let mut piece = [0; 1024];
     while let Ok(length @ 1..) = from.read(&mut piece).await {
@@ -110,7 +114,7 @@ async fn whole(mut from: impl AsyncRead + Unpin, into: &mut Vec<u8>) -> Result<(
     Ok(())
 }
 
-/// Reads all and keeps its beginning, so that a program that complains at length does not stand still.
+/// Reads all error output and keeps its beginning, so that a program that prints much of it is not blocked.
 async fn beginning(mut from: impl AsyncRead + Unpin, into: &mut Vec<u8>) -> Result<(), String> {
     let mut piece = [0; 1024];
     while let Ok(length @ 1..) = from.read(&mut piece).await {

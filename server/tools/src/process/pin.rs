@@ -1,6 +1,6 @@
-//! What a command runs with and in, fixed when it is approved, checked when it starts (A1, A3).
+//! The shell and the directory of a command: fixed when it is approved, checked when it starts (A1, A3).
 //!
-//! Never looks a program up by the caller's search path.
+//! Never looks for a program in the caller's search path.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,21 +12,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::paths::{PathType, ResolvedPath};
 
-/// The shell that commands run in, known by more than its name.
+/// The shell that runs commands, identified by more than its path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PinnedShell {
-    /// Resolved.
+    /// The resolved path.
     pub path: PathBuf,
-    /// Whether it is bash, and takes bash's arguments.
+    /// Whether it is bash and accepts bash's arguments.
     pub bash: bool,
     pub device: u64,
     pub inode: u64,
     pub size: u64,
-    /// Seconds and nanoseconds.
+    /// The time of the last change, in seconds and nanoseconds.
     pub modified: (i64, i64),
 }
 
-/// Pins bash, or the system's shell where there is none.
+/// Pins bash, or the system's shell if there is no bash.
 pub fn pin_shell() -> io::Result<PinnedShell> {
     match Path::new("/bin/bash").canonicalize() {
         Ok(path) => pin(&path, true),
@@ -62,17 +62,14 @@ impl PinnedShell {
         }
     }
 
-    /// Returns what stands between the program and the command line: no start-up
-    /// files, and no reading of the command as an option.
+    /// Returns the arguments between the program and the command line. They disable start-up files, and a command
+    /// line that begins with `-` is not an option.
     pub fn arguments(&self) -> &'static [&'static str] {
-        match self.bash {
-            true => &["--norc", "--noprofile", "-c", "--"],
-            false => &["-c", "--"],
-        }
+        if self.bash { &["--norc", "--noprofile", "-c", "--"] } else { &["-c", "--"] }
     }
 }
 
-/// The directory a command runs in.
+/// The directory in which a command runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PinnedDirectory {
     pub path: PathBuf,
@@ -80,7 +77,7 @@ pub struct PinnedDirectory {
     pub inode: u64,
 }
 
-/// Pins a grounded directory.
+/// Pins a resolved directory.
 pub fn pin_directory(at: &ResolvedPath) -> Result<PinnedDirectory, String> {
     match at.kind {
         Some(PathType::Directory) => {}
@@ -93,16 +90,16 @@ pub fn pin_directory(at: &ResolvedPath) -> Result<PinnedDirectory, String> {
 }
 
 impl PinnedDirectory {
-    /// Opens the directory if it is still the one that was pinned; then it cannot be exchanged any more.
-    pub(super) fn hold(&self) -> Result<OwnedFd, String> {
+    /// Opens the directory if it is still the pinned one. An open directory cannot be exchanged.
+    pub(super) fn open(&self) -> Result<OwnedFd, String> {
         let failed = |why: String| format!("run in \"{}\": {why}", self.path.display());
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let held = rustix::fs::open(&self.path, flags, Mode::empty());
-        let held = held.map_err(|error| failed(std::io::Error::from(error).to_string()))?;
-        let found = rustix::fs::fstat(&held).map_err(|error| failed(error.to_string()))?;
+        let directory = rustix::fs::open(&self.path, flags, Mode::empty());
+        let directory = directory.map_err(|error| failed(std::io::Error::from(error).to_string()))?;
+        let found = rustix::fs::fstat(&directory).map_err(|error| failed(error.to_string()))?;
         if (found.st_dev, found.st_ino) != (self.device, self.inode) {
             return Err(failed("it was exchanged since the command was approved".into()));
         }
-        Ok(held)
+        Ok(directory)
     }
 }

@@ -27,15 +27,15 @@ fn place() -> Place {
 impl Place {
     fn launch(&self, command: &str) -> Launch {
         let (roots, _) = Roots::open(&[self.directory.path().to_owned()]);
-        let at = resolve(&roots, ".").expect("grounded");
+        let at = resolve(&roots, ".").expect("resolved");
         Launch {
             command: command.into(),
             shell: pin_shell().expect("a shell"),
             directory: pin_directory(&at).expect("a directory"),
             environment: child_environment(std::env::vars_os(), &[], []),
-            // Its processes are known by it.
+            // The id identifies the processes of this command.
             call: format!("call-{}-{}", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed)),
-            hold: Hold::Best,
+            containment: Containment::Best,
             time_limit: Duration::from_secs(60),
             output_limit: MAX_OUTPUT,
             whole: self.directory.path().join("whole.out"),
@@ -46,7 +46,7 @@ impl Place {
         run(&self.launch(command)).await
     }
 
-    /// Waits until the command has written its process numbers, and gives them.
+    /// Waits until the command has written its process ids, and returns them.
     async fn numbers(&self, count: usize) -> Vec<i32> {
         let file = self.directory.path().join("pids");
         let mut numbers = Vec::new();
@@ -209,7 +209,7 @@ async fn a_command_that_is_stopped_may_clean_up() {
 #[tokio::test]
 async fn background_processes_do_not_outlive_their_command() {
     let place = place();
-    // In the group, out of the group, orphaned, and with the pipe given away.
+    // In the group, outside the group, orphaned, and without the pipe.
     let output = place
         .run("sleep 1000 & echo $! >> pids; setsid sleep 1000 & echo $! >> pids; (setsid sh -c 'sleep 1000 & echo $! >> pids' &); sleep 1000 >/dev/null 2>&1 & echo $! >> pids; setsid env -i sleep 1000 & echo $! >> pids; until [ $(wc -l < pids) = 5 ]; do sleep 0.01; done; echo done")
         .await;
@@ -250,7 +250,7 @@ async fn dropping_the_future_kills_the_tree() {
                 _ = place.numbers(3) => {}
             }
         }
-        // The drop itself has killed them; only the reaping may still be under way.
+        // The drop itself has killed them; they may not be reaped yet.
         all_gone(&place.numbers(3).await).await;
     }
 }
@@ -298,8 +298,8 @@ async fn a3_a_changed_shell_or_directory_is_not_used() {
     let sub = place.directory.path().join("sub");
     std::fs::create_dir(&sub).expect("dir");
     let (roots, _) = Roots::open(&[place.directory.path().to_owned()]);
-    let directory = pin_directory(&resolve(&roots, "sub").expect("grounded")).expect("pinned");
-    assert!(directory.hold().is_ok());
+    let directory = pin_directory(&resolve(&roots, "sub").expect("resolved")).expect("pinned");
+    assert!(directory.open().is_ok());
     std::fs::rename(&sub, place.directory.path().join("was")).expect("rename");
     std::fs::create_dir(&sub).expect("dir");
     let whole = place.directory.path().join("whole-2");
@@ -309,7 +309,7 @@ async fn a3_a_changed_shell_or_directory_is_not_used() {
     std::os::unix::fs::symlink("was", &sub).expect("link");
     let whole = whole.with_extension("b");
     assert!(run(&Launch { directory, whole, ..launch }).await.failed);
-    assert!(pin_directory(&resolve(&roots, "whole.out").expect("grounded")).is_err());
+    assert!(pin_directory(&resolve(&roots, "whole.out").expect("resolved")).is_err());
 }
 
 #[tokio::test]
@@ -376,7 +376,7 @@ async fn e1_secrets_and_steering_variables_do_not_reach_a_command() {
             "TERM=dumb",
         ]
     );
-    // And what a command sees is that, the mark, and what the shell adds itself.
+    // A command sees these, the marker, and the variables that the shell adds.
     let place = place();
     let launch = Launch { environment: kept, ..place.launch("env | cut -d= -f1 | sort") };
     let output = run(&launch).await;
@@ -401,7 +401,7 @@ fn finding_b9_variables_of_secrets_and_steering_ones_are_known_by_what_tools_rea
         "AZURE_STORAGE_SAS_TOKEN", "CLIENT_P12", "ANDROID_KEYSTORE", "WALLET_MNEMONIC", "KRB5_KEYTAB", "COOKIES",
         "OAUTH_CLIENT", "AWS_SECRET_ACCESS_KEY", "DBPWD", "HTTP_AUTHORIZATION", "DOCKER_AUTH_CONFIG", "VAULT_TOKEN",
         "MYPW", "DBPW", "PASSWRD", "PGPASSW", "CREDSTORE", "DOCKER_CREDSTORE", "MYPASS", "STOREPASS", "DB_PSWD", "API_TKN",
-        // What other programs run or load, and what waits for a person.
+        // Variables that make programs run or load something, or wait for a person.
         "EDITOR", "VISUAL", "LUA_INIT", "LUA_INIT_5_4", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER",
         "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "VIMINIT", "EXINIT",
         "ZDOTDIR", "GOFLAGS", "R_PROFILE_USER", "ERL_FLAGS", "DOTNET_STARTUP_HOOKS", "PHPRC", "TAR_OPTIONS", "RSYNC_RSH",
@@ -419,7 +419,7 @@ fn finding_b9_variables_of_secrets_and_steering_ones_are_known_by_what_tools_rea
     ];
     let lost: Vec<_> = stay.iter().filter(|name| !kept(name, "x")).collect();
     assert!(lost.is_empty(), "do not reach a command: {lost:?}");
-    // A value that is a key has any name.
+    // A value that looks like a key is removed whatever its name is.
     for value in ["ghp_abcdefghijklmnopqrstuvwxyz0123456789", "https://u:p@h/", "-----BEGIN PRIVATE KEY-----"] {
         assert!(!kept("HARMLESS", value), "{value}");
     }
@@ -468,7 +468,7 @@ fn finding_b11_no_entry_of_the_search_path_lies_in_the_workspace() {
     std::fs::create_dir_all(root.join("bin")).expect("dirs");
     let outside = place.directory.path().join("tools");
     std::fs::create_dir(&outside).expect("dir");
-    // Links, in both directions, to the workspace and from another name of it.
+    // A link into the workspace, and another name of the workspace.
     std::os::unix::fs::symlink(root.join("bin"), place.directory.path().join("into")).expect("link");
     std::os::unix::fs::symlink(&root, place.directory.path().join("ws-too")).expect("link");
     let entry = |path: &str| place.directory.path().join(path).display().to_string();
@@ -481,7 +481,7 @@ fn finding_b11_no_entry_of_the_search_path_lies_in_the_workspace() {
         let kept = child_environment(ours, &[], [root.as_path()]);
         let path = kept.iter().find(|(name, _)| name == "PATH").expect("a search path");
         assert_eq!(path.1.to_str(), Some(format!("{}:/bin", entry("tools")).as_str()));
-        // An empty one would mean the folder that the command runs in.
+        // An empty search path would mean the folder in which the command runs.
         let ours = [(OsString::from("PATH"), OsString::from(entry("ws/bin")))];
         let kept = child_environment(ours, &[], [root.as_path()]);
         assert!(kept.contains(&("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())), "{kept:?}");

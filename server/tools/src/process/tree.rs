@@ -1,6 +1,6 @@
-//! The processes of one command: found by parent, group, number, mark and pipe; signalled.
+//! Finds the processes of one command by parent, group, number, marker and pipe, and signals them.
 //!
-//! Never leaves one that it can find, and never touches one of another command.
+//! Never leaves a process that it can find, and never signals a process of another command.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::entry::{Member, ProcessEntry, raw};
 use super::group::{self, Group};
-use super::kin::{self, Tag};
-use super::seen::{Member, ProcessEntry, raw};
+use super::orphans::{self, Tag};
 
 /// The environment variable that marks the processes of a command.
 pub(super) const MARKER: &str = "ADJUTANT_CALL";
 
-/// Returns a mark that no other command has: the call's id and a random part.
+/// Returns a marker that no other command has: the id of the call and a random part.
 pub(super) fn marker(call: &str) -> Result<String, String> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|error| format!("draw a random number: {error}"))?;
@@ -23,51 +23,52 @@ pub(super) fn marker(call: &str) -> Result<String, String> {
     Ok(format!("{}.{:016x}", call.replace('\0', ""), u64::from_le_bytes(random)))
 }
 
-/// Returns the system's name of a pipe, as seen at the other end of it.
+/// Returns the system's name of a pipe, which is the same at both of its ends.
 pub(super) fn pipe_name(reader: &std::io::PipeReader) -> String {
     std::fs::read_link(format!("/proc/self/fd/{}", reader.as_raw_fd()))
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
 }
 
-/// By what the processes of one command are known.
+/// Identifies the processes of one command.
 #[derive(Clone, Debug)]
-struct Signs {
+struct CommandIdentity {
     root: Pid,
-    /// When the shell started; nothing older belongs to it.
+    /// When the shell started; no older process belongs to the command.
     start: u64,
     tag: Tag,
-    mark: Vec<u8>,
+    /// The marker as it is in the environment, `NAME=value`.
+    marker: Vec<u8>,
     output: String,
 }
 
-/// The processes of one command; killed when dropped unless [`Tree::gone`] was said.
+/// The processes of one command. A drop kills them unless [`Tree::gone`] was called.
 #[derive(Debug)]
 pub(super) struct Tree {
-    signs: Signs,
+    identity: CommandIdentity,
     group: Option<Arc<Group>>,
-    /// To be reaped where they became children of this process.
+    /// Killed processes, to be reaped if they became children of this process.
     killed: BTreeSet<i32>,
     over: bool,
 }
 
-/// Kills what an earlier server, which was itself killed, left running of a call; returns how
-/// many processes that were. Found by the number they carry and the mark in their environment.
+/// Kills the processes of a call that an earlier server left running because it was killed. Returns how many there
+/// were. They are found by their number and by the marker in their environment.
 pub(super) fn end_left_over(call: &str) -> usize {
-    let mark = format!("{MARKER}={}.", call.replace('\0', "")).into_bytes();
+    let marker = format!("{MARKER}={}.", call.replace('\0', "")).into_bytes();
     let tag = Tag::of(call);
     let marked = |pid: Pid| {
         pid != rustix::process::getpid()
             && (Tag::carried_by(pid) == Some(tag)
                 || std::fs::read(format!("/proc/{}/environ", raw(pid)))
-                    .is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one.starts_with(&mark))))
+                    .is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one.starts_with(&marker))))
     };
     let mut ended = 0;
-    // What is killed may just have started another; a few passes find that as well.
+    // A killed process may just have started another; further passes find that one.
     for _ in 0..10 {
         let left: Vec<Member> = ProcessEntry::all()
-            .filter(|seen| seen.alive && marked(seen.pid))
-            .map(|seen| seen.member())
+            .filter(|process| process.alive && marked(process.pid))
+            .map(|process| process.member())
             .collect();
         if left.is_empty() {
             break;
@@ -79,74 +80,71 @@ pub(super) fn end_left_over(call: &str) -> usize {
     ended
 }
 
-impl Signs {
+impl CommandIdentity {
     /// Returns the living processes of the command.
     fn members(&self) -> Vec<Member> {
-        let (seen, older): (Vec<ProcessEntry>, Vec<ProcessEntry>) =
-            ProcessEntry::all().partition(|seen| seen.start >= self.start);
-        let mut ours: BTreeSet<i32> = BTreeSet::from([raw(self.root)]);
-        for process in &seen {
-            if process.group == raw(self.root) || self.are_at(process.pid) {
-                ours.insert(raw(process.pid));
+        let (candidates, older): (Vec<ProcessEntry>, Vec<ProcessEntry>) =
+            ProcessEntry::all().partition(|process| process.start >= self.start);
+        let mut found: BTreeSet<i32> = BTreeSet::from([raw(self.root)]);
+        for process in &candidates {
+            if process.group == raw(self.root) || self.marks(process.pid) {
+                found.insert(raw(process.pid));
             }
         }
-        ours.extend(kin::strangers(&seen, self.root).into_iter().map(raw));
+        found.extend(orphans::untagged_orphans(&candidates, self.root).into_iter().map(raw));
         loop {
-            let before = ours.len();
-            let children = seen.iter().filter(|s| ours.contains(&s.parent)).map(|s| raw(s.pid));
+            let before = found.len();
+            let children = candidates.iter().filter(|s| found.contains(&s.parent)).map(|s| raw(s.pid));
             let children: Vec<i32> = children.collect();
-            ours.extend(children);
-            if ours.len() == before {
+            found.extend(children);
+            if found.len() == before {
                 break;
             }
         }
-        // What a command left that is over while this one ran.
-        let left = kin::strangers(&older, self.root);
-        let mut members: Vec<Member> = seen
+        // Processes of an earlier command that ended while this one ran.
+        let left = orphans::untagged_orphans(&older, self.root);
+        let mut members: Vec<Member> = candidates
             .iter()
-            .filter(|seen| seen.alive && ours.contains(&raw(seen.pid)))
+            .filter(|process| process.alive && found.contains(&raw(process.pid)))
             .map(ProcessEntry::member)
             .collect();
-        members.extend(older.iter().filter(|seen| left.contains(&seen.pid)).map(ProcessEntry::member));
+        members.extend(older.iter().filter(|process| left.contains(&process.pid)).map(ProcessEntry::member));
         members
     }
 
-    /// A process that left the group and lost its parent still carries the number of its command; where
-    /// it has none, there is the mark in its environment, or often the command's output pipe.
-    fn are_at(&self, pid: Pid) -> bool {
+    /// Whether a process carries a mark of this command.
+    ///
+    /// A process that left the group and lost its parent still carries the number. Otherwise it may have the marker in
+    /// its environment, or the output pipe of the command.
+    fn marks(&self, pid: Pid) -> bool {
         if pid == rustix::process::getpid() {
             return false;
         }
         if Tag::carried_by(pid) == Some(self.tag) {
             return true;
         }
-        let place = format!("/proc/{}", raw(pid));
-        let marked = std::fs::read(format!("{place}/environ"))
-            .is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one == self.mark));
-        // Only as its standard output or error: a child of ours that is just being
-        // started holds copies of all our descriptors for a moment, elsewhere.
+        let folder = format!("/proc/{}", raw(pid));
+        let marked = std::fs::read(format!("{folder}/environ"))
+            .is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one == self.marker));
+        // Only standard output and error count. A child that this process just starts has copies of all descriptors
+        // for a moment, at other numbers.
         marked
             || !self.output.is_empty()
                 && [1, 2].iter().any(|number| {
-                    std::fs::read_link(format!("{place}/fd/{number}"))
+                    std::fs::read_link(format!("{folder}/fd/{number}"))
                         .is_ok_and(|name| name.to_string_lossy() == self.output)
                 })
     }
 }
 
 impl Tree {
-    /// The tree below a process that was started with this number; its group is empty still.
-    pub(super) fn new(
-        id: u32,
-        (marker, tag): (String, Tag),
-        output: String,
-        group: Option<Group>,
-    ) -> Option<Self> {
+    /// Returns the tree of a process that was started with this marker and number. Its group is still empty.
+    pub(super) fn new(id: u32, marker: &str, tag: Tag, output: String, group: Option<Group>) -> Option<Self> {
         let root = Pid::from_raw(i32::try_from(id).ok()?)?;
-        let start = ProcessEntry::of(root).map_or(0, |seen| seen.start);
-        let mark = format!("{MARKER}={marker}").into_bytes();
+        let start = ProcessEntry::of(root).map_or(0, |process| process.start);
+        let marker = format!("{MARKER}={marker}").into_bytes();
         Some(Self {
-            signs: Signs { root, start, tag, mark, output },
+            identity: CommandIdentity { root, start, tag, marker, output },
             group: group.map(Arc::new),
             killed: BTreeSet::new(),
             over: false,
@@ -154,22 +152,22 @@ impl Tree {
     }
 
     pub(super) fn root(&self) -> Pid {
-        self.signs.root
+        self.identity.root
     }
 
-    /// Says that the shell was reaped, so that the tree is not killed when it is dropped.
+    /// Notes that the shell was reaped, so that a drop kills nothing.
     pub(super) fn gone(&mut self) {
         if !self.over {
             self.over = true;
-            kin::over(self.signs.root, true);
+            orphans::command_ended(self.identity.root, true);
         }
     }
 
     /// Returns the living processes of the command.
     pub(super) fn members(&self) -> Vec<Member> {
-        let mut members = self.signs.members();
+        let mut members = self.identity.members();
         let grouped = self.group.iter().flat_map(|group| group.pids()).filter_map(ProcessEntry::of);
-        for member in grouped.filter(|seen| seen.alive).map(|seen| seen.member()) {
+        for member in grouped.filter(|process| process.alive).map(|process| process.member()) {
             if !members.contains(&member) {
                 members.push(member);
             }
@@ -177,15 +175,15 @@ impl Tree {
         members
     }
 
-    /// Puts what the command has started into its group, if it has one, on a thread that may wait.
+    /// Moves the processes of the command into its group, if it has one, on a thread that may block.
     pub(super) fn gather(&self) {
         if let Some(group) = self.group.clone() {
-            let signs = self.signs.clone();
-            tokio::task::spawn_blocking(move || group.add(signs.members()));
+            let identity = self.identity.clone();
+            tokio::task::spawn_blocking(move || group.add(identity.members()));
         }
     }
 
-    /// Asks every process to end; a stopped one is woken so that it can.
+    /// Asks every process to end; a suspended one is continued so that it can.
     pub(super) fn ask_to_end(&self) {
         for signal in [Signal::TERM, Signal::CONT] {
             self.signal_group(signal);
@@ -195,9 +193,9 @@ impl Tree {
         }
     }
 
-    /// Kills what is there and returns how many processes that were.
+    /// Kills all processes that it finds and returns how many there were.
     pub(super) fn kill_pass(&mut self) -> usize {
-        // Looked at first: what has lost its number is known to be reaped by this alone.
+        // Listed before the kill: only this list names processes that lost their number and must be reaped.
         let members = self.members();
         if let Some(group) = &self.group {
             group.kill();
@@ -205,13 +203,13 @@ impl Tree {
         self.signal_group(Signal::KILL);
         members.iter().for_each(|member| member.signal(Signal::KILL));
         self.killed.extend(members.iter().map(|member| raw(member.pid)));
-        kin::reap(&self.killed);
+        orphans::reap(&self.killed);
         members.len()
     }
 
     fn signal_group(&self, signal: Signal) {
-        // Gone already is what is wanted.
-        let _ = kill_process_group(self.signs.root, signal);
+        // An error means that the group is already gone.
+        let _ = kill_process_group(self.identity.root, signal);
     }
 }
 
@@ -220,13 +218,13 @@ impl Drop for Tree {
         if self.over {
             return;
         }
-        // Without a runtime and without a grace: who drops it wants it gone now.
+        // A drop kills at once, without a grace period, and works without a runtime.
         for _ in 0..50 {
             if self.kill_pass() == 0 {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
-        kin::over(self.signs.root, false);
+        orphans::command_ended(self.identity.root, false);
     }
 }

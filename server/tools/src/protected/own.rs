@@ -1,8 +1,8 @@
-//! What is Adjutant's own: the folder of the settings, the state, and the files that the settings name (finding B5); and
-//! whose home it is.
+//! Adjutant's own files: the folder of the settings, the state, and the files that the settings name (finding B5). Also
+//! the user's home.
 //!
-//! Known by resolved names, and by what the disk says they are: neither a link, a second name nor a second
-//! mount of a folder leads around it. Never reads what is in them.
+//! They are identified by resolved names and by device and inode, so that no link, second name or second mount avoids
+//! the check. Never reads their content.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -14,49 +14,50 @@ use crate::Stop;
 use crate::paths::leads_to;
 use crate::walk::{LINKS_TIME, walk_all};
 
-/// The most files of one folder whose second names are looked for.
+/// The most files of one folder whose other names are found.
 const MAX_LINKED: usize = 1_000;
 
-/// Which file or folder of a file system something is.
+/// Identifies a file or folder: its device and inode.
 pub(crate) type FileId = (u64, u64);
 
-/// Files and folders of Adjutant's own.
+/// Adjutant's own files and folders.
 #[derive(Clone, Debug, Default)]
 pub struct Own {
     names: Vec<Vec<String>>,
     folders: Vec<FileId>,
     files: Vec<FileId>,
-    /// Where sessions lie, whose files may have second names as well ..
+    /// The folders of sessions, whose files may also have other names.
     sessions: Vec<PathBuf>,
-    /// .. and those that have; none where there was no time to look at all.
+    /// The files of sessions that have other names; none if there was not enough time for the search.
+    /// Then every file with other names counts as Adjutant's own.
     linked: Arc<OnceLock<Option<HashSet<FileId>>>>,
     home: Option<PathBuf>,
 }
 
 impl Own {
-    /// Of files and folders, which need not exist.
-    pub fn of(places: impl IntoIterator<Item = PathBuf>) -> Self {
+    /// Returns the set for these files and folders, which need not exist.
+    pub fn of(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut own = Self::default();
-        for place in places {
-            let place = leads_to(&place);
-            match place.metadata() {
+        for path in paths {
+            let path = leads_to(&path);
+            match path.metadata() {
                 Ok(found) if found.is_dir() => {
                     own.folders.push(id_of(&found));
-                    let entries = std::fs::read_dir(&place).into_iter().flatten().flatten().take(MAX_LINKED);
+                    let entries = std::fs::read_dir(&path).into_iter().flatten().flatten().take(MAX_LINKED);
                     let linked =
                         entries.filter_map(|entry| entry.metadata().ok()).filter(|file| file.is_file());
                     own.files.extend(linked.map(|file| id_of(&file)));
-                    own.sessions.push(leads_to(&place.join("sessions")));
+                    own.sessions.push(leads_to(&path.join("sessions")));
                 }
                 Ok(found) => own.files.push(id_of(&found)),
                 Err(_) => {}
             }
-            own.names.push(folded(&place));
+            own.names.push(folded(&path));
         }
         own
     }
 
-    /// The same for a user who has this home.
+    /// Sets the home of the user; a relative path is ignored.
     pub fn at_home(self, home: Option<PathBuf>) -> Self {
         Self { home: home.filter(|home| home.is_absolute()).map(|home| leads_to(&home)), ..self }
     }
@@ -65,12 +66,12 @@ impl Own {
         self.home.as_deref()
     }
 
-    /// Whether a resolved path is in the folder of the user's own programs, or is that folder.
+    /// Whether a resolved path is `bin` in the user's home, or is inside: programs there run by their name.
     pub(super) fn runs_by_name(&self, path: &Path) -> bool {
         self.home().is_some_and(|home| folded(path).starts_with(&folded(&home.join("bin"))))
     }
 
-    /// Whether a resolved path is one of them or lies in one.
+    /// Whether a resolved path is one of these files or folders, or is inside one.
     pub fn holds(&self, path: &Path) -> bool {
         let in_folder =
             |above: &Path| above.metadata().is_ok_and(|found| self.folders.contains(&id_of(&found)));
@@ -79,31 +80,30 @@ impl Own {
             || path.ancestors().any(in_folder)
     }
 
-    /// The same for a file that may have other names anywhere. The first one that has takes a walk through all
-    /// sessions.
+    /// Does the same, also for a file with other names anywhere. The first such file starts a search of all sessions.
     pub(crate) fn holds_by_any_name(&self, path: &Path) -> bool {
         self.holds(path) || path.metadata().is_ok_and(|found| self.is_file(&found))
     }
 
-    /// The same by its name alone.
+    /// Does the same by the name alone.
     pub(crate) fn has_name(&self, path: &Path) -> bool {
         let names = folded(path);
         self.names.iter().any(|own| names.starts_with(own))
     }
 
-    /// Whether this is a folder of Adjutant's own, whatever it is called here.
+    /// Whether this is one of Adjutant's own folders, whatever its name is.
     pub(crate) fn is_folder(&self, found: &std::fs::Metadata) -> bool {
         self.folders.contains(&id_of(found))
     }
 
-    /// Whether this is a file of Adjutant's own, whatever it is called here.
+    /// Whether this is one of Adjutant's own files, whatever its name is.
     pub(crate) fn is_file(&self, found: &std::fs::Metadata) -> bool {
         let is_linked = || self.linked().is_none_or(|linked| linked.contains(&id_of(found)));
         self.files.contains(&id_of(found)) || found.is_file() && found.nlink() > 1 && is_linked()
     }
 
     fn linked(&self) -> Option<&HashSet<FileId>> {
-        let look = || {
+        let search = || {
             let (stop, mut linked) = (Stop::after(LINKS_TIME), HashSet::new());
             for entry in self.sessions.iter().flat_map(|folder| walk_all(folder)).flatten() {
                 if stop.reached() {
@@ -114,7 +114,7 @@ impl Own {
             }
             Some(linked)
         };
-        self.linked.get_or_init(look).as_ref()
+        self.linked.get_or_init(search).as_ref()
     }
 }
 

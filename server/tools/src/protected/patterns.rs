@@ -1,7 +1,7 @@
-//! How the patterns of the table are read: by folded names, from the end of a path or anywhere in it.
+//! Compares the folded names of a path with the patterns of the table.
 //!
-//! `name` is a file, or a folder itself, of that name; `a/b` such a file in a folder `a`; with a slash at its end it
-//! is a folder and all below it. `*` stands for any part of a name. Never looks at the disk.
+//! `name` matches a file or folder of that name, `a/b` one in a folder `a`. With a slash at its end, a pattern
+//! matches a folder and everything below it. `*` matches any part of a name. Never reads the disk.
 
 use std::collections::HashMap;
 
@@ -9,9 +9,9 @@ use adjutant_core::policy::observation::FileClass;
 
 use super::table::Family;
 
-/// Families made ready to be looked up.
+/// Families, indexed for the lookup.
 pub(super) struct Patterns {
-    /// By the last name of a pattern, where that has no `*`.
+    /// Patterns by their last name, if it has no `*`.
     exact: HashMap<&'static str, Vec<Pattern>>,
     wild: Vec<Pattern>,
 }
@@ -20,7 +20,7 @@ struct Pattern {
     names: Vec<&'static str>,
     folder: bool,
     class: FileClass,
-    /// Which family comes first counts first.
+    /// The position of the family; the first family that matches counts.
     order: usize,
 }
 
@@ -36,17 +36,19 @@ impl Patterns {
                 let names: Vec<&'static str> = plain.split('/').collect();
                 let Some(last) = names.last().copied() else { continue };
                 let pattern = Pattern { names, folder, class: family.class, order };
-                match last.contains('*') {
-                    true => patterns.wild.push(pattern),
-                    false => patterns.exact.entry(last).or_default().push(pattern),
+                if last.contains('*') {
+                    patterns.wild.push(pattern);
+                } else {
+                    patterns.exact.entry(last).or_default().push(pattern);
                 }
             }
         }
         patterns
     }
 
-    /// Returns why a path is in one of the families; `counts` says which matches do, by the place of the last
-    /// name that matched.
+    /// Returns the class of the first family that matches a path; none if no family matches.
+    ///
+    /// `counts` filters the matches by class and by the index of the last name that matched.
     pub(super) fn find(
         &self,
         names: &[String],
@@ -70,12 +72,12 @@ impl Pattern {
         (self.folder || at + 1 == names.len())
             && names
                 .get(from..=at)
-                .is_some_and(|part| part.iter().zip(&self.names).all(|(name, like)| fits(name, like)))
+                .is_some_and(|part| part.iter().zip(&self.names).all(|(name, like)| matches_name(name, like)))
     }
 }
 
-/// Whether a name is like a pattern, in which `*` stands for any part.
-fn fits(name: &str, like: &str) -> bool {
+/// Whether a name matches a pattern, in which `*` matches any part.
+fn matches_name(name: &str, like: &str) -> bool {
     let mut pieces = like.split('*');
     let Some(mut rest) = name.strip_prefix(pieces.next().unwrap_or_default()) else { return false };
     let Some(last) = pieces.next_back() else { return rest.is_empty() };

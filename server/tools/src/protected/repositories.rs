@@ -1,6 +1,6 @@
-//! Version control by another name: bare repositories, folders that a `.git` file names, hooks kept elsewhere.
+//! Git repositories that are not called `.git`: bare ones, folders that a `.git` file names, hooks in other folders.
 //!
-//! Reads git's own settings and nothing else; starts no program.
+//! Never reads anything but git's own settings and `/etc/passwd`, and never starts a program.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,20 +13,21 @@ use rustix::fs::{Mode, OFlags};
 use super::fold;
 use crate::paths::leads_to;
 
-/// The most bytes of a settings file of git.
+/// The most bytes to read of a settings file of git.
 const MAX_BYTES: u64 = 256 * 1024;
-/// The most settings files that are read for one repository, and for the user; included ones among them.
+/// The most settings files to read for one repository, or for the user, with included ones.
 const MAX_FILES: usize = 16;
 
-/// Returns whether a path lies where git looks for what it runs; `top` is the workspace folder: repositories
-/// around it are not its own, and `home` is what `~` means.
-pub(super) fn hold(path: &Path, top: &Path, home: Option<&Path>) -> bool {
+/// Whether git may run a file at this path, or read it to decide what to run.
+///
+/// `top` is the workspace folder; repositories that contain it do not count. `home` is the meaning of `~`.
+pub(super) fn is_used_by_git(path: &Path, top: &Path, home: Option<&Path>) -> bool {
     let inside = || path.ancestors().skip(1).take_while(|above| above.starts_with(top));
     if inside().any(|folder| is_repository(folder, path)) {
         return true;
     }
-    // A work tree may begin above the workspace, and its hooks may lie in it all the same.
-    let counts = |place: &PathBuf| path.starts_with(place) && place.starts_with(top) && place != top;
+    // A work tree may begin above the workspace and still have its hooks inside.
+    let counts = |named: &PathBuf| path.starts_with(named) && named.starts_with(top) && named != top;
     let of_user = of_user(home);
     let in_tree = path.ancestors().skip(1).any(|tree| {
         let Some(git) = directory_of(tree) else { return false };
@@ -36,11 +37,11 @@ pub(super) fn hold(path: &Path, top: &Path, home: Option<&Path>) -> bool {
         named.extend(named_by_settings(of_user.clone(), tree, home));
         [git, common].iter().chain(&named).any(counts)
     });
-    // Hooks of all the user's repositories may lie in a folder that is none.
+    // The user's hooks for all repositories may be in a folder outside of any repository.
     in_tree || named_by_settings(of_user, top, home).iter().any(counts)
 }
 
-/// The settings of git that hold for all repositories of the user.
+/// Returns the settings files of git for all repositories of the user.
 fn of_user(home: Option<&Path>) -> Vec<PathBuf> {
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
     let config = config.or_else(|| home.map(|home| home.join(".config")));
@@ -51,22 +52,23 @@ fn of_user(home: Option<&Path>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether a folder is the inside of a repository, or would be once `path` is there; a half of one counts too.
+/// Whether a folder is the data folder of a repository, or would be one with a file at `path`. A part of one counts
+/// too.
 fn is_repository(folder: &Path, path: &Path) -> bool {
-    // What is written may be found by another spelling, where a disk does not tell them apart.
-    let way = path.strip_prefix(folder).unwrap_or(path);
-    let writes = way.components().next().map(|first| fold(&first.as_os_str().to_string_lossy()));
+    // Names are folded: on some disks git finds a file by another spelling.
+    let relative = path.strip_prefix(folder).unwrap_or(path);
+    let writes = relative.components().next().map(|first| fold(&first.as_os_str().to_string_lossy()));
     let is_written = |name: &str| writes.as_deref() == Some(fold(name).as_str());
     let has = |name: &str| is_written(name) || folder.join(name).symlink_metadata().is_ok();
     let has_settings =
-        || is_written("config") && way.components().count() == 1 || folder.join("config").is_file();
-    // Objects, refs and settings may be in the folder that a `commondir` names. Sources may be called `objects`
-    // and `refs`.
+        || is_written("config") && relative.components().count() == 1 || folder.join("config").is_file();
+    // With a `commondir`, the objects, refs and settings are in another folder. Folders of source code may be called
+    // `objects` and `refs`, so these two alone do not count.
     let names_another = has("HEAD") && has("commondir");
     names_another || has("objects") && has("refs") && (has("HEAD") || has("hooks") || has_settings())
 }
 
-/// The folder of the repository whose work tree begins here.
+/// Returns the data folder of the repository whose work tree begins here.
 fn directory_of(tree: &Path) -> Option<PathBuf> {
     let git = tree.join(".git");
     if git.is_dir() {
@@ -77,13 +79,13 @@ fn directory_of(tree: &Path) -> Option<PathBuf> {
     tree.join(named).canonicalize().ok()
 }
 
-/// Several work trees share one folder of settings and hooks.
+/// Returns the folder of settings and hooks, which several work trees may share.
 fn common(git: &Path) -> PathBuf {
     let named = text(&git.join("commondir")).and_then(|text| git.join(text.trim()).canonicalize().ok());
     named.unwrap_or_else(|| git.to_owned())
 }
 
-/// The hooks and further settings files that settings of git name, and those that these name.
+/// Returns the hook folders and files that git's settings name; included settings files are read too.
 fn named_by_settings(mut files: Vec<PathBuf>, tree: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut named = Vec::new();
     let mut next = 0;
@@ -101,17 +103,17 @@ fn named_by_settings(mut files: Vec<PathBuf>, tree: &Path, home: Option<&Path>) 
             }
             let from = if is_include { file.parent().unwrap_or(tree) } else { tree };
             let Some(value) = without_tilde(&value, home) else { continue };
-            let place = leads_to(&from.join(value));
-            if is_include && !files.contains(&place) {
-                files.push(place.clone());
+            let target = leads_to(&from.join(value));
+            if is_include && !files.contains(&target) {
+                files.push(target.clone());
             }
-            named.push(place);
+            named.push(target);
         }
     }
     named
 }
 
-/// A path with the home it begins with, which may be that of another user; none where that is not known.
+/// Replaces `~` or `~user` at the start of a path; none if that home is unknown.
 fn without_tilde(path: &str, home: Option<&Path>) -> Option<PathBuf> {
     let Some(rest) = path.strip_prefix('~') else { return Some(path.into()) };
     let (user, rest) = rest.split_once('/').unwrap_or((rest, ""));
@@ -124,7 +126,7 @@ fn without_tilde(path: &str, home: Option<&Path>) -> Option<PathBuf> {
     Some(Path::new(folder.next_back()?).join(rest))
 }
 
-/// The sections, keys (both in small letters) and values of a settings file, as git reads it.
+/// Returns the sections, keys and values of a settings file, as git reads it. Sections and keys are in lower case.
 fn entries(text: &str) -> Vec<(String, String, String)> {
     let text = text.replace("\r\n", "\n");
     let mut chars = text.chars().peekable();
@@ -158,7 +160,7 @@ fn entries(text: &str) -> Vec<(String, String, String)> {
     found
 }
 
-/// A value up to the end of its line: quotes anywhere in it, and a backslash may end a line that goes on.
+/// Reads a value to the end of its line. Quotes may be anywhere in it, and a backslash continues it on the next line.
 fn value(chars: &mut Peekable<Chars>) -> String {
     let (mut value, mut end, mut quoted) = (String::new(), 0, false);
     while let Some(c) = chars.next_if(|c| *c != '\n' && (quoted || !['#', ';'].contains(c))) {
@@ -171,7 +173,7 @@ fn value(chars: &mut Peekable<Chars>) -> String {
                 Some(c) => value.push(c),
             },
             c if c.is_ascii_whitespace() && !quoted => {
-                // Blanks count between other characters alone.
+                // White space counts only between other characters.
                 if end > 0 {
                     value.push(c);
                 }
@@ -185,7 +187,7 @@ fn value(chars: &mut Peekable<Chars>) -> String {
     value
 }
 
-/// A regular file's text; nothing waits for a pipe.
+/// Returns the text of a regular file, without waiting if it is a pipe.
 fn text(path: &Path) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);

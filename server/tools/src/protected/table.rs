@@ -1,6 +1,6 @@
-//! The families of special files: each with its class, and the names that are in it.
+//! The families of special files: each has a class and the patterns of its names.
 //!
-//! Never decides anything; `protected` looks names up in these, and core says what a class means.
+//! Never decides anything: `protected` searches these lists, and core decides what a class means.
 
 mod asked;
 mod denied;
@@ -12,7 +12,7 @@ pub(super) use asked::{COUNTS_LATER, RUNS_ON_BUILD};
 pub(super) use denied::RUNS_BY_ITSELF;
 pub(super) use secrets::{COPIES, OF_A_PROCESS, SAMPLES, SECRET};
 
-/// Files of one class; how the patterns are read stands in `patterns`.
+/// Files of one class; `patterns` describes the form of a pattern.
 pub(super) struct Family {
     pub class: FileClass,
     pub patterns: &'static [&'static str],

@@ -17,7 +17,7 @@ fn workspace() -> (tempfile::TempDir, Roots) {
     (directory, roots)
 }
 
-/// What core says of a write, in one word, and of which class the file is.
+/// Returns core's verdict of a write in one word, and the class of the file.
 fn write_class(at: &ResolvedPath, own: &Own) -> (&'static str, Option<FileClass>) {
     let seen = ObservedPath {
         class: class_of(at, own),
@@ -35,7 +35,7 @@ fn write_class(at: &ResolvedPath, own: &Own) -> (&'static str, Option<FileClass>
     (word, seen.class.or(seen.holds))
 }
 
-/// The class of a file that must never be written; none where it may be.
+/// Returns the class of a file that must never be written; none if it may be written.
 fn protected(at: &ResolvedPath, own: &Own) -> Option<FileClass> {
     let (word, class) = write_class(at, own);
     class.filter(|_| word == "deny")
@@ -69,7 +69,7 @@ fn p3_protected_files_are_denied_or_asked_in_any_spelling() {
         state.to_str().expect("utf-8"),
         ".husky/pre-commit",
         ".config/fish/config.fish",
-        // The same in disguise.
+        // The same names in other spellings.
         ".GIT/hooks/pre-commit",
         ".VSCODE/settings.json",
         ".git /config",
@@ -129,14 +129,14 @@ fn p3_a_link_to_a_protected_file_is_that_file() {
     let ws = directory.path().join("ws");
     std::fs::create_dir(ws.join(".git")).expect("git");
     std::os::unix::fs::symlink(".git", ws.join("innocent")).expect("link");
-    let at = resolve(&roots, "innocent/config").expect("grounded");
+    let at = resolve(&roots, "innocent/config").expect("resolved");
     assert!(protected(&at, &Own::default()).is_some());
-    // Our own directory is known behind a link as well.
+    // Adjutant's own directory is found through a link too.
     std::fs::create_dir(directory.path().join("real")).expect("real");
     std::os::unix::fs::symlink("real", directory.path().join("config")).expect("link");
     let at = resolve(&roots, directory.path().join("real/rules.toml").to_str().expect("utf-8"));
     assert_eq!(
-        protected(&at.expect("grounded"), &Own::of([directory.path().join("config")])),
+        protected(&at.expect("resolved"), &Own::of([directory.path().join("config")])),
         Some(FileClass::Own)
     );
 }
@@ -219,7 +219,7 @@ fn finding_b6_names_from_the_documentation_of_tools_have_their_class() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// No pattern of the table is dead: each finds a path made from it.
+/// Every pattern of the table matches a path made from it.
 #[test]
 fn finding_b6_every_pattern_finds_what_it_says() {
     let all = [RUNS_BY_ITSELF, COUNTS_LATER, RUNS_ON_BUILD, SECRET].concat_families();
@@ -258,7 +258,7 @@ fn finding_b6_git_by_another_name_is_git() {
     let (directory, roots) = workspace();
     let ws = directory.path().join("ws");
     let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &Own::default());
-    // A bare repository under an ordinary name, and one that the write would complete.
+    // A bare repository with an ordinary name, and one that the write would complete.
     for name in ["HEAD", "objects/x", "refs/x", "config"] {
         write(&ws.join("store").join(name), "x");
     }
@@ -277,7 +277,7 @@ fn finding_b6_git_by_another_name_is_git() {
     write(&ws.join("tree/inner/meta/config"), "");
     assert_eq!(class("tree/inner/meta/config"), ("deny", Some(FileClass::Repository)));
     assert_eq!(class("tree/inner/x.rs"), ("plain", None));
-    // Hooks and settings that its own settings name.
+    // Hooks and settings files that the settings of the repository name.
     let settings =
         "[core]\n\tbare = false\n\thooksPath = tools/hooks\n[include]\n\tpath = ../team.gitconfig\n";
     write(&ws.join(".git/config"), settings);
@@ -291,12 +291,12 @@ fn finding_h1_a_repository_in_two_folders_is_one_and_is_not_put_together() {
     let (directory, roots) = workspace();
     let ws = directory.path().join("ws");
     let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &Own::default());
-    // The half that settings, objects and refs are taken from, by whichever write comes last.
+    // The half with settings, objects and refs, completed by any of the writes.
     write(&ws.join("docs/common/config"), "[core]\n\tfsmonitor = x\n");
     assert_eq!(class("docs/common/objects/x"), ("plain", None));
     write(&ws.join("docs/common/objects/x"), "x");
     assert_eq!(class("docs/common/refs/x"), ("deny", Some(FileClass::Repository)));
-    // The half that names it.
+    // The half that names the other.
     for name in ["docs/a/commondir", "docs/a/config.worktree", "docs/a/CommonDir"] {
         assert_eq!(class(name), ("deny", Some(FileClass::Repository)), "{name}");
     }
@@ -308,7 +308,7 @@ fn finding_h1_a_repository_in_two_folders_is_one_and_is_not_put_together() {
     }
     write(&ws.join("docs/a/HEAD"), "ref: refs/heads/x\n");
     assert_eq!(class("docs/a/x"), ("deny", Some(FileClass::Repository)));
-    // Folders of sources that are called the same.
+    // Folders of source code with the same names.
     write(&ws.join("src/objects/x.rs"), "");
     write(&ws.join("src/refs/x.rs"), "");
     for name in ["src/refs/y.rs", "src/objects/y.rs", "src/main.rs"] {
@@ -334,7 +334,7 @@ fn settings_of_git_are_read_as_git_reads_them() {
     denied("[core]\n\thooksPath = \"dev\\\"hooks\"\n", "dev\"hooks/pre-push");
     denied("# [user]\n[CORE] # that\n; x = y\n\tbare\n\tHOOKSPATH=devhooks\r\n", "devhooks/pre-push");
     denied("[includeIf \"gitdir:a]b\"] path = ../team.gitconfig # all\n", "team.gitconfig");
-    // What an included file names; it may include itself.
+    // Paths that an included file names; it may include itself.
     write(&ws.join("settings/team"), "[core]\nhooksPath = shared\n[include]\npath = more\npath = team\n");
     write(&ws.join("settings/more"), "[core]\nexcludesFile = kept/ignored\n");
     for path in ["settings/team", "settings/more", "shared/pre-push", "kept/ignored"] {
@@ -393,7 +393,7 @@ fn finding_b6_what_runs_by_its_name_from_the_home_is_not_written() {
         assert_eq!(class(name, &own("home")), ("plain", None), "{name}");
     }
     assert_eq!(class("src/bin/run", &own("ws")), ("plain", None));
-    // A user who opens that very folder works in it.
+    // A user who opens exactly that folder may work in it.
     let bin = directory.path().join("ws/bin");
     std::fs::create_dir(&bin).expect("folder");
     let (inner, _) = Roots::open(&[bin]);
@@ -445,7 +445,7 @@ fn hooks_that_the_user_has_for_all_repositories_are_not_written() {
     assert_eq!(class("hooks/pre-push"), ("deny", Some(FileClass::Repository)));
     assert_eq!(class("team"), ("deny", Some(FileClass::Repository)));
     assert_eq!(class("src/main.rs"), ("plain", None));
-    // In a repository a relative one is meant from its top.
+    // In a repository a relative path begins at its top.
     write(&home.join(".gitconfig"), "[core]\n\thooksPath = shared\n");
     write(&ws.join("deep/.git/config"), "");
     assert_eq!(class("deep/shared/pre-push"), ("deny", Some(FileClass::Repository)));
@@ -459,7 +459,7 @@ fn hooks_behind_a_link_are_not_written_before_they_are_there() {
     let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &Own::default());
     write(&ws.join(".git/config"), "[core]\n\thooksPath = tools/hooks\n");
     std::os::unix::fs::symlink("scripts", ws.join("tools")).expect("link");
-    // Neither is there what the link leads to.
+    // The target of the link does not exist either.
     assert_eq!(class("scripts/hooks/pre-push"), ("deny", Some(FileClass::Repository)));
     write(&ws.join("scripts/x"), "x");
     assert_eq!(class("scripts/hooks/pre-push"), ("deny", Some(FileClass::Repository)));

@@ -126,7 +126,10 @@ fn end_unprepared(
         Some(why) => denied(&why),
         None => {
             let changed = || {
-                (Reason::new(Cause::Changed, "the rules changed while the call was prepared; call again"), false)
+                (
+                    Reason::new(Cause::Changed, "the rules changed while the call was prepared; call again"),
+                    false,
+                )
             };
             refused(&permission::reportable(roots, policy, seen.as_ref(), why.unwrap_or_else(changed)))
         }

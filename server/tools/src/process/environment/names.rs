@@ -1,6 +1,6 @@
-//! Names of variables that no command gets: secrets, and what steers other programs.
+//! Names of variables that no command gets: secrets, and variables that steer other programs.
 //!
-//! Data, with the rules by which a name is compared. Names come in capitals.
+//! Never reads a value: only the lists of names, and the rules to compare a name, which is in upper case.
 
 /// Words of a name that mark its value as a secret.
 #[rustfmt::skip]
@@ -13,7 +13,7 @@ const SECRET_WORDS: &[&str] = &[
     "SESSID", "SID", "WEBHOOK", "WEBHOOKS", "SAS", "SIGNATURE", "HMAC", "OTP", "TOTP", "MFA", "PIN", "MNEMONIC",
     "CONNSTR", "CONNSTRING", "CSRF", "XSRF", "LOGIN", "PRIVATE", "LICENSE",
 ];
-/// Parts of a name that mark it even in the middle of a word.
+/// Parts of a name that mark its value as a secret, even in the middle of a word.
 #[rustfmt::skip]
 const SECRET_PARTS: &[&str] = &[
     "TOKEN", "SECRET", "PASSW", "PASWORD", "PASSWD", "APIKEY", "PASSPHRASE", "CREDS", "CREDSTORE", "CREDHELPER", "PASSCOMMAND", "PASSFILE", "CREDENTIAL", "PRIVKEY",
@@ -21,7 +21,7 @@ const SECRET_PARTS: &[&str] = &[
     "ENCRYPTIONKEY", "PASSKEY", "SSHPASS", "CONNECTION_STRING", "CONNECTIONSTRING", "CONN_STR", "SESSID",
     "WEBHOOK",
 ];
-/// Names that look like secrets and are places, or say what kind of desktop runs.
+/// Names that look like secrets but are paths, or describe the desktop session.
 #[rustfmt::skip]
 pub(super) const PLACES: &[&str] = &[
     "SSH_AUTH_SOCK", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "DESKTOP_SESSION", "XDG_SESSION_TYPE",
@@ -35,7 +35,7 @@ const STEERING: &[&str] = &[
     "BASH_ENV", "ENV", "ZDOTDIR", "FPATH", "KSH_ENV", "PROMPT_COMMAND", "PS0", "PS4", "SHELLOPTS", "BASHOPTS",
     "BASH_XTRACEFD", "BASH_LOADABLES_PATH", "EXECIGNORE", "IFS", "CDPATH", "GLOBIGNORE", "FIGNORE", "FCEDIT",
     "INPUTRC", "PWD", "OLDPWD", "_", "HISTFILE", "SCREENRC", "CONFIG_SITE", "CONFIG_SHELL",
-    // Editors and pagers: a command has no terminal, and would wait for them.
+    // Editors and pagers: a command has no terminal and would wait for them forever.
     "EDITOR", "VISUAL", "PAGER", "LESS", "LESSOPEN", "LESSCLOSE", "LESSKEY", "LESSKEYIN", "LESSKEY_CONTENT", "LESSEDIT", "MORE",
     "MANOPT", "MANROFFOPT", "VIMINIT", "GVIMINIT", "EXINIT", "NEXINIT", "VIM", "VIMRUNTIME", "MYVIMRC",
     "MYVIMDIR", "NVIM_APPNAME", "EMACSLOADPATH", "EMACSDATA", "ALTERNATE_EDITOR", "BROWSER",
@@ -59,7 +59,7 @@ const STEERING: &[&str] = &[
     "RIPGREP_CONFIG_PATH", "BAT_CONFIG_PATH", "FD_CONFIG_PATH", "GREP_OPTIONS", "TAR_OPTIONS", "TAPE", "RSH",
     "RSYNC_RSH", "RSYNC_CONNECT_PROG", "CVS_RSH", "SVN_SSH", "HGRCPATH", "HGMERGE", "SSH_ASKPASS",
     "SUDO_ASKPASS", "ANSIBLE_CONFIG", "ANSIBLE_LIBRARY", "HELM_PLUGINS", "AWS_CONFIG_FILE", "WGETRC", "CURL_HOME",
-    // Libraries that load what is named.
+    // Libraries that load the files named here.
     "GCONV_PATH", "LOCPATH", "NLSPATH", "HOSTALIASES", "GTK_MODULES", "GTK_PATH", "GTK_IM_MODULE_FILE",
     "GIO_EXTRA_MODULES", "GIO_MODULE_DIR", "GST_PLUGIN_PATH", "QT_PLUGIN_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH",
     "QML2_IMPORT_PATH", "MAGICK_CONFIGURE_PATH", "TERMINFO", "TERMINFO_DIRS", "TERMCAP", "TERMPATH",
@@ -70,7 +70,7 @@ const STEERING_STARTS: &[&str] = &[
     "LUA_CPATH", "FZF_", "DIRENV_", "CORECLR_", "COR_PROFILER", "COR_ENABLE", "COMPLUS_", "TF_CLI_ARGS",
     "CARGO_ALIAS_", "MSBUILD", "DENO_", "TS_NODE_", "DEBUGINFOD_",
 ];
-/// Ends of names that name a program, whichever tool reads them: `KUBE_EDITOR`, `SYSTEMD_PAGER`,
+/// Ends of names whose value is a program, whichever tool reads them: `KUBE_EDITOR`, `SYSTEMD_PAGER`,
 /// `RUSTC_WRAPPER`, `CMAKE_C_COMPILER_LAUNCHER`, `CARGO_TARGET_.._LINKER`.
 #[rustfmt::skip]
 const STEERING_ENDS: &[&str] = &[
@@ -78,8 +78,8 @@ const STEERING_ENDS: &[&str] = &[
     "_JAVA_OPTS", "_JVM_OPTS", "GRADLE_OPTS", "MAVEN_OPTS", "SBT_OPTS", "ANT_OPTS", "JAVA_OPTS", "_STARTUP",
 ];
 
-/// Programs of a build. The user's own choice is kept: without it a build differs from that in the user's shell.
-/// A value that leads into the workspace is not.
+/// Variables that select the programs of a build. They are passed on, so that a build is the same as in the user's
+/// shell, unless the value leads into the workspace.
 #[rustfmt::skip]
 const BUILD_PROGRAMS: &[&str] = &[
     "CC", "CXX", "CPP", "LD", "AR", "AS", "NM", "FC", "F77", "OBJC", "RANLIB", "STRIP", "OBJCOPY", "OBJDUMP",
@@ -87,7 +87,7 @@ const BUILD_PROGRAMS: &[&str] = &[
     "JAVACMD", "PROTOC",
 ];
 
-/// Whether this variable chooses a program of a build, also for one target: `CC_x86_64_unknown_linux_gnu`.
+/// Whether this variable selects a program of a build, also for one target: `CC_x86_64_unknown_linux_gnu`.
 pub(super) fn is_build_program(upper: &str) -> bool {
     let first = upper.split('_').next().unwrap_or_default();
     BUILD_PROGRAMS.contains(&upper) || ["CC", "CXX", "AR", "LD"].contains(&first)
@@ -100,7 +100,7 @@ pub(super) fn steers(upper: &str) -> bool {
         || STEERING_ENDS.iter().any(|end| upper.ends_with(end))
 }
 
-/// Whether the name says that the value is a secret.
+/// Whether the name shows that the value is a secret.
 pub(super) fn is_secret(upper: &str) -> bool {
     let mut words = upper.split(|sign: char| !sign.is_ascii_alphanumeric());
     let ends = |word: &str| {

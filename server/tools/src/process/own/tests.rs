@@ -1,6 +1,4 @@
-//! The limits of a program of the user's own, with real programs.
-//!
-//! Waits for no limit longer than a test may take.
+//! Tests of the limits of the user's own programs, with real programs.
 
 use super::*;
 
@@ -8,7 +6,7 @@ async fn shell(script: &str, time: Duration) -> Result<Output, String> {
     run_within(["sh", "-c", script].map(str::to_owned).to_vec(), time).await
 }
 
-/// Whether a process is there and not just waiting to be reaped by somebody.
+/// Whether a process exists and is not a zombie.
 fn lives(number: &str) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
     !state.is_empty() && !state.contains(") Z ")
@@ -18,7 +16,7 @@ fn lives(number: &str) -> bool {
 async fn s1_a_program_that_does_not_end_is_ended_with_all_it_started() {
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().join("mark");
-    // A child in a session of its own is found all the same.
+    // A child in a session of its own is found too.
     let script =
         format!("setsid sleep 600 & sleep 600 & echo $$ $! > {}; trap '' TERM; wait", mark.display());
     let ended = shell(&script, Duration::from_millis(800)).await;

@@ -1,15 +1,15 @@
-//! Commands that try to get away: both ways to hold them, in a process that is theirs as the binary's is.
+//! Tests with commands that try to escape, for both kinds of containment. Each test runs in a process of its own,
+//! which adopts orphans as the binary does.
 
 use super::*;
 
 /// Set for the process of one test.
 const ALONE: &str = "TESTKIT_ALONE";
 
-/// Runs this test once more in a process of its own, where no other test starts anything; returns whether
-/// this is that process.
+/// Whether this is a process for one test alone. If not, runs the test again in such a process.
 fn is_alone() -> bool {
     if std::env::var_os(ALONE).is_some() {
-        own_this_process();
+        adopt_orphans();
         return true;
     }
     let thread = std::thread::current();
@@ -23,18 +23,18 @@ fn is_alone() -> bool {
     false
 }
 
-/// Starts one that has no parent, session, environment or output of its command.
+/// Starts a process that has no parent, session, environment or output of its command.
 const ESCAPE: &str = "(setsid env -i PATH=\"$PATH\" sh -c 'echo $$ >> pids; exec sleep 1000' </dev/null >/dev/null 2>&1 &); \
                       until [ -s pids ]; do sleep 0.01; done";
 
 fn both(place: &Place, command: &str) -> Vec<Launch> {
-    let held = |hold, name: &str| Launch {
-        hold,
+    let contained = |containment, name: &str| Launch {
+        containment,
         call: format!("call-{name}-{}", std::process::id()),
         whole: place.directory.path().join(name),
         ..place.launch(command)
     };
-    vec![held(Hold::Walk, "walk"), held(Hold::Group, "group")]
+    vec![contained(Containment::Walk, "walk"), contained(Containment::Group, "group")]
 }
 
 fn afresh(place: &Place) {
@@ -51,7 +51,12 @@ async fn finding_b7_a_child_without_any_mark_does_not_outlive_its_command() {
         afresh(&place);
         let output = run(&launch).await;
         assert!(output.text.starts_with("exit code 0"), "{}", output.text);
-        assert!(output.text.contains("[1 process still running"), "{:?}: {}", launch.hold, output.text);
+        assert!(
+            output.text.contains("[1 process still running"),
+            "{:?}: {}",
+            launch.containment,
+            output.text
+        );
         all_gone(&place.numbers(1).await).await;
     }
 }
@@ -65,13 +70,13 @@ async fn finding_b7_a_child_that_changed_its_limit_is_found_in_the_servers_own_s
     let escape = "ulimit -SR 1000000; set -m; env -i PATH=\"$PATH\" bash -c 'set -m; sh -c \"echo \\$\\$ >> pids; exec sleep 1000\" \
                   </dev/null >/dev/null 2>&1 &' & wait; until [ -s pids ]; do sleep 0.01; done";
     let bash = format!("exec bash -c {}", shell_word(escape));
-    let launch = Launch { hold: Hold::Walk, ..place.launch(&bash) };
+    let launch = Launch { containment: Containment::Walk, ..place.launch(&bash) };
     let output = run(&launch).await;
     assert!(output.text.starts_with("exit code 0"), "{}", output.text);
     all_gone(&place.numbers(1).await).await;
 }
 
-/// A text as one word of a shell.
+/// Quotes a text as one word of a shell command.
 fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
@@ -107,7 +112,8 @@ async fn finding_b7_a_command_that_runs_for_a_while_is_in_a_group_that_goes_with
     }
     let place = place();
     let wait = "until grep -q adjutant-call /proc/$$/cgroup; do sleep 0.01; done; cat /proc/$$/cgroup";
-    let launch = Launch { hold: Hold::Group, call: "call-grouped".into(), ..place.launch(wait) };
+    let launch =
+        Launch { containment: Containment::Group, call: "call-grouped".into(), ..place.launch(wait) };
     let output = run(&launch).await;
     let group = output.text.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default();
     assert!(group.ends_with("/adjutant-call-grouped"), "{}", output.text);
@@ -124,7 +130,7 @@ async fn finding_b7_orphans_that_end_are_reaped_and_no_child_of_another_is() {
         return;
     }
     let place = place();
-    // Each is adopted by this process when its parent has ended, and ends by itself.
+    // This process adopts each when its parent has ended; then each ends by itself.
     let orphans = "for i in 1 2 3 4 5; do (setsid sh -c 'echo $$ >> pids; exit 7' &); done; \
                    until [ $(wc -l < pids) = 5 ]; do sleep 0.01; done; sleep 0.3";
     let mut other = std::process::Command::new("sh").args(["-c", "exit 9"]).spawn().expect("a child");
@@ -136,7 +142,7 @@ async fn finding_b7_orphans_that_end_are_reaped_and_no_child_of_another_is() {
     assert_eq!(other.wait().expect("nobody else reaped it").code(), Some(9));
 }
 
-/// Starts a plain child, one without any mark, and one without any mark and number.
+/// Starts a plain child, one without a marker, and one without a marker and a number.
 const FAMILY: &str = "sleep 1000 & echo $! >> pids; for how in '' 'prlimit --rttime=100000:unlimited'; do \
     (setsid env -i PATH=\"$PATH\" $how sh -c 'echo $$ >> pids; exec sleep 1000' </dev/null >/dev/null 2>&1 &); done; \
     until [ $(wc -l < pids) = 3 ]; do sleep 0.01; done";
@@ -146,11 +152,11 @@ async fn finding_h8_two_commands_side_by_side_never_end_each_others_children() {
     if !is_alone() {
         return;
     }
-    for hold in [Hold::Walk, Hold::Group] {
+    for containment in [Containment::Walk, Containment::Group] {
         let (first, second) = (place(), place());
         let named = |place: &Place, name: &str, command: &str| Launch {
-            hold,
-            call: format!("call-{name}-{hold:?}-{}", std::process::id()),
+            containment,
+            call: format!("call-{name}-{containment:?}-{}", std::process::id()),
             whole: place.directory.path().join(name),
             ..place.launch(command)
         };
@@ -161,7 +167,7 @@ async fn finding_h8_two_commands_side_by_side_never_end_each_others_children() {
         let others = async {
             let of_first = first.numbers(3).await;
             let mut of_others = Vec::new();
-            // Later ones, which end by themselves, at their limit, and dropped.
+            // Later commands: one ends by itself, one at its limit, one is dropped.
             for way in ["end", "limit", "drop"] {
                 afresh(&second);
                 let wait = if way == "end" { "true" } else { "sleep 1000" };
@@ -180,17 +186,17 @@ async fn finding_h8_two_commands_side_by_side_never_end_each_others_children() {
                 of_others.extend(second.numbers(3).await);
                 assert!(
                     of_first.iter().all(|pid| lives(*pid)),
-                    "{hold:?}: ended with the other one, by {way}"
+                    "{containment:?}: ended with the other one, by {way}"
                 );
             }
-            // The first ends while a later one runs on.
+            // The first command ends while a later one still runs.
             afresh(&second);
             let later = named(&second, "later", &format!("{FAMILY}; until [ -e over ]; do sleep 0.01; done"));
             let end_the_first = async {
                 let of_later = second.numbers(3).await;
                 stop.send(()).expect("the first one waits for it");
                 all_gone(&of_first).await;
-                assert!(of_later.iter().all(|pid| lives(*pid)), "{hold:?}: ended with the first one");
+                assert!(of_later.iter().all(|pid| lives(*pid)), "{containment:?}: ended with the first one");
                 std::fs::write(second.directory.path().join("over"), "").expect("file");
                 of_later
             };

@@ -1,6 +1,6 @@
-//! Names of files that are always asked for before a tool writes them.
+//! Names of files for which the user is always asked before a tool writes them.
 //!
-//! Data only, in lower case; how a pattern is read stands in `patterns`.
+//! Never more than data, in lower case; `patterns` describes the form of a pattern.
 
 use adjutant_core::policy::observation::FileClass;
 
@@ -38,7 +38,7 @@ pub(in crate::protected) const COUNTS_LATER: &[Family] = &[
         class: FileClass::Environment,
         patterns: &[".envrc", ".flaskenv", ".env.vault", ".autoenv.zsh", ".shadowenv.d/"],
     },
-    // Agents take what stands in these for the user's own words.
+    // Agents follow the text of these as if the user had written it.
     Family {
         class: FileClass::Instructions,
         patterns: &[
@@ -74,7 +74,7 @@ pub(in crate::protected) const COUNTS_LATER: &[Family] = &[
             ".rules",
         ],
     },
-    // These run on machines that hold secrets and publish.
+    // These run on machines that have secrets and can publish.
     Family {
         class: FileClass::BuildServer,
         patterns: &[
@@ -164,7 +164,7 @@ pub(in crate::protected) const COUNTS_LATER: &[Family] = &[
             ".goreleaser.yaml",
         ],
     },
-    // They say which programs build, test or install, or load code of their own into them.
+    // These name the programs that build, test or install, or load code into them.
     Family {
         class: FileClass::BuildTools,
         patterns: &[
@@ -282,7 +282,7 @@ pub(in crate::protected) const COUNTS_LATER: &[Family] = &[
     },
 ];
 
-/// What runs on build, test or install, and changes too often to be asked for each time: marked in review.
+/// Files that run on build, test or install, but change too often for an ask each time; the review marks them.
 pub(in crate::protected) const RUNS_ON_BUILD: &[Family] = &[Family {
     class: FileClass::Build,
     patterns: &[

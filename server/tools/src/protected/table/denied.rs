@@ -1,6 +1,6 @@
-//! Names of files that no tool writes: what runs, or decides what runs, without anybody starting a build.
+//! Names of files that no tool writes: they run, or decide what runs, without a build.
 //!
-//! Data only, in lower case; how a pattern is read stands in `patterns`.
+//! Never more than data, in lower case; `patterns` describes the form of a pattern.
 
 use adjutant_core::policy::observation::FileClass;
 
@@ -8,7 +8,7 @@ use super::Family;
 
 pub(in crate::protected) const RUNS_BY_ITSELF: &[Family] = &[
     Family { class: FileClass::Own, patterns: &[".adjutant/"] },
-    // Version control runs hooks, filters, pagers and helpers that its own files name.
+    // Version control runs the hooks, filters, pagers and helpers that these files name.
     Family {
         class: FileClass::VersionControl,
         patterns: &[
@@ -38,7 +38,7 @@ pub(in crate::protected) const RUNS_BY_ITSELF: &[Family] = &[
         ],
     },
     Family { class: FileClass::Repository, patterns: &["*.git/", ".bare/", "commondir", "config.worktree"] },
-    // Editors and their language servers read these when a folder or a file is opened, and start what they name.
+    // Editors and their language servers read these when a folder or a file is opened, and start programs named there.
     Family {
         class: FileClass::EditorSettings,
         patterns: &[
@@ -157,7 +157,7 @@ pub(in crate::protected) const RUNS_BY_ITSELF: &[Family] = &[
             ".session.vim",
         ],
     },
-    // Debuggers and interpreters read these whenever they start.
+    // Debuggers and interpreters read these at every start.
     Family {
         class: FileClass::Interpreter,
         patterns: &[

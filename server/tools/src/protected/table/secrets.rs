@@ -1,6 +1,6 @@
-//! Names of files that likely hold secrets: asked for even to be read.
+//! Names of files that likely have secrets: the user is asked even before they are read.
 //!
-//! Data only, in lower case; how a pattern is read stands in `patterns`.
+//! Never more than data, in lower case; `patterns` describes the form of a pattern.
 
 use adjutant_core::policy::observation::FileClass;
 
@@ -127,14 +127,14 @@ pub(in crate::protected) const SECRET: &[Family] = &[
             ".ftpconfig",
             "filezilla/*.xml",
             ".vscode/sftp.json",
-            // Of coding agents.
+            // Logins of coding agents.
             ".credentials.json",
             ".claude.json",
             ".aider.conf.yml",
             ".continue/config.json",
             ".continue/config.yaml",
             "oauth_creds.json",
-            // By their own word.
+            // Names that say so themselves.
             ".envrc",
             ".credentials",
             "credentials",
@@ -157,7 +157,7 @@ pub(in crate::protected) const SECRET: &[Family] = &[
             "application_default_credentials.json",
             "shadow",
             "gshadow",
-            // What was typed, passwords among it.
+            // Histories of typed input, which may contain passwords.
             ".bash_history",
             ".zsh_history",
             ".histfile",
@@ -173,14 +173,14 @@ pub(in crate::protected) const SECRET: &[Family] = &[
     },
 ];
 
-/// Of the same form, and none: samples that are meant to be shared, and the public halves of keys.
+/// Endings of names that look like secrets but are none: samples to be shared, and public keys.
 pub(in crate::protected) const SAMPLES: &[&str] =
     &[".example", ".sample", ".template", ".dist", ".defaults", ".pub"];
 
-/// What editors and people put behind the name of a file that they keep a copy of.
+/// Endings that editors and people add to the name of a copy.
 pub(in crate::protected) const COPIES: &[&str] =
     &[".bak", ".backup", ".old", ".orig", ".save", ".copy", ".swp", ".tmp", ".1", "~"];
 
-/// Files of the process file system that show what a process holds.
+/// Files of the process file system that show data of a process.
 pub(in crate::protected) const OF_A_PROCESS: &[&str] =
     &["environ", "mem", "maps", "cmdline", "kcore", "auxv", "stack", "syscall", "smaps", "fdinfo"];

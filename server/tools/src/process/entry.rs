@@ -1,11 +1,10 @@
-//! Processes as the system shows them, and one told from a later one of the same number.
+//! The processes of the system, each identified by its process id and start time.
 //!
-//! Never signals a process by a number that may have been given to another one
-//! since it was looked at.
+//! Never signals a process whose id may have been reused since it was read.
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// One process as the system shows it.
+/// One process as the system reports it.
 pub(super) struct ProcessEntry {
     pub pid: Pid,
     pub parent: i32,
@@ -15,7 +14,7 @@ pub(super) struct ProcessEntry {
 }
 
 impl ProcessEntry {
-    /// Returns all processes; none where the system does not show them.
+    /// Returns all processes; none if the system does not list them.
     pub fn all() -> impl Iterator<Item = Self> {
         std::fs::read_dir("/proc")
             .into_iter()
@@ -28,7 +27,7 @@ impl ProcessEntry {
     pub fn of(pid: Pid) -> Option<Self> {
         let stat = std::fs::read(format!("/proc/{}/stat", raw(pid))).ok()?;
         let stat = String::from_utf8_lossy(&stat);
-        // The name stands in parentheses and may hold anything, parentheses too.
+        // The name is in parentheses and may contain any characters, also parentheses.
         let (_, rest) = stat.rsplit_once(')')?;
         let mut fields = rest.split_ascii_whitespace();
         let state = fields.next()?;
@@ -47,7 +46,7 @@ pub(super) fn raw(pid: Pid) -> i32 {
     pid.as_raw_nonzero().get()
 }
 
-/// One process, told from a later one of the same number by its start.
+/// One process; its start time distinguishes it from a later one with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Member {
     pub pid: Pid,
@@ -59,7 +58,7 @@ impl Member {
     pub fn signal(&self, signal: Signal) {
         use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
         match pidfd_open(self.pid, PidfdFlags::empty()) {
-            // The handle holds one process; that it is the one meant is seen after.
+            // The handle refers to one process, so a check after the open is sufficient.
             Ok(handle) if self.is_same() => {
                 let _ = pidfd_send_signal(&handle, signal);
             }
@@ -76,6 +75,6 @@ impl Member {
     }
 
     pub fn is_same(&self) -> bool {
-        ProcessEntry::of(self.pid).is_some_and(|seen| seen.start == self.start)
+        ProcessEntry::of(self.pid).is_some_and(|process| process.start == self.start)
     }
 }
