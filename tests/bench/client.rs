@@ -1,7 +1,6 @@
-//! A small editor that speaks LSP to a server process and notes when each
-//! message was there.
+//! A small editor that speaks LSP to a server process and records the time of each message.
 //!
-//! Answers edits and asks at once, as a script would; decides nothing else.
+//! Never decides: it answers edits and asks at once, as a script would.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
@@ -15,10 +14,10 @@ use serde_json::{Value, json};
 
 use super::process;
 
-/// How long anything may take before the bench gives up.
+/// The longest wait before the bench fails.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A message of the server, and when its last byte was there.
+/// A message of the server with the time of its last byte.
 #[derive(Debug)]
 pub struct Message {
     pub at: Instant,
@@ -31,13 +30,13 @@ impl Message {
         (self.body["method"] == "agent/session/update").then(|| &self.body["params"]["update"])
     }
 
-    /// Tells whether it says that the session rests.
+    /// Whether it is the update to the state `idle`.
     pub fn is_idle(&self) -> bool {
         self.update()
             .is_some_and(|update| update["sessionUpdate"] == "state_update" && update["state"] == "idle")
     }
 
-    /// Returns the text of a piece of a reply.
+    /// Returns the text of a message chunk.
     pub fn chunk(&self) -> Option<&str> {
         let update = self.update()?;
         (update["sessionUpdate"] == "agent_message_chunk").then(|| update["text"].as_str()).flatten()
@@ -48,21 +47,21 @@ impl Message {
 pub struct Client {
     child: Child,
     input: Option<ChildStdin>,
-    /// Whether the output is read.
+    /// Whether the client reads the server's output.
     listening: Arc<(Mutex<bool>, Condvar)>,
     messages: Receiver<Message>,
-    /// Read while something else was waited for.
+    /// Messages that arrived during a wait for another one.
     passed: VecDeque<Message>,
     last_id: i64,
     documents: HashMap<String, (i64, String)>,
-    /// When each question arrived, and when its answer was sent.
+    /// The times at which each question arrived and its answer was sent.
     pub asked: Vec<(Instant, Instant)>,
-    /// Whether questions are answered.
+    /// Whether the client answers questions.
     pub answers: bool,
 }
 
 impl Client {
-    /// Starts a server in `home` and says hello; returns how long that took.
+    /// Starts a server in `home` and initializes it; returns the client and the time this took.
     pub fn start(program: &Path, home: &Path, workspace: &Path) -> (Client, Duration) {
         let began = Instant::now();
         let mut child = process::start(program, home);
@@ -110,7 +109,7 @@ impl Client {
         (client, took)
     }
 
-    /// Makes a session; returns its id and how long that took.
+    /// Creates a session; returns its id and the time this took.
     pub fn new_session(&mut self) -> (String, Duration) {
         let sent = Instant::now();
         let made = self.request("agent/session/new", &json!({}));
@@ -118,10 +117,10 @@ impl Client {
         (id, made.at - sent)
     }
 
-    /// Sends a prompt and returns when it was sent.
+    /// Sends a prompt and returns the time of sending.
     pub fn prompt(&mut self, session: &str, text: &str) -> Instant {
         let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
-        // What the run before still said is not of this one.
+        // Messages of the previous run must not count for this one.
         self.passed_over();
         let sent = Instant::now();
         let reply = self.request("agent/session/prompt", &params);
@@ -129,7 +128,7 @@ impl Client {
         sent
     }
 
-    /// Sends a prompt and returns how long it took until it was acknowledged.
+    /// Sends a prompt and returns the time until its response.
     pub fn acknowledged(&mut self, session: &str, text: &str) -> Duration {
         let sent = Instant::now();
         let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
@@ -152,8 +151,8 @@ impl Client {
         self.notify("textDocument/didChange", &params);
     }
 
-    /// Sends a request that nothing has to be done for, and waits for its answer; what was sent before
-    /// it has been handled then.
+    /// Sends an unknown request and waits for its answer, which needs no work. The server has then handled
+    /// all earlier messages.
     pub fn trivial(&mut self) -> Instant {
         self.last_id += 1;
         let id = self.last_id;
@@ -178,13 +177,13 @@ impl Client {
         self.documents.insert(uri, (1, text));
     }
 
-    /// Forgets what was read and not looked at.
+    /// Drops all messages that no wait has checked.
     pub fn passed_over(&mut self) {
         self.passed.clear();
         while self.messages.try_recv().is_ok() {}
     }
 
-    /// Waits for the message that `wanted` takes; requests of the server are answered on the way.
+    /// Waits for a message that `wanted` accepts, and answers requests of the server meanwhile.
     pub fn wait(&mut self, mut wanted: impl FnMut(&Message) -> bool) -> Message {
         loop {
             let message = match self.passed.pop_front() {
@@ -205,7 +204,7 @@ impl Client {
         self.child.id()
     }
 
-    /// Sends a prompt whose answer nobody waits for.
+    /// Sends a prompt without a wait for its answer.
     pub fn prompt_unheard(&mut self, session: &str, text: &str) {
         self.last_id += 1;
         let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
@@ -213,13 +212,13 @@ impl Client {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": "agent/session/prompt", "params": params}));
     }
 
-    /// Reads no more, or reads on.
+    /// Stops or continues reading.
     pub fn listen(&self, listening: bool) {
-        *self.listening.0.lock().expect("nobody panics with it") = listening;
+        *self.listening.0.lock().expect("no thread panics while it has the lock") = listening;
         self.listening.1.notify_all();
     }
 
-    /// Waits for something that is not told, within the deadline.
+    /// Polls until the condition holds; panics after the deadline.
     pub fn wait_for(&self, what: &str, mut holds: impl FnMut() -> bool) {
         let end = Instant::now() + DEADLINE;
         while !holds() {
@@ -245,7 +244,7 @@ impl Client {
     fn receive(&mut self) -> Message {
         let message = match self.messages.recv_timeout(DEADLINE) {
             Ok(message) => message,
-            Err(error) => panic!("the server said nothing for {DEADLINE:?} or ended: {error}"),
+            Err(error) => panic!("the server sent nothing for {DEADLINE:?} or ended: {error}"),
         };
         if message.body.get("method").is_some() && message.body.get("id").is_some() {
             self.answer(&message);
@@ -269,13 +268,13 @@ impl Client {
                 let chosen = once.map(|option| option["optionId"].clone());
                 json!({"outcome": {"outcome": "selected", "optionId": chosen}})
             }
-            // Nothing is written: the next run finds the workspace as it was.
+            // Writes nothing, so that the next run has the same workspace.
             "agent/document/save" => {
                 let uris = params["uris"].as_array().map(Vec::as_slice).unwrap_or_default();
                 let saved = uris.iter().map(|uri| json!({"uri": uri, "saved": true}));
                 json!({"documents": saved.collect::<Vec<_>>()})
             }
-            other => panic!("the server asks for {other}"),
+            other => panic!("the server sends an unexpected {other}"),
         };
         let sent = Instant::now();
         self.send(&json!({"jsonrpc": "2.0", "id": request.body["id"], "result": result}));
@@ -284,7 +283,7 @@ impl Client {
         }
     }
 
-    /// Edits the documents as an editor does and tells of it before it answers.
+    /// Applies edits to the documents and sends `didChange`, as an editor does before it answers.
     fn apply(&mut self, changes: &Value) {
         for change in changes.as_array().expect("edits come as document changes") {
             if change["kind"] == "create" {
@@ -333,14 +332,14 @@ impl Drop for Client {
         self.listen(true);
         drop(self.input.take());
         let end = Instant::now() + Duration::from_secs(5);
-        // Its output ends when it does.
+        // The output ends when the server ends.
         while Instant::now() < end && self.messages.recv_timeout(Duration::from_secs(5)).is_ok() {}
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Returns the byte of a position; the bench's texts are ASCII.
+/// Returns the byte offset of a position; the texts of the bench are ASCII.
 fn offset(text: &str, position: &Value) -> usize {
     let number = |name: &str| position[name].as_u64().unwrap_or_default() as usize;
     let before: usize = text.split_inclusive('\n').take(number("line")).map(str::len).sum();
@@ -351,13 +350,17 @@ fn uri(path: &Path) -> String {
     format!("file://{}", path.display())
 }
 
-/// Cuts the output into messages until it ends.
+/// Parses the output into messages until it ends.
 fn read(mut output: ChildStdout, sender: &Sender<Message>, gate: &(Mutex<bool>, Condvar)) {
     let mut chunk = vec![0; 64 * 1024];
     let mut bytes: Vec<u8> = Vec::new();
     let open = || {
-        let listening = gate.0.lock().expect("nobody panics with it");
-        drop(gate.1.wait_while(listening, |listening| !*listening).expect("nobody panics with it"));
+        let listening = gate.0.lock().expect("no thread panics while it has the lock");
+        drop(
+            gate.1
+                .wait_while(listening, |listening| !*listening)
+                .expect("no thread panics while it has the lock"),
+        );
         true
     };
     while open()
@@ -378,7 +381,7 @@ fn read(mut output: ChildStdout, sender: &Sender<Message>, gate: &(Mutex<bool>, 
     }
 }
 
-/// Returns where the body of the first frame begins and how long it is.
+/// Returns the offset and the length of the first frame's body.
 fn next_frame(bytes: &[u8]) -> Option<(usize, usize)> {
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&bytes[..end]).expect("a header is text");

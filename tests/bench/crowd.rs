@@ -1,6 +1,6 @@
-//! What a user notices while twenty sessions stream: prompts and typing.
+//! The speed of prompts and typing while twenty sessions stream.
 //!
-//! Asserts that all of them were streaming at the start and still are at the end.
+//! Asserts that all of these stream at the start and at the end.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -9,22 +9,22 @@ use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::json;
 
 use super::client::Message;
-use super::figures::{Ground, Stage};
+use super::figures::{Bench, Stage};
 use super::samples::{Samples, ms};
 
-/// Sessions that stream meanwhile.
+/// The number of streaming sessions.
 const SESSIONS: usize = 20;
-/// Prompts that are acknowledged meanwhile.
+/// The number of measured prompts.
 const PROMPTS: usize = 100;
-/// Characters that are typed meanwhile.
+/// The number of typed characters.
 const KEYS: usize = 1_000;
-/// One token each ten milliseconds, for longer than anything here takes.
+/// The tokens of a stream: one every ten milliseconds, for longer than the measurement.
 const TOKENS: usize = 3_000;
 
-/// Acknowledged prompts, handled changes and trivial requests beside twenty streams.
-pub fn crowd(ground: &Ground, samples: &mut Samples) {
+/// Measures prompts, changes and trivial requests next to twenty streams.
+pub fn crowd(bench: &Bench, samples: &mut Samples) {
     let words = "word ".repeat(TOKENS);
-    let mut stage = ground.stage(ModelServer::answering(move |request| {
+    let mut stage = bench.stage(ModelServer::answering(move |request| {
         let text = String::from_utf8_lossy(&request.body).contains("Stream on.");
         if text {
             Reply::text(&words).paced(Duration::from_millis(10))
@@ -32,9 +32,9 @@ pub fn crowd(ground: &Ground, samples: &mut Samples) {
             Reply::text("Done.").at_once()
         }
     }));
-    let path = ground.workspace.root.join(&ground.workspace.edited);
+    let path = bench.workspace.root.join(&bench.workspace.edited);
     stage.client.open(&path);
-    // Alone, for comparison and to connect.
+    // Without the streams, as a comparison; it also opens the connection to the model.
     stage.client.acknowledged(&stage.session, "Say something.");
     idle(&mut stage);
     samples.add("trivial", (0..KEYS).map(|_| trivial(&mut stage)).collect());
@@ -69,13 +69,13 @@ fn trivial(stage: &mut Stage) -> f64 {
     ms(stage.client.trivial() - sent)
 }
 
-/// Waits until the first session rests.
+/// Waits until the first session is idle.
 fn idle(stage: &mut Stage) {
     let session = stage.session.clone();
     stage.client.wait(|message| message.is_idle() && message.body["params"]["sessionId"] == session);
 }
 
-/// Waits for a piece of text of each session.
+/// Waits for a chunk of each session.
 fn all_stream(stage: &mut Stage, crowd: &[String]) {
     let mut silent: BTreeSet<&str> = crowd.iter().map(String::as_str).collect();
     stage.client.passed_over();

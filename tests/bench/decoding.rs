@@ -1,21 +1,21 @@
-//! How fast a stream is taken apart, without a process around it.
+//! The speed of the decoder for event streams, measured inside the bench.
 
 use std::time::Instant;
 
 use adjutant::model::sse::{Decoder, Event, SseError};
 
-use super::figures::Ground;
+use super::figures::Bench;
 use super::samples::{Samples, ms};
 
 /// Bytes of the stream of small events.
 const STREAM: usize = 64 << 20;
-/// As much of it as a socket gives at once.
+/// The bytes of one read from a socket.
 const PIECE: usize = 16 << 10;
-/// What of one long line comes in a packet.
+/// The bytes of a long line in one packet.
 const PACKET: usize = 1_400;
 
-/// Many small events in large pieces, and one long line in small ones.
-pub fn decoding(_: &Ground, samples: &mut Samples) {
+/// Measures many small events in large pieces, and one long line in small pieces.
+pub fn decoding(_: &Bench, samples: &mut Samples) {
     let event = format!("event: delta\ndata: {{\"text\":\"{}\"}}\n\n", "word ".repeat(30));
     let stream = event.repeat(STREAM / event.len());
     let took = decode(stream.as_bytes(), PIECE, STREAM / event.len());
@@ -26,7 +26,7 @@ pub fn decoding(_: &Ground, samples: &mut Samples) {
     }
 }
 
-/// Milliseconds that a stream takes in pieces of this size.
+/// Returns the milliseconds to decode a stream in pieces of this size.
 fn decode(bytes: &[u8], piece: usize, expected: usize) -> f64 {
     let mut decoder = Decoder::default();
     let (mut events, mut length) = (0, 0);
@@ -37,7 +37,7 @@ fn decode(bytes: &[u8], piece: usize, expected: usize) -> f64 {
             length += event.data.len();
             Ok::<(), SseError>(())
         });
-        fed.expect("the stream is sound");
+        fed.expect("the stream is valid");
     }
     let took = ms(began.elapsed());
     assert_eq!(events, expected, "{length} bytes of data came out");

@@ -1,6 +1,6 @@
-//! What is measured: one function for each scene, against a fresh server.
+//! The measured scenes: one function for each, with a new server.
 //!
-//! Asserts that the work was really done; a figure of work that failed is none.
+//! Asserts that the server did the work, because a figure of failed work is worth nothing.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,15 +14,15 @@ use super::process::{cpu, memory};
 use super::samples::{Samples, ms};
 use super::workspace::{Workspace, line_of_edited};
 
-/// Prompts of one run of the quick scenes.
+/// The prompts of one run of a quick scene.
 const PROMPTS: usize = 20;
-/// Turns of the long run.
+/// The turns of the long run.
 const LONG: usize = 210;
-/// One-word tokens of a burst.
+/// The tokens of a burst, one word each.
 const BURST: usize = 10_000;
 
-/// Where the runs happen.
-pub struct Ground<'a> {
+/// The program under measurement and its files.
+pub struct Bench<'a> {
     pub program: &'a Path,
     pub directory: &'a Path,
     pub workspace: &'a Workspace,
@@ -37,18 +37,18 @@ pub struct Stage {
     started: Duration,
 }
 
-impl Ground<'_> {
-    /// Starts a server before this model.
+impl Bench<'_> {
+    /// Starts a server that uses this model.
     pub fn stage(&self, model: ModelServer) -> Stage {
         self.stage_with(model, "")
     }
 
-    /// The same with further lines of settings, the first of them about the provider.
+    /// The same with further lines of settings; the first ones belong to the provider's table.
     pub fn stage_with(&self, model: ModelServer, more: &str) -> Stage {
         self.stage_at(&model.base_url(), model, more)
     }
 
-    /// The same with a provider at another address than that of the model.
+    /// The same with a provider at another address than the model's.
     pub fn stage_at(&self, url: &str, model: ModelServer, more: &str) -> Stage {
         let home = TempDir::new_in(self.directory).expect("the directory can be written");
         let settings = format!("model = \"bench/scripted\"\n[providers.bench]\nbase_url = \"{url}\"\n{more}");
@@ -61,13 +61,13 @@ impl Ground<'_> {
 }
 
 impl Stage {
-    /// Runs a prompt to its end; returns when it was sent and when the client knew of the end.
+    /// Runs a prompt to its end; returns the time of sending and the time at which the client got the end.
     pub fn run(&mut self) -> (Instant, Instant) {
         let sent = self.client.prompt(&self.session, "Do the next part of the work.");
         (sent, self.client.wait(Message::is_idle).at)
     }
 
-    /// Pairs of a complete reply and the request that followed, from reply number `from`.
+    /// Returns the milliseconds between each complete reply and the next request, for replies `from..to`.
     fn overheads(&self, from: usize, to: usize) -> Vec<f64> {
         let requests = self.model.requests();
         let answered = self.model.answered();
@@ -77,16 +77,16 @@ impl Stage {
     }
 }
 
-/// Start, new session, and the two ends of a prompt.
-pub fn prompts(ground: &Ground, samples: &mut Samples) {
-    let mut stage = ground.stage(ModelServer::answering(|_| Reply::text("Done.").at_once()));
+/// Measures the start, a new session, and the begin and the end of a prompt.
+pub fn prompts(bench: &Bench, samples: &mut Samples) {
+    let mut stage = bench.stage(ModelServer::answering(|_| Reply::text("Done.").at_once()));
     samples.add("start", vec![ms(stage.started)]);
     samples.add("new", (0..PROMPTS).map(|_| ms(stage.client.new_session().1)).collect());
     let (mut to_request, mut to_idle) = (Vec::new(), Vec::new());
     for number in 0..=PROMPTS {
         let (sent, idle) = stage.run();
         let answered = stage.model.wait_for_answered(number + 1)[number];
-        // The first one connects.
+        // The first prompt opens the connection.
         if number > 0 {
             to_request.push(ms(stage.model.requests()[number].arrived - sent));
             to_idle.push(ms(idle.saturating_duration_since(answered)));
@@ -97,17 +97,17 @@ pub fn prompts(ground: &Ground, samples: &mut Samples) {
     samples.add("idle", to_idle);
 }
 
-/// Start alone: as often as it takes for a median.
-pub fn starts(ground: &Ground, samples: &mut Samples) {
-    let stage = ground.stage(ModelServer::answering(|_| Reply::text("Done.").at_once()));
+/// Measures only the start, for a median over many runs.
+pub fn starts(bench: &Bench, samples: &mut Samples) {
+    let stage = bench.stage(ModelServer::answering(|_| Reply::text("Done.").at_once()));
     samples.add("start", vec![ms(stage.started)]);
 }
 
-/// Fifty reads, one edit, an answer of 200 tokens.
-pub fn task(ground: &Ground, samples: &mut Samples) {
-    let replies = reads(ground.workspace, 50).chain([edit(ground.workspace, 3), answer(200)]);
-    let mut stage = ground.stage(ModelServer::start(replies));
-    stage.client.open(&ground.workspace.root.join(&ground.workspace.edited));
+/// Measures a task: fifty reads, one edit, an answer of 200 tokens.
+pub fn task(bench: &Bench, samples: &mut Samples) {
+    let replies = reads(bench.workspace, 50).chain([edit(bench.workspace, 3), answer(200)]);
+    let mut stage = bench.stage(ModelServer::start(replies));
+    stage.client.open(&bench.workspace.root.join(&bench.workspace.edited));
     let pid = stage.client.pid();
     samples.add("rss", vec![memory(pid).0]);
     let before = cpu(pid);
@@ -123,19 +123,19 @@ pub fn task(ground: &Ground, samples: &mut Samples) {
     samples.add("read", stage.overheads(1, 49));
 }
 
-/// Ten reads in one turn, beside each of them in a turn of its own.
-pub fn together(ground: &Ground, samples: &mut Samples) {
+/// Measures ten reads in one turn, and the same reads in one turn each.
+pub fn together(bench: &Bench, samples: &mut Samples) {
     const READS: usize = 10;
     const ROUNDS: usize = 5;
-    let names = || ground.workspace.read.iter().take(READS);
+    let names = || bench.workspace.read.iter().take(READS);
     let mut replies: Vec<Reply> = Vec::new();
     for _ in 0..ROUNDS {
-        replies.extend(reads(ground.workspace, READS));
+        replies.extend(reads(bench.workspace, READS));
         let all =
             names().fold(Reply::text(""), |reply, name| reply.and_call("read_file", json!({"path": name})));
         replies.push(all.usage(1000, 200).at_once());
     }
-    let mut stage = ground.stage(ModelServer::start(replies.into_iter().chain([answer(5)])));
+    let mut stage = bench.stage(ModelServer::start(replies.into_iter().chain([answer(5)])));
     stage.run();
     assert_eq!(stage.model.requests().len(), ROUNDS * (READS + 1) + 1, "every reply is a turn");
     for round in 0..ROUNDS {
@@ -146,10 +146,10 @@ pub fn together(ground: &Ground, samples: &mut Samples) {
     }
 }
 
-/// More than two hundred reads: what a turn costs late in a session.
-pub fn long(ground: &Ground, samples: &mut Samples) {
-    let replies = reads(ground.workspace, LONG).chain([answer(20)]);
-    let mut stage = ground.stage(ModelServer::start(replies));
+/// Measures more than two hundred reads, for the cost of a turn late in a session.
+pub fn long(bench: &Bench, samples: &mut Samples) {
+    let replies = reads(bench.workspace, LONG).chain([answer(20)]);
+    let mut stage = bench.stage(ModelServer::start(replies));
     stage.run();
     let requests = stage.model.requests();
     assert_eq!(requests.len(), LONG + 1, "every read is a turn");
@@ -160,14 +160,14 @@ pub fn long(ground: &Ground, samples: &mut Samples) {
     samples.add("long peak", vec![memory(stage.client.pid()).1]);
 }
 
-/// One hundred tokens a second, a quarter of a second each time.
-pub fn tokens(ground: &Ground, samples: &mut Samples) {
+/// Measures replies of a quarter of a second with one hundred tokens a second.
+pub fn tokens(bench: &Bench, samples: &mut Samples) {
     const TOKENS: usize = 25;
     /// The finish reason and `[DONE]` are events too.
     const EVENTS: usize = TOKENS + 2;
     let words: String = (0..TOKENS).map(|number| format!("w{number:03} ")).collect();
     let reply = move || Reply::text(&words).paced(Duration::from_millis(10));
-    let mut stage = ground.stage(ModelServer::answering(move |_| reply()));
+    let mut stage = bench.stage(ModelServer::answering(move |_| reply()));
     let (mut first, mut later) = (Vec::new(), Vec::new());
     for number in 0..PROMPTS {
         stage.client.prompt(&stage.session, "Say something.");
@@ -189,17 +189,17 @@ pub fn tokens(ground: &Ground, samples: &mut Samples) {
                 token += 1;
             }
         }
-        assert_eq!(token, TOKENS, "every token came once");
+        assert_eq!(token, TOKENS, "every token arrived once");
     }
     samples.add("first token", first);
     samples.add("later token", later);
 }
 
-/// Ten thousand tokens as fast as the server takes them.
-pub fn burst(ground: &Ground, samples: &mut Samples) {
+/// Measures ten thousand tokens as fast as the server accepts them.
+pub fn burst(bench: &Bench, samples: &mut Samples) {
     let whole = "word ".repeat(BURST);
     let reply = Reply::text(&whole).in_pieces_of(16 * 1024);
-    let mut stage = ground.stage(ModelServer::start([Reply::text("Ready.").at_once(), reply]));
+    let mut stage = bench.stage(ModelServer::start([Reply::text("Ready.").at_once(), reply]));
     stage.run();
     let pid = stage.client.pid();
     let before = cpu(pid);
@@ -216,18 +216,18 @@ pub fn burst(ground: &Ground, samples: &mut Samples) {
         message.is_idle()
     });
     samples.add("burst cpu", vec![(cpu(pid) - before).as_secs_f64()]);
-    assert!(text == whole, "every token came once, in order: {} of {} bytes", text.len(), whole.len());
+    assert!(text == whole, "every token arrived once, in order: {} of {} bytes", text.len(), whole.len());
     let last = last.expect("the last token came");
     samples.add("burst", vec![ms(last - stage.model.begun()[1])]);
     samples.add("burst messages", vec![messages as f64]);
 }
 
-/// Edits of an open document, each asked about and allowed at once.
-pub fn approvals(ground: &Ground, samples: &mut Samples) {
+/// Measures edits of an open document, each with an ask that is allowed at once.
+pub fn approvals(bench: &Bench, samples: &mut Samples) {
     const EDITS: usize = 8;
-    let edits: Vec<Reply> = (0..EDITS).map(|number| edit(ground.workspace, number)).collect();
-    let mut stage = ground.stage(ModelServer::start(edits.into_iter().chain([answer(5)])));
-    stage.client.open(&ground.workspace.root.join(&ground.workspace.edited));
+    let edits: Vec<Reply> = (0..EDITS).map(|number| edit(bench.workspace, number)).collect();
+    let mut stage = bench.stage(ModelServer::start(edits.into_iter().chain([answer(5)])));
+    stage.client.open(&bench.workspace.root.join(&bench.workspace.edited));
     stage.run();
     let (answered, requests) = (stage.model.answered(), stage.model.requests());
     assert_eq!(stage.client.asked.len(), EDITS, "every edit is asked about");
@@ -238,10 +238,10 @@ pub fn approvals(ground: &Ground, samples: &mut Samples) {
     samples.add("approved", next.collect());
 }
 
-/// Cancels in the middle of a reply.
-pub fn cancels(ground: &Ground, samples: &mut Samples) {
+/// Measures cancels in the middle of a reply.
+pub fn cancels(bench: &Bench, samples: &mut Samples) {
     let reply = || Reply::text("one two three four five six seven").hold_after(400);
-    let mut stage = ground.stage(ModelServer::answering(move |_| reply()));
+    let mut stage = bench.stage(ModelServer::answering(move |_| reply()));
     let (mut notified, mut closed) = (Vec::new(), Vec::new());
     for number in 0..PROMPTS / 2 {
         stage.client.prompt(&stage.session, "Say something long.");
@@ -258,15 +258,16 @@ pub fn cancels(ground: &Ground, samples: &mut Samples) {
     samples.add("closed", closed);
 }
 
-/// A call with very long arguments: from the first byte of the reply to the question, and the edit is made.
-pub fn arguments(ground: &Ground, samples: &mut Samples, mebibytes: usize) {
+/// Measures a call with very long arguments, from the first byte of the reply to the question. Asserts that
+/// the file was written.
+pub fn arguments(bench: &Bench, samples: &mut Samples, mebibytes: usize) {
     let (time, peak) = match mebibytes {
         8 => ("arguments 8", "arguments 8 MB"),
         4 => ("arguments 4", "arguments 4 MB"),
         _ => ("arguments", "arguments MB"),
     };
     let reply = long_call(mebibytes << 20).in_pieces_of(64 * 1024);
-    let mut stage = ground.stage(ModelServer::start([reply, answer(5)]));
+    let mut stage = bench.stage(ModelServer::start([reply, answer(5)]));
     stage.client.prompt(&stage.session, "Write a large file.");
     let mut question = None;
     let idle = stage.client.wait(|message| {
@@ -279,11 +280,11 @@ pub fn arguments(ground: &Ground, samples: &mut Samples, mebibytes: usize) {
     let end = question.expect("the edit is shown to the user");
     samples.add(time, vec![(end - stage.model.begun()[0]).as_secs_f64()]);
     samples.add(peak, vec![memory(stage.client.pid()).1]);
-    // The next run finds the workspace as it was.
-    std::fs::remove_file(ground.workspace.root.join(LARGE)).expect("the server wrote the new file");
+    // The next run needs the same workspace.
+    std::fs::remove_file(bench.workspace.root.join(LARGE)).expect("the server wrote the new file");
 }
 
-/// Replies that each read one file.
+/// Returns replies that each read one file.
 fn reads(workspace: &Workspace, count: usize) -> impl Iterator<Item = Reply> {
     let names: Vec<String> = workspace.read.iter().cycle().take(count).cloned().collect();
     names.into_iter().map(|name| Reply::call("read_file", json!({"path": name})).usage(1000, 20).at_once())
@@ -302,10 +303,10 @@ fn answer(words: usize) -> Reply {
     Reply::text(&"word ".repeat(words)).usage(1000, words as u64).at_once()
 }
 
-/// The new file of the long call.
+/// The file that the long call creates.
 const LARGE: &str = "large.txt";
 
-/// A `write_file` whose arguments have `bytes` bytes, in events of 4 KiB.
+/// Returns a call of `write_file` with `bytes` bytes of arguments, in events of 4 KiB.
 fn long_call(bytes: usize) -> Reply {
     let frame = json!({"path": LARGE, "content": ""}).to_string().len();
     let line = "all work and no play makes a long file of text; ";

@@ -1,17 +1,17 @@
-//! What a provider that sends without end costs: the memory of the server and the time until it hangs up.
+//! The cost of a provider that sends without end: the memory of the server, and the time until it hangs up.
 //!
-//! A server of its own for each flood, since memory is measured by its peak.
+//! Each flood gets a new server, because the figure is the peak of its memory.
 
 use std::time::Duration;
 
 use adjutant_testkit::model::{ModelServer, Reply};
 
 use super::client::Message;
-use super::figures::Ground;
+use super::figures::Bench;
 use super::process::memory;
 use super::samples::Samples;
 
-/// Each flood that a limit of bytes ends.
+/// Returns the floods; a limit of bytes ends each.
 fn floods() -> Vec<(&'static str, Reply)> {
     let stream = || Reply::status(200).header("content-type", "text/event-stream");
     let arguments = format!("{{\"content\":\"aaaa{}", "b".repeat(4096));
@@ -29,11 +29,11 @@ fn floods() -> Vec<(&'static str, Reply)> {
     ]
 }
 
-/// Plays the floods in turn. Samples: the largest growth of memory and the longest time.
-pub fn hostile(ground: &Ground, samples: &mut Samples) {
+/// Plays the floods one after the other. Records the largest growth of memory and the longest time.
+pub fn hostile(bench: &Bench, samples: &mut Samples) {
     let (mut growth, mut time) = (0.0_f64, Duration::ZERO);
     for (name, flood) in floods() {
-        let mut stage = ground.stage(ModelServer::start([Reply::text("Ready.").at_once(), flood]));
+        let mut stage = bench.stage(ModelServer::start([Reply::text("Ready.").at_once(), flood]));
         stage.client.prompt(&stage.session, "Are you ready?");
         stage.client.wait(Message::is_idle);
         let pid = stage.client.pid();

@@ -1,8 +1,7 @@
-//! The cost of a long history: logs of ten thousand and a million records opened, ten thousand sessions
-//! listed (finding F5).
+//! The cost of a long history: opens logs of ten thousand and of a million records, and lists ten
+//! thousand sessions (finding F5).
 //!
-//! The records are those the core itself makes of a task that reads a file a turn; only the disk's part
-//! of writing them is left out.
+//! The core creates the records, from a task that reads one file a turn. Nothing is synced to disk.
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -23,32 +22,32 @@ use adjutant_core::session::Session;
 use serde_json::json;
 
 use super::client::Client;
-use super::figures::Ground;
+use super::figures::Bench;
 use super::process::memory;
 use super::samples::{Samples, ms};
 
-/// Turns of one run.
+/// The turns of one run.
 const TURNS: u32 = 50;
 const SESSIONS: usize = 10_000;
 const ID: &str = "s-0123456789abcdef";
 
 /// Opens a log of ten thousand records.
-pub fn opening(ground: &Ground, samples: &mut Samples) {
-    let (took, peak) = open(ground, 10_000);
+pub fn opening(bench: &Bench, samples: &mut Samples) {
+    let (took, peak) = open(bench, 10_000);
     samples.add("opening 10k", vec![took]);
     samples.add("opening 10k MB", vec![peak]);
 }
 
 /// Opens a log of a million records.
-pub fn opening_long(ground: &Ground, samples: &mut Samples) {
-    let (took, peak) = open(ground, 1_000_000);
+pub fn opening_long(bench: &Bench, samples: &mut Samples) {
+    let (took, peak) = open(bench, 1_000_000);
     samples.add("opening 1M", vec![took / 1e3]);
     samples.add("opening 1M MiB", vec![peak * 1e6 / f64::from(1 << 20)]);
 }
 
-/// Lists ten thousand sessions whose summaries fit.
-pub fn listing(ground: &Ground, samples: &mut Samples) {
-    let home = home(ground);
+/// Lists ten thousand sessions whose summaries match their logs.
+pub fn listing(bench: &Bench, samples: &mut Samples) {
+    let home = home(bench);
     let catalog = reading::catalog(&home.path().join("state")).expect("a catalog");
     for number in 0..SESSIONS {
         let id = format!("s-{number:016x}");
@@ -64,7 +63,7 @@ pub fn listing(ground: &Ground, samples: &mut Samples) {
         write(&dir.join("events.jsonl"), &log);
         catalog.write_summary(&id, &known).expect("a summary");
     }
-    let (mut client, _) = Client::start(ground.program, home.path(), &ground.workspace.root);
+    let (mut client, _) = Client::start(bench.program, home.path(), &bench.workspace.root);
     let sent = Instant::now();
     let listed = client.request("agent/session/list", &json!({}));
     samples.add("listing 10k", vec![ms(listed.at - sent)]);
@@ -80,11 +79,11 @@ pub fn listing(ground: &Ground, samples: &mut Samples) {
     assert_eq!(paged, SESSIONS);
 }
 
-/// Milliseconds that opening takes, and the most memory of the server, in megabytes.
-fn open(ground: &Ground, records: u64) -> (f64, f64) {
-    let home = home(ground);
-    write(&folder(home.path(), ID).join("events.jsonl"), &log_of(records, &ground.workspace.root));
-    let (mut client, _) = Client::start(ground.program, home.path(), &ground.workspace.root);
+/// Returns the milliseconds to open a log, and the peak memory of the server in megabytes.
+fn open(bench: &Bench, records: u64) -> (f64, f64) {
+    let home = home(bench);
+    write(&folder(home.path(), ID).join("events.jsonl"), &log_of(records, &bench.workspace.root));
+    let (mut client, _) = Client::start(bench.program, home.path(), &bench.workspace.root);
     let sent = Instant::now();
     let resumed = client.request("agent/session/resume", &json!({"sessionId": ID}));
     let took = ms(resumed.at - sent);
@@ -94,8 +93,8 @@ fn open(ground: &Ground, records: u64) -> (f64, f64) {
     (took, memory(client.pid()).1)
 }
 
-fn home(ground: &Ground) -> tempfile::TempDir {
-    let home = tempfile::TempDir::new_in(ground.directory).expect("the directory can be written");
+fn home(bench: &Bench) -> tempfile::TempDir {
+    let home = tempfile::TempDir::new_in(bench.directory).expect("the directory can be written");
     let settings = "model = \"bench/scripted\"\n[providers.bench]\nbase_url = \"http://127.0.0.1:9\"\n";
     fs::write(home.path().join("config.toml"), settings).expect("the settings can be written");
     home
@@ -112,7 +111,7 @@ fn write(path: &Path, bytes: &[u8]) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("for its owner");
 }
 
-/// A session as the core makes it, written as it goes.
+/// A session that the core decides, with the log of its records.
 struct Past {
     session: Session,
     log: Vec<u8>,

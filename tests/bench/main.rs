@@ -1,8 +1,8 @@
-//! The figures of `docs/performance.md`: a real server process, an editor over
-//! stdio, a model on loopback.
+//! Measures the figures of `docs/performance.md` with a real server process, an editor over stdio and a
+//! model on loopback.
 //!
 //! `cargo bench --bench figures -- [--runs N] [--only SCENE] [--server PATH]`.
-//! Never talks to another machine, and every wait in it ends.
+//! Never talks to another machine. Every wait has a limit.
 
 mod client;
 mod crowd;
@@ -22,12 +22,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use figures::Ground;
+use figures::Bench;
 use samples::Samples;
 use workspace::Workspace;
 
-/// What the command line asks for.
-struct Wanted {
+/// The arguments of the command line.
+struct Arguments {
     runs: usize,
     only: Option<String>,
     server: Option<PathBuf>,
@@ -35,29 +35,29 @@ struct Wanted {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let wanted = match read(&arguments) {
-        Ok(wanted) => wanted,
+    let parsed = match read(&arguments) {
+        Ok(parsed) => parsed,
         Err(why) => {
             eprintln!("figures: {why}");
             return ExitCode::from(2);
         }
     };
-    let program = wanted.server.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_adjutant")));
+    let program = parsed.server.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_adjutant")));
     let Ok(size) = std::fs::metadata(&program).map(|program| program.len()) else {
         eprintln!("figures: there is no program {program:?}");
         return ExitCode::from(2);
     };
-    // On the disk the build is on: what is in memory only syncs for nothing.
+    // On the disk of the build: a sync in a memory file system costs nothing.
     let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let directory = tempfile::TempDir::new_in(home).expect("the target directory can be written");
     let workspace = Workspace::make(directory.path());
-    let ground = Ground { program: &program, directory: directory.path(), workspace: &workspace };
+    let bench = Bench { program: &program, directory: directory.path(), workspace: &workspace };
     let mut samples = Samples::default();
-    for run in 1..=wanted.runs {
+    for run in 1..=parsed.runs {
         for (name, scene) in SCENES {
-            if wanted.only.as_deref().is_none_or(|only| only == *name) {
-                eprintln!("run {run} of {}: {name}", wanted.runs);
-                scene(&ground, &mut samples);
+            if parsed.only.as_deref().is_none_or(|only| only == *name) {
+                eprintln!("run {run} of {}: {name}", parsed.runs);
+                scene(&bench, &mut samples);
             }
         }
     }
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-type Scene = fn(&Ground, &mut Samples);
+type Scene = fn(&Bench, &mut Samples);
 
 const SCENES: &[(&str, Scene)] = &[
     ("starts", figures::starts),
@@ -88,22 +88,22 @@ const SCENES: &[(&str, Scene)] = &[
     ("opening", logs::opening),
     ("opening-long", logs::opening_long),
     ("listing", logs::listing),
-    ("arguments-2", |ground, samples| figures::arguments(ground, samples, 2)),
-    ("arguments-4", |ground, samples| figures::arguments(ground, samples, 4)),
-    ("arguments-8", |ground, samples| figures::arguments(ground, samples, 8)),
+    ("arguments-2", |bench, samples| figures::arguments(bench, samples, 2)),
+    ("arguments-4", |bench, samples| figures::arguments(bench, samples, 4)),
+    ("arguments-8", |bench, samples| figures::arguments(bench, samples, 8)),
 ];
 
-fn read(arguments: &[String]) -> Result<Wanted, String> {
-    let mut wanted = Wanted { runs: 5, only: None, server: None };
+fn read(arguments: &[String]) -> Result<Arguments, String> {
+    let mut parsed = Arguments { runs: 5, only: None, server: None };
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("\"{argument}\" needs a value"));
         match argument.as_str() {
-            // Cargo adds this one.
+            // Cargo adds this argument.
             "--bench" => {}
             "--runs" => {
                 let runs = value()?.parse().ok().filter(|runs| (1..=100).contains(runs));
-                wanted.runs = runs.ok_or("--runs takes a number from 1 to 100")?;
+                parsed.runs = runs.ok_or("--runs needs a number from 1 to 100")?;
             }
             "--only" => {
                 let name = value()?;
@@ -111,11 +111,11 @@ fn read(arguments: &[String]) -> Result<Wanted, String> {
                     let names: Vec<&str> = SCENES.iter().map(|(name, _)| *name).collect();
                     return Err(format!("there is no scene \"{name}\"; there are {}", names.join(", ")));
                 }
-                wanted.only = Some(name.clone());
+                parsed.only = Some(name.clone());
             }
-            "--server" => wanted.server = Some(PathBuf::from(value()?)),
+            "--server" => parsed.server = Some(PathBuf::from(value()?)),
             other => return Err(format!("unknown argument \"{other}\"")),
         }
     }
-    Ok(wanted)
+    Ok(parsed)
 }

@@ -1,5 +1,4 @@
-//! The server under measurement: a process of its own, and what the kernel
-//! says of it.
+//! The server under measurement: its process and the kernel's figures for it.
 //!
 //! Never measures the process of the bench itself.
 
@@ -11,7 +10,7 @@ use std::time::Duration;
 /// Nanoseconds in one tick of `/proc/PID/stat`.
 const TICK_NANOS: u64 = 10_000_000;
 
-/// Starts `adjutant lsp`, away from every setting and session of the user.
+/// Starts `adjutant lsp` without the settings and sessions of the user.
 pub fn start(program: &Path, home: &Path) -> Child {
     Command::new(program)
         .arg("lsp")
@@ -27,25 +26,25 @@ pub fn start(program: &Path, home: &Path) -> Child {
         .expect("the server starts")
 }
 
-/// Returns the processor time a process has used. Exact for the threads that
-/// live; what ended threads used is in the coarser count of the whole process.
+/// Returns the processor time of a process. It is exact for running threads; the time of ended threads
+/// is only in the coarser count of the whole process.
 pub fn cpu(pid: u32) -> Duration {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the server lives");
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the server runs");
     let exact: u64 = tasks
         .flatten()
         .filter_map(|task| fs::read_to_string(task.path().join("schedstat")).ok())
         .filter_map(|text| text.split_whitespace().next()?.parse::<u64>().ok())
         .sum();
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name in the second field may hold anything, so fields are counted from its end.
+    // The name in the second field may contain any character, so count the fields from its end.
     let after = stat.rsplit(')').next().unwrap_or_default();
     let ticks: u64 = after.split_whitespace().skip(11).take(2).flat_map(str::parse::<u64>).sum();
     Duration::from_nanos(exact.max(ticks * TICK_NANOS))
 }
 
-/// Returns the resident memory of a process now and at its highest, in megabytes.
+/// Returns the resident memory of a process and the peak of that, in megabytes.
 pub fn memory(pid: u32) -> (f64, f64) {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the server lives");
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the server runs");
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());

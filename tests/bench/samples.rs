@@ -1,11 +1,11 @@
-//! Measurements by name, and what is said of them.
+//! Measurements by name, with their medians and percentiles.
 //!
-//! Never throws a measurement away: a percentile is over all turns of all runs.
+//! Never drops a measurement: a percentile is over all turns of all runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Measurements of one name, a list for each run.
+/// The measurements of each name, one list for each run.
 #[derive(Default)]
 pub struct Samples {
     runs: BTreeMap<&'static str, Vec<Vec<f64>>>,
@@ -17,14 +17,14 @@ impl Samples {
         self.runs.entry(name).or_default().push(values);
     }
 
-    /// Returns the median over the runs of each run's median.
+    /// Returns the median of the medians of all runs.
     pub fn median(&self, name: &str) -> Option<f64> {
         let runs = self.runs.get(name)?;
         let medians: Vec<f64> = runs.iter().filter_map(|run| percentile(run, 50)).collect();
         percentile(&medians, 50)
     }
 
-    /// Returns a percentile over everything measured under a name.
+    /// Returns a percentile over all measurements of a name.
     pub fn over_all(&self, name: &str, percent: usize) -> Option<f64> {
         percentile(&self.runs.get(name)?.concat(), percent)
     }
@@ -41,7 +41,7 @@ pub fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Writes a number with as many places as it deserves.
+/// Returns a number as text, with fewer decimals for larger numbers.
 pub fn shown(value: Option<f64>) -> String {
     match value {
         None => "–".to_owned(),

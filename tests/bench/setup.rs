@@ -1,6 +1,6 @@
-//! `adjutant setup` at a terminal: from its start to the settings that stand written.
+//! The time of `adjutant setup` at a terminal, from its start to the written settings.
 //!
-//! Types as soon as it may: the time is the machine's alone, without anybody who reads or thinks.
+//! Types each answer at once, so the figure has no time for reading or thinking.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,20 +9,20 @@ use adjutant_testkit::model::{ModelServer, Reply};
 use adjutant_testkit::terminal::Screen;
 use tempfile::TempDir;
 
-use super::figures::Ground;
+use super::figures::Bench;
 use super::samples::Samples;
 
-/// How long anything may take before the bench gives up.
+/// The longest wait before the bench fails.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A service of one's own, a key, a model, and one call that tries them.
-pub fn setup(ground: &Ground, samples: &mut Samples) {
-    let home = TempDir::new_in(ground.directory).expect("the directory can be written");
+/// Measures the setup of the user's own service: address, key, model, and one call as a trial.
+pub fn setup(bench: &Bench, samples: &mut Samples) {
+    let home = TempDir::new_in(bench.directory).expect("the directory can be written");
     let model = ModelServer::answering(|_| Reply::text("ok").at_once());
     let (mut screen, far) = Screen::open(200);
     let copy = || Stdio::from(far.try_clone().expect("a terminal can be shared"));
     let began = Instant::now();
-    let mut child = Command::new(ground.program)
+    let mut child = Command::new(bench.program)
         .arg("setup")
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -51,14 +51,14 @@ pub fn setup(ground: &Ground, samples: &mut Samples) {
     }
     let mut ended = None;
     until(&screen, "the end", || {
-        ended = child.try_wait().expect("the child is ours");
+        ended = child.try_wait().expect("the child can be waited for");
         ended.is_some()
     });
     samples.add("setup", vec![began.elapsed().as_secs_f64()]);
     let settings = home.path().join("adjutant").join("config.toml");
     let written = std::fs::read_to_string(settings).unwrap_or_default();
     assert!(written.contains("service/m1"), "{written:?} after {ended:?}\n{}", screen.text());
-    assert_eq!(model.requests().len(), 1, "it was tried with one call");
+    assert_eq!(model.requests().len(), 1, "setup tries the model with one call");
 }
 
 fn until(screen: &Screen, what: &str, mut holds: impl FnMut() -> bool) {

@@ -1,7 +1,6 @@
-//! What the connection itself costs: many updates, and a client that does not
-//! read.
+//! The cost of the connection itself: many updates, and a client that does not read.
 //!
-//! Asserts that everything came, once and in order.
+//! Asserts that every message arrives once and in order.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -17,15 +16,15 @@ use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::json;
 
-use super::figures::Ground;
+use super::figures::Bench;
 use super::process::memory;
 use super::samples::{Samples, ms};
 
-/// Updates that no two of which can be one.
+/// The number of updates; the queue can merge none of them.
 const UPDATES: u64 = 100_000;
-/// How many of them may wait for the client: less than there is room for.
+/// The most updates that wait for the client; the queue has room for more.
 const AHEAD: u64 = 20_000;
-/// Deltas of three bytes each.
+/// The number of deltas, three bytes each.
 const DELTAS: usize = 1_000_000;
 
 /// A face without methods.
@@ -43,8 +42,8 @@ impl Backend for Nothing {
     fn lost(&self) {}
 }
 
-/// A hundred thousand lasting updates through the link of one connection to a client that reads.
-pub fn updates(_: &Ground, samples: &mut Samples) {
+/// Measures a hundred thousand lasting updates through one client link to a client that reads.
+pub fn updates(_: &Bench, samples: &mut Samples) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let (near, mut far) = transport::pipe().expect("a pipe");
     let (out, parts) = transport::channel();
@@ -53,8 +52,8 @@ pub fn updates(_: &Ground, samples: &mut Samples) {
     let agent = serde_json::from_value(json!({"version": 0, "updates": {"chunks": true}}));
     let surfaces = Surfaces::of_methods(agent.expect("capabilities"));
     let timing = Timing { patience: Duration::from_secs(1), reaction: Duration::ZERO };
-    // What has no room would be asked back from a log, and there is none; so nobody is told much
-    // more than was read.
+    // An update without room in the queue would be read from the log later. There is no log here, so
+    // the bench never gets far ahead of the reader.
     let (link, _wants) = ClientLink::open(out, Box::new(Bare), surfaces, timing, Documents::default());
     let read = Arc::new(AtomicU64::new(0));
     let count_read = read.clone();
@@ -64,7 +63,7 @@ pub fn updates(_: &Ground, samples: &mut Samples) {
         let mut next = 0_u64;
         while next < UPDATES {
             let count = far.reader.read(&mut chunk).expect("the server writes");
-            assert!(count > 0, "{next} updates came");
+            assert!(count > 0, "{next} updates arrived");
             let mut input = &chunk[..count];
             while let Some(body) = decoder.feed(&mut input) {
                 let body = body.expect("a frame");
@@ -88,19 +87,20 @@ pub fn updates(_: &Ground, samples: &mut Samples) {
         };
         link.update(SessionUpdateParams { session_id: "s-1".into(), seq, sub: None, run_id: None, update });
     }
-    let told = reader.join().expect("all came in order");
-    samples.add("updates", vec![(told - began).as_secs_f64()]);
+    let received = reader.join().expect("all came in order");
+    samples.add("updates", vec![(received - began).as_secs_f64()]);
     drop(far.writer);
     runtime.shutdown_background();
 }
 
-/// A million deltas to a client that does not read; then a cancel; then it reads.
-pub fn deaf(ground: &Ground, samples: &mut Samples) {
+/// Measures a million deltas to a client that does not read, then a cancel, then the time until it has
+/// read everything.
+pub fn deaf(bench: &Bench, samples: &mut Samples) {
     let letter = |number: usize| char::from(b'a' + u8::try_from(number % 26).unwrap_or_default());
     let whole: String = (0..DELTAS).flat_map(|n| [letter(n), letter(n / 26), ' ']).collect();
     let long = Reply::text(&whole).in_pieces_of(64 * 1024);
     let held = Reply::text("one two three four five six seven").hold_after(400);
-    let mut stage = ground.stage(ModelServer::start([Reply::text("Ready.").at_once(), long, held]));
+    let mut stage = bench.stage(ModelServer::start([Reply::text("Ready.").at_once(), long, held]));
     stage.run();
     let pid = stage.client.pid();
     let before = memory(pid).0;

@@ -1,10 +1,10 @@
-//! The table that is printed: the peers, the bar and ours, in Markdown.
+//! The printed table in Markdown: the peers, the bar and Adjutant.
 //!
-//! The figures of the peers are what was measured once; nothing here measures.
+//! Never measures: the figures of the peers are constants from an earlier measurement.
 
 use super::samples::{Samples, shown};
 
-/// Title, the peers from codex to the floor, our bar, and how ours is shown.
+/// The title, the figures of the peers in the order of `HEAD`, the bar, and the text of Adjutant's figure.
 type Row = (&'static str, [&'static str; 8], &'static str, fn(&Samples) -> String);
 
 const HEAD: [&str; 8] = ["codex", "pi", "opencode", "copilot", "gemini", "qwen", "codex-acp", "floor"];
@@ -207,12 +207,12 @@ fn both(one: Option<f64>, other: Option<f64>) -> String {
     format!("{} / {}", shown(one), shown(other))
 }
 
-/// The middle and the worst of one name.
+/// Returns the median and the largest measurement of one name.
 fn worst(samples: &Samples, name: &str) -> String {
     both(samples.median(name), samples.over_all(name, 100))
 }
 
-/// Writes the table; `megabytes` is the size of the program.
+/// Returns the table; `megabytes` is the size of the program.
 pub fn write(samples: &Samples, megabytes: f64) -> String {
     let mut table = format!("| | {} | ours, at most | **ours** |\n", HEAD.join(" | "));
     table.push_str(&"|---".repeat(HEAD.len() + 3));

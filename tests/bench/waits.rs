@@ -1,6 +1,6 @@
-//! Cancels during each kind of wait: the time until the client is notified.
+//! The time from a cancel to the client's notification, during each kind of wait.
 //!
-//! Measures from the moment it surely waits; how it got there is in no figure.
+//! Never measures before the run waits, so the way to the wait is not in the figures.
 
 use std::time::Instant;
 
@@ -9,19 +9,19 @@ use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::json;
 
 use super::client::Message;
-use super::figures::{Ground, Stage};
+use super::figures::{Bench, Stage};
 use super::samples::{Samples, ms};
 
-/// Cancels of each kind in one run.
+/// The cancels of each kind in one run.
 const TIMES: usize = 5;
 const SLOW: &str = "[limits]\nsilence_seconds = 1\n[retry]\nbase_ms = 60000\ncap_ms = 60000\n";
 
-/// Brings a run to where it waits; the number is that of the requests before it.
+/// Returns when the run waits; the number is the count of earlier model requests.
 type Until<'a> = &'a dyn Fn(&mut Stage, usize);
 
-/// Every kind of wait.
-pub fn waits(ground: &Ground, samples: &mut Samples) {
-    let stage = |reply: fn() -> Reply| ground.stage_with(ModelServer::answering(move |_| reply()), SLOW);
+/// Measures a cancel in every kind of wait.
+pub fn waits(bench: &Bench, samples: &mut Samples) {
+    let stage = |reply: fn() -> Reply| bench.stage_with(ModelServer::answering(move |_| reply()), SLOW);
     let retrying: Until = &|stage, _| shown(stage, "retrying");
     cancels(samples, "cancel: back-off", &mut stage(|| Reply::status(500)), retrying);
     let far = || Reply::status(429).header("retry-after", "60");
@@ -36,32 +36,32 @@ pub fn waits(ground: &Ground, samples: &mut Samples) {
     cancels(samples, "cancel: ask", &mut asking, &|stage, _| {
         stage.client.wait(|message| message.body["method"] == "agent/session/request_permission");
     });
-    key(ground, samples);
-    connection(ground, samples);
+    key(bench, samples);
+    connection(bench, samples);
 }
 
-/// A program that is to print the key and does not.
-fn key(ground: &Ground, samples: &mut Samples) {
-    let mark = ground.directory.join("key");
+/// Measures a cancel while the program that prints the key hangs.
+fn key(bench: &Bench, samples: &mut Samples) {
+    let mark = bench.directory.join("key");
     let script = format!("echo > {}; exec sleep 300", mark.display());
     let key = format!("api_key_command = [\"sh\", \"-c\", \"{script}\"]\n{SLOW}");
-    let mut stage = ground.stage_with(ModelServer::start([]), &key);
+    let mut stage = bench.stage_with(ModelServer::start([]), &key);
     cancels(samples, "cancel: key", &mut stage, &|stage, _| {
         stage.client.wait_for("the command of the key", || mark.exists());
-        std::fs::remove_file(&mark).expect("the mark can be taken away");
+        std::fs::remove_file(&mark).expect("the mark can be removed");
     });
 }
 
-/// A host that takes no connection.
-fn connection(ground: &Ground, samples: &mut Samples) {
+/// Measures a cancel at a host that accepts no connection.
+fn connection(bench: &Bench, samples: &mut Samples) {
     let deaf = DeafHost::start();
-    let mut stage = ground.stage_at(&deaf.base_url(), ModelServer::start([]), SLOW);
+    let mut stage = bench.stage_at(&deaf.base_url(), ModelServer::start([]), SLOW);
     cancels(samples, "cancel: connection", &mut stage, &|stage, _| {
-        stage.client.wait_for("a knock", || deaf.is_knocked_at());
+        stage.client.wait_for("a connection attempt", || deaf.is_knocked_at());
     });
 }
 
-/// Prompts, cancels once the run waits, and repeats it. Returns the times until the client was notified.
+/// Sends a prompt and cancels when the run waits, several times. Records the time until the client was notified.
 fn cancels(samples: &mut Samples, name: &'static str, stage: &mut Stage, until: Until) {
     let took = (0..TIMES).map(|_| {
         let before = stage.model.requests().len();

@@ -1,20 +1,20 @@
-//! The workspace the bench works in: 192 files of 1.3 MB, always the same.
+//! The workspace of the bench: always the same 192 files with 1.3 MB.
 //!
-//! Never reads or writes anything outside the directory it was given.
+//! Never reads or writes outside the given directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files in all, and how many of them a task reads.
+/// The number of files.
 const FILES: usize = 192;
-/// A task reads files of at most so many bytes, so that requests grow as in the runs of the peers.
+/// A task reads only files up to this many bytes, so that requests grow as in the runs of the peers.
 const MOST_READ: usize = 8_000;
 
 pub struct Workspace {
     pub root: PathBuf,
-    /// Names of the files that are read, in order.
+    /// The names of the files for tasks to read, in order.
     pub read: Vec<String>,
-    /// Name of the file that is edited; every line of it is unique.
+    /// The name of the file to edit; each of its lines is unique.
     pub edited: String,
 }
 
@@ -40,14 +40,14 @@ impl Workspace {
     }
 }
 
-/// Lines that look like code and differ from file to file; some 0.5 to 13 kB.
+/// Returns lines that look like code and differ between files: 0.5 to 13 kB.
 fn content(number: usize) -> String {
     let lines = 10 + number * 89 % FILES * 13 / 10;
     let line = |line: usize| format!("    let value_{number}_{line} = compute(input[{line}], \"part\");\n");
     (0..lines).map(line).collect()
 }
 
-/// The line of the edited file with this number, without its end.
+/// Returns line `number` of the edited file, without its end.
 pub fn line_of_edited(number: usize) -> String {
     format!("    let value_0_{number} = compute(input[{number}], \"part\");")
 }

@@ -1,37 +1,37 @@
-//! What a user does in any editor, and what is seen there.
+//! The actions of a user in any editor, and the content of its screen.
 //!
-//! Never speaks to the server but through an editor.
+//! Never speaks to the server except through an editor.
 
 use crate::stage::{DEADLINE, READ, Stage, wait_or};
 
-/// One editor with one file open and the server attached.
+/// An editor with one open file and an attached server.
 pub trait Editor {
     fn stage(&self) -> &Stage;
-    /// Gives a task by the editor's command.
+    /// Starts a task with the editor's command.
     fn command(&self, text: &str);
-    /// Gives a task by a code action at the cursor, named without who offers it.
+    /// Starts a task with a code action at the cursor; `title` has no `Adjutant: ` in front.
     fn action(&self, title: &str);
-    /// Returns what is or was shown of the work in progress.
+    /// Returns the progress that is or was on the screen.
     fn progress(&self) -> String;
-    /// Returns the question that is shown, with its choices.
+    /// Returns the question on the screen, with its choices.
     fn asked(&self) -> Option<String>;
-    /// Answers it by a choice, named by the beginning of its title.
+    /// Answers the question with the choice whose title begins with `title`.
     fn choose(&self, title: &str);
     /// Returns the text of the buffer.
     fn buffer(&self) -> String;
     fn go_to_line(&self, line: usize);
-    /// Puts a line above the first, as typing does.
+    /// Inserts a line above the first one, as the user does by typing.
     fn type_at_top(&self, text: &str);
-    /// Answers and types before anything that follows from the answer can arrive.
+    /// Answers and types before the editor can receive the effects of the answer.
     fn choose_and_type_at_top(&self, title: &str, text: &str);
     fn save(&self);
     fn undo(&self);
-    /// Stops the work by the editor's command.
+    /// Cancels the run with the editor's command.
     fn cancel(&self);
-    /// Attaches a new server in place of one that was killed.
+    /// Attaches a new server after the old one was killed.
     fn restart(&self);
 
-    /// Whether the client saves an edit by itself, where nothing else was unsaved.
+    /// Whether the client saves an edit by itself if the user has no unsaved changes.
     fn saves_edits(&self) -> bool {
         false
     }
@@ -41,25 +41,25 @@ pub trait Editor {
         false
     }
 
-    /// Goes to where a task can be given, from a file without a line.
+    /// Goes to a file where a task can be started, because an empty file has no line for it.
     fn leave_empty_file(&self) {}
 
-    /// Comes back from there.
+    /// Returns to the empty file.
     fn return_to_file(&self) {}
 
-    /// How the work is called that `command` gives.
+    /// Returns the title of a task that `command` started.
     fn title_of<'a>(&self, task: &'a str) -> &'a str {
         task
     }
 
-    /// Waits until a question is shown that contains a text, and has been there long enough to be read.
+    /// Waits for a question that contains a text, and then until it counts as read.
     #[track_caller]
     fn wait_asked(&self, part: &str) -> String {
         let found = wait_or(|| self.asked().filter(|asked| asked.contains(part)));
         let found = found.unwrap_or_else(|| {
             let (asked, messages) = (self.asked(), self.stage().seen().shown());
             panic!(
-                "waited {DEADLINE:?} to be asked {part:?}; shown is {asked:?} in\n{}\nthe messages were\n{messages}",
+                "waited {DEADLINE:?} for the question {part:?}; it is {asked:?}; the progress was\n{}\nthe messages were\n{messages}",
                 self.progress()
             )
         });
@@ -68,7 +68,7 @@ pub trait Editor {
         found
     }
 
-    /// Waits until the buffer is exactly this.
+    /// Waits until the buffer has exactly this text.
     #[track_caller]
     fn wait_buffer(&self, text: &str) {
         let held = wait_or(|| (self.buffer() == text).then_some(()));
@@ -80,20 +80,20 @@ pub trait Editor {
         });
     }
 
-    /// Waits until the progress says how the work ended.
+    /// Waits until the progress shows this end of the run.
     #[track_caller]
     fn wait_end(&self, how: &str) {
         self.wait_progress(how);
     }
 
-    /// Waits until the progress of the work shows a text.
+    /// Waits until the progress shows a text.
     #[track_caller]
     fn wait_progress(&self, part: &str) {
         let held = wait_or(|| self.progress().contains(part).then_some(()));
         held.unwrap_or_else(|| {
             let (shown, messages) = (self.progress(), self.stage().seen().shown());
             panic!(
-                "waited {DEADLINE:?} for progress {part:?}; seen was\n{shown}\nthe messages were\n{messages}"
+                "waited {DEADLINE:?} for the progress {part:?}; it was\n{shown}\nthe messages were\n{messages}"
             )
         });
     }

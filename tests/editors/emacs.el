@@ -1,22 +1,22 @@
-;;; emacs.el --- What a test adds to Emacs  -*- lexical-binding: t -*-
+;;; emacs.el --- A test's additions to Emacs  -*- lexical-binding: t -*-
 
-;; The user's set-up as shipped, a user who answers by title, and a socket by
-;; which a test tells what to do.  Never replaces any part of eglot.
+;; The shipped set-up, a user who answers by title, and a socket through which
+;; a test controls Emacs.  Never replaces any part of eglot.
 
 (setq make-backup-files nil auto-save-default nil create-lockfiles nil)
 (load (getenv "ADJUTANT_EL") nil t)
 
-(defvar test-asked nil "The prompt and the choices that are shown, or nil.")
-(defvar test-answer nil "The beginning of the title that is chosen.")
-(defvar test-typed nil "What is typed at the top as the choice is made.")
-(defvar test-progress nil "What the mode line and the echo area showed, the newest first.")
+(defvar test-asked nil "The prompt and the choices on the screen, or nil.")
+(defvar test-answer nil "The beginning of the chosen title.")
+(defvar test-typed nil "The text that the user types at the top right after the choice.")
+(defvar test-progress nil "The progress in the mode line so far, the newest first.")
 
 (defun test-type (text)
-  "Put TEXT as a line above the first of the file."
+  "Insert TEXT as a new first line of the file."
   (with-current-buffer (test-buffer)
     (save-excursion (goto-char (point-min)) (insert text "\n"))))
 
-;; Nobody sits at the minibuffer of a batch Emacs.
+;; A batch Emacs has no user at the minibuffer.
 (advice-add 'completing-read :override
             (lambda (prompt collection &rest _)
               (let ((titles (all-completions "" collection)))
@@ -29,7 +29,7 @@
                   (seq-find (lambda (title) (string-prefix-p test-answer title)) titles)))))
 
 (defun test-note-progress (&rest _)
-  "Note what eglot's mode line shows of the work in progress."
+  "Record the progress in eglot's mode line."
   (with-current-buffer (test-buffer)
     (when-let* ((server (eglot-current-server)))
       (maphash (lambda (_ reporter)
@@ -38,15 +38,15 @@
                (eglot--progress-reporters server)))))
 (advice-add 'eglot-handle-notification :after #'test-note-progress)
 
-(defvar test-file nil "The file that is worked on.")
+(defvar test-file nil "The file that the user has open.")
 (defun test-buffer () "Return the buffer of that file." (or (find-buffer-visiting test-file) (current-buffer)))
 
 (defun test-actions ()
-  "Choose among the code actions, by keys and not by a menu of the mouse."
+  "Choose among the code actions with keys, not with the mouse."
   (let ((last-nonmenu-event ?\r)) (call-interactively #'eglot-code-actions)))
 
 (defun test-later (work)
-  "Do WORK after the test was answered, in the buffer of the file."
+  "Call WORK in the buffer of the file, after the test got its reply."
   (run-at-time 0 nil (lambda ()
                        (condition-case why (with-current-buffer (test-buffer) (funcall work))
                          ((error quit) (message "work: %S" why)))))
@@ -58,7 +58,7 @@
 (setq command-line-args-left nil)
 (find-file test-file)
 (call-interactively #'eglot)
-;; A batch Emacs is never idle, so what eglot does when it is idle is done here.
+;; A batch Emacs is never idle, so this loop does eglot's idle work.
 (while t
   (accept-process-output nil 0.05)
   (with-current-buffer (test-buffer)

@@ -1,6 +1,6 @@
-//! Emacs in batch, driven through a socket of the test.
+//! Emacs in batch mode, driven through a socket of the test.
 //!
-//! Uses the set-up file as it is shipped; never another client than eglot.
+//! Never uses another client than eglot, or another set-up than the shipped file.
 
 mod lisp;
 mod scenes;
@@ -23,7 +23,7 @@ impl<'a> Emacs<'a> {
     /// Opens a file of the workspace and waits until the server manages it.
     pub fn open(stage: &'a Stage, file: &str) -> Emacs<'a> {
         let socket = stage.beside("emacs.sock");
-        let said = std::fs::File::create(stage.beside("emacs.said")).expect("a file for what Emacs says");
+        let said = std::fs::File::create(stage.beside("emacs.said")).expect("a file for the output of Emacs");
         let mut command = Command::new("emacs");
         command.args(["--batch", "-Q", "-l"]).arg(shipped("tests/editors/emacs.el")).arg(file);
         command.current_dir(stage.workspace.path()).env_clear().envs(stage.env());
@@ -39,7 +39,7 @@ impl<'a> Emacs<'a> {
     #[track_caller]
     pub fn lisp(&self, code: &str) -> String {
         self.try_lisp(code).unwrap_or_else(|why| {
-            panic!("Emacs did not take {code}: {why}\n{}", self.said());
+            panic!("Emacs could not evaluate {code}: {why}\n{}", self.said());
         })
     }
 
@@ -51,7 +51,7 @@ impl<'a> Emacs<'a> {
         std::fs::read_to_string(self.stage.beside("emacs.said")).unwrap_or_default()
     }
 
-    /// Waits until some Lisp is `t`.
+    /// Waits until a Lisp expression is `t`.
     #[track_caller]
     fn wait_true(&self, what: &str, code: &str) {
         let held = wait_or(|| (self.try_lisp(code).ok()? == "t").then_some(()));
@@ -97,7 +97,7 @@ impl Editor for Emacs<'_> {
                  (setq test-answer {title}) t)"
             ),
         );
-        self.wait_true("the choice to be taken", "(null test-asked)");
+        self.wait_true("the choice to be accepted", "(null test-asked)");
     }
 
     fn buffer(&self) -> String {
@@ -122,7 +122,7 @@ impl Editor for Emacs<'_> {
     }
 
     fn undo(&self) {
-        // A command of its own, as the key is.
+        // Its own command, like the key.
         self.lisp("(progn (undo-boundary) (setq last-command nil) (undo) (undo-boundary))");
     }
 
@@ -131,9 +131,9 @@ impl Editor for Emacs<'_> {
     }
 
     fn restart(&self) {
-        // What the old one asked is still shown and goes nowhere.
+        // The question of the old server is still on the screen, and its answer has no effect.
         self.lisp("(setq test-answer 'none)");
-        // eglot starts it again by itself if it has run for three seconds; else the user does.
+        // eglot restarts a server that has run for three seconds; otherwise the user does.
         let again = || self.stage.seen().servers().len() > 1;
         let unmanaged = || self.try_lisp("(not (eglot-managed-p))").is_ok_and(|value| value == "t");
         wait_for("eglot to notice that the server is gone", || (again() || unmanaged()).then_some(()));
@@ -147,7 +147,7 @@ impl Editor for Emacs<'_> {
 
 impl Drop for Emacs<'_> {
     fn drop(&mut self) {
-        // It may have ended by itself, which is just as well.
+        // It may have ended already.
         let _ = self.try_lisp("(progn (ignore-errors (eglot-shutdown (eglot-current-server))) (kill-emacs))");
         let ended = wait_or(|| matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)).then_some(()));
         if ended.is_none() {

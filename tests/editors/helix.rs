@@ -1,8 +1,7 @@
 //! Helix in a terminal, driven by keys and read from the screen.
 //!
-//! It has no `window/showMessageRequest`: asks are diagnostics with code
-//! actions. Never looks at what is not on the screen, but for the disk and the
-//! message log.
+//! It has no `window/showMessageRequest`: asks are diagnostics with code actions. Never reads more than
+//! the screen, the disk and the message log.
 
 mod scenes;
 
@@ -12,12 +11,12 @@ use crate::editor::Editor;
 use crate::screen::Screen;
 use crate::stage::{Stage, installed, shipped, wait_for, wait_or};
 
-/// The folder it is installed in.
+/// The folder of its installation.
 pub const VERSION: &str = "helix-25.01";
 
-/// The frames of the spinner that says a server works.
+/// The frames of the spinner for a working server.
 const SPINNER: [char; 8] = ['⣾', '⣽', '⣻', '⢿', '⡿', '⣟', '⣯', '⣷'];
-/// The background of the chosen entry of a menu in the theme that Helix has by itself: white.
+/// The background of the selected menu entry in Helix's default theme: white.
 const CHOSEN: &str = "48;2;255;255;255m";
 /// The most entries of a menu.
 const MENU: usize = 20;
@@ -34,9 +33,10 @@ impl<'a> Helix<'a> {
         let settings = stage.settings_dir().join("helix");
         fs::create_dir_all(&settings).expect("make the settings of Helix");
         for name in ["languages.toml", "config.toml"] {
-            fs::copy(shipped("editors/helix").join(name), settings.join(name)).expect("take what is shipped");
+            fs::copy(shipped("editors/helix").join(name), settings.join(name))
+                .expect("copy the shipped file");
         }
-        // Takes a copy of what is in the buffer, whole or not at all.
+        // Copies the buffer completely or not at all.
         fs::write(stage.beside("keep"), "cat > ../buffer.part && mv ../buffer.part ../buffer\n")
             .expect("write it");
         let program = installed(&format!("{VERSION}/usr/bin/hx"));
@@ -49,7 +49,7 @@ impl<'a> Helix<'a> {
         Helix { stage, screen }
     }
 
-    /// Leaves a mode or a menu, and waits until that is seen: a key that follows at once would be
+    /// Leaves a mode or a menu, and waits for the effect on the screen: Escape and a key right after it would be
     /// one key with Alt.
     fn escape(&self, left: impl Fn() -> bool) {
         self.screen.keys(&["Escape"]);
@@ -60,8 +60,8 @@ impl<'a> Helix<'a> {
         self.escape(|| status_line(&self.screen.text()).contains("NOR"));
     }
 
-    /// Puts a line at the cursor in one piece: changes that follow each other within a moment are
-    /// sent by this Helix in any order, and the server cannot follow a document that arrives so.
+    /// Inserts a line at the cursor in one piece. This Helix sends quick successive changes in any order, and the
+    /// server cannot follow such a document.
     fn insert(&self, text: &str) {
         self.screen.keys(&["i"]);
         self.screen.paste(&format!("{text}\n"));
@@ -76,21 +76,21 @@ impl<'a> Helix<'a> {
         self.screen.wait_until("the end of the command line", |screen| !last_line(screen).starts_with(':'));
     }
 
-    /// Returns the entry of the open menu that is chosen now.
+    /// Returns the selected entry of the open menu.
     fn chosen(&self) -> Option<String> {
         let coloured = self.screen.coloured();
         let entry = coloured.split(CHOSEN).nth(1)?.split('\u{1b}').next()?;
         Some(entry.trim().to_owned())
     }
 
-    /// Opens the menu of code actions with one of them chosen.
+    /// Opens the menu of code actions and selects one of them.
     #[track_caller]
     fn choose_in_menu(&self, title: &str) {
         let title = format!("Adjutant: {title}");
-        // What was offered may have changed while the menu was made; then it is opened again.
+        // The actions may have changed while Helix built the menu; then open it again.
         let found = wait_or(|| {
             self.screen.keys(&["Space", "a"]);
-            wait_for("a menu or a word that there is none", || {
+            wait_for("a menu or the message that there is none", || {
                 (self.chosen().is_some() || self.screen.text().contains("No code actions")).then_some(())
             });
             let first = self.chosen()?;
@@ -112,12 +112,12 @@ impl<'a> Helix<'a> {
     }
 }
 
-/// Returns what stands in a menu for a button: of an edit it is longer there.
+/// Returns the title of a button in a menu, where the one for an edit is longer.
 pub fn in_menu(title: &str) -> &str {
     if title == crate::scenes::ALLOW { "Yes, apply" } else { title }
 }
 
-/// Returns the text of a line of the file, with what is shown beside it.
+/// Returns the text of a screen line that belongs to the file, with the diagnostic next to it.
 fn numbered(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches(['●', ' ']);
     let text = rest.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -137,7 +137,7 @@ impl Editor for Helix<'_> {
         self.stage
     }
 
-    /// Its commands take no text, so a task is always given by a code action.
+    /// Helix's commands accept no text, so a task always starts with a code action.
     fn command(&self, _: &str) {
         self.go_to_line(1);
         self.action("Do what this comment says");
@@ -154,18 +154,18 @@ impl Editor for Helix<'_> {
     }
 
     fn asked(&self) -> Option<String> {
-        // A diagnostic is shown beside the line it is about; what it works at is in the last line.
+        // A diagnostic is next to its line; the progress is in the last line.
         let screen = self.screen.text();
         let beside: Vec<&str> = screen.lines().take_while(|line| *line != status_line(&screen)).collect();
         Some(beside.join("\n")).filter(|beside| beside.contains("Adjutant: "))
     }
 
     fn choose(&self, title: &str) {
-        // The answers are offered at any position, not only where the question is shown.
+        // The answers are available at any position, not only at the question.
         self.screen.keys(&["g", "e"]);
         self.choose_in_menu(in_menu(title));
         self.screen.keys(&["Enter"]);
-        // The next question is shown beside the line where the work began, when the cursor is there.
+        // The next question is next to the line where the run began, if the cursor is there.
         self.screen.keys(&["g", "g"]);
     }
 
@@ -213,8 +213,8 @@ impl Editor for Helix<'_> {
         self.stage.seen().wait("in", "initialized", 2);
     }
 
-    /// By the screen: a command line to copy the buffer with would be open while the work ends, and
-    /// Helix passes over all progress while one is open, an end included.
+    /// Reads the screen. A copy of the buffer would need a command line, and Helix ignores all progress while one
+    /// is open, also the end of a run.
     fn wait_buffer(&self, text: &str) {
         let wanted: Vec<&str> = text.lines().collect();
         let held = |screen: &str| {
@@ -247,7 +247,7 @@ impl Editor for Helix<'_> {
     fn wait_end(&self, _: &str) {
         let ended = || !status_line(&self.screen.text()).contains(SPINNER);
         wait_or(|| ended().then_some(())).unwrap_or_else(|| {
-            panic!("the spinner goes on in\n{}\nafter\n{}", self.screen.text(), self.stage.seen().shown())
+            panic!("the spinner still turns in\n{}\nafter\n{}", self.screen.text(), self.stage.seen().shown())
         });
     }
 }

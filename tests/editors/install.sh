@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Installs the real editors that the tests of `tests/editors` drive: Neovim of
-# Debian stable's successor and of unstable, Helix, Kakoune, Vim, Emacs, VS Code,
-# the clients of those that need one, and the terminal they are watched in.
+# Installs the real editors for the tests of `tests/editors`: Neovim from Debian
+# trixie and from unstable, Helix, Kakoune, Vim, Emacs, VS Code, the clients that
+# some of them need, and a terminal to run them in.
 #
 #   tests/editors/install.sh
 #
-# They go into target/editors, or into $ADJUTANT_EDITORS; what is a package of
-# this Debian goes into the system, which needs root. What is there already is
-# left alone, so a second run takes less than a second. The mirror is the one of
-# the machine's own apt sources; no source is added to the system.
+# They go into target/editors, or into $ADJUTANT_EDITORS. Packages of this Debian
+# go into the system, which needs root. Installed editors stay as they are, so a
+# second run takes less than a second. The mirror comes from the machine's own apt
+# sources; the script adds no source to the system.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${ADJUTANT_EDITORS:-$here/../../target/editors}
 
-[ $# -eq 0 ] || { echo "install.sh: it takes no arguments" >&2; exit 2; }
+[ $# -eq 0 ] || { echo "install.sh: there are no arguments" >&2; exit 2; }
 
 fail() {
   echo "install.sh: $*" >&2
@@ -23,15 +23,15 @@ fail() {
 mkdir -p "$cache"
 cache=$(cd "$cache" && pwd)
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-# Raised when an install below changes what it leaves behind.
+# Increase this number when an install below changes its result.
 recipe=1
 
-# What a program says of its version; Kakoune has an option of its own for it.
+# Prints the version of a program; Kakoune has a different option for it.
 version_of() {
   "$1" --version 2>/dev/null || "$1" -version
 }
 
-# Says whether a stamp of this recipe is there and the program still starts.
+# Whether the stamp is of this recipe and the program still starts.
 is_there() {
   [ "$(cat "$cache/$1.stamp" 2>/dev/null)" = "$recipe" ] && version_of "$2" >/dev/null 2>&1
 }
@@ -46,23 +46,23 @@ need_apt() {
   [ "$(id -u)" -eq 0 ] || fail "$1 is missing; installing it needs root: run this script as root once"
 }
 
-# The address of Debian's main archive, as this machine knows it.
+# Prints the address of Debian's main archive in this machine's apt sources.
 mirror() {
   local found
   found=$(apt-get indextargets --format '$(ORIGIN)/$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
     awk '$1 == "Debian/Debian" { print $2; exit }')
   if [ -z "$found" ]; then
-    # Without lists, apt does not know whose archive is whose.
+    # Without lists, apt does not know the origin of an archive.
     apt-get -qq update >/dev/null || fail "apt-get update failed"
     found=$(apt-get indextargets --format '$(ORIGIN)/$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
       awk '$1 == "Debian/Debian" { print $2; exit }')
   fi
-  [ -n "$found" ] || fail "no archive of Debian stands in the apt sources of this machine"
+  [ -n "$found" ] || fail "the apt sources of this machine have no archive of Debian"
   echo "$found"
 }
 
-# private_apt FOLDER SUITE STATUS: an apt with lists, sources and a cache of its
-# own, so that neither the system's sources nor another apt at work matter.
+# private_apt FOLDER SUITE STATUS: configures an apt with its own lists, sources and
+# cache, independent of the system's sources and of another running apt.
 private_apt() {
   local folder=$1 suite=$2 status=$3 uri
   uri=$(mirror)
@@ -87,7 +87,7 @@ DPkg::Lock::Timeout "600";
 CONF
 }
 
-# with_apt FOLDER ARGUMENTS..: runs that apt quietly; what it said is shown if it fails.
+# with_apt FOLDER ARGUMENTS..: runs that apt quietly; prints its last output if it fails.
 with_apt() {
   local folder=$1
   shift
@@ -97,7 +97,7 @@ with_apt() {
   fail "apt-get $* failed"
 }
 
-# Installs packages of this Debian, by the machine's own sources.
+# Installs packages of this Debian from the machine's own sources.
 from_here() {
   local package
   need_apt "$*"
@@ -110,17 +110,17 @@ from_here() {
     >"$cache/apt.said" 2>&1 </dev/null || { tail -n 20 "$cache/apt.said" >&2; fail "apt-get install $* failed"; }
 }
 
-# unpacked NAME SUITE PACKAGE BINARY: unpacks a package of a newer suite with all
-# it depends on, the C library included, into a folder of its own. Only the
-# editor's binary is pointed at those libraries (in its header, not by a
-# variable), so what it starts runs on the libraries of the system.
+# unpacked NAME SUITE PACKAGE BINARY: unpacks a package of a newer suite and all its
+# dependencies, also the C library, into its own folder. Only the header of the
+# editor's binary points to those libraries, and no variable does. So the programs
+# that the editor starts use the libraries of the system.
 unpacked() {
   local name=$1 suite=$2 package=$3 binary=$4 target=$cache/$1 fresh=$cache/.$1 work=$cache/.$1-apt
   local archive real loader arch
   is_there "$name" "$target/usr/bin/$binary" && return 0
   need_apt "$name"
   rm -rf "$target" "$fresh"
-  # Against an empty status, apt resolves and verifies the whole closure.
+  # With an empty status, apt resolves and verifies all dependencies.
   private_apt "$work" "$suite" "$work/none"
   with_apt "$work" update
   with_apt "$work" install -y --download-only "$package"
@@ -128,7 +128,7 @@ unpacked() {
   for archive in "$work"/cache/archives/*.deb; do
     dpkg-deb -x "$archive" "$fresh" || fail "unpack $archive"
   done
-  # Links inside the packages may be absolute; the name is looked up below the folder.
+  # Links inside the packages may be absolute, so look their targets up below the folder.
   real=$fresh/usr/bin/$binary
   while [ -L "$real" ]; do
     case $(readlink "$real") in
@@ -136,15 +136,15 @@ unpacked() {
       *) real=$(dirname "$real")/$(readlink "$real") ;;
     esac
   done
-  [ -f "$real" ] || fail "the package $package of $suite holds no $binary"
+  [ -f "$real" ] || fail "the package $package of $suite has no $binary"
   mv "$fresh" "$target"
   real=$target${real#"$fresh"}
   [ "$real" = "$target/usr/bin/$binary" ] || ln -sf "$real" "$target/usr/bin/$binary"
-  # Editors may put this folder into the PATH of what they start, and these find no libraries there.
+  # Editors may put this folder into the PATH of their children, and other programs of it find no libraries.
   find "$target/usr/bin" -mindepth 1 ! -name "$binary" ! -name "$(basename "$real")" -delete
   arch=$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || gcc -print-multiarch)
   loader=$(find "$target" -name 'ld-linux-*.so.*' | head -n 1)
-  [ -n "$loader" ] || fail "the packages of $suite hold no loader"
+  [ -n "$loader" ] || fail "the packages of $suite have no loader"
   patchelf --set-interpreter "$loader" --force-rpath \
     --set-rpath "$target/usr/lib/$arch:$target/lib/$arch" "$real"
   version_of "$target/usr/bin/$binary" >/dev/null || fail "$name was unpacked and does not start"
@@ -152,7 +152,7 @@ unpacked() {
   stamp "$name" "$(version_of "$target/usr/bin/$binary" | head -n 1)"
 }
 
-# Emacs 30 brings eglot; a Debian that is older has it among its backports.
+# Emacs 30 contains eglot; an older Debian has it in its backports.
 emacs_30() {
   local version=0 codename work=$cache/.emacs-apt
   is_there emacs emacs && return 0
@@ -170,7 +170,7 @@ emacs_30() {
     fi
   fi
   version=$(emacs --version | awk 'NR == 1 { print int($3) }')
-  [ "$version" -ge 30 ] || fail "Emacs 30 or newer is needed, this one is $version"
+  [ "$version" -ge 30 ] || fail "Emacs 30 or newer is needed; this is $version"
   stamp emacs "$(emacs --version | head -n 1)"
 }
 
@@ -193,7 +193,7 @@ scripts vim-ale trixie vim-ale
 python_client
 node_client
 
-# VS Code is large and comes by a way of its own.
+# VS Code is large and has its own script.
 if [ -f "$here/install_vscode.sh" ]; then
   bash "$here/install_vscode.sh" || fail "VS Code could not be installed"
 fi

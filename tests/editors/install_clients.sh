@@ -1,13 +1,13 @@
-# Part of install.sh, which sources it: the clients that are no editor of their
-# own. Each is pinned: a newer one is a change of this file.
+# Part of install.sh, which sources it: the clients that are not editors. Each
+# version is pinned: a newer one is a change of this file.
 #
-# kak-lsp is in no Debian and is compiled; it begins first and ends last, beside
-# everything that is only fetched.
+# kak-lsp is not in Debian, so it is compiled. That begins first and ends last, in
+# parallel with all downloads.
 
 kak_lsp=22.0.0
 jsonrpc=(vscode-languageserver-protocol@3.18.5 vscode-languageserver-textdocument@1.0.16)
 
-# was_done NAME WHAT: says whether a stamp says that.
+# was_done NAME WHAT: whether the stamp of NAME is WHAT.
 was_done() {
   [ "$(cat "$cache/$1.stamp" 2>/dev/null)" = "$2" ]
 }
@@ -17,8 +17,8 @@ done_now() {
   echo "install.sh: $1: $2"
 }
 
-# Hardly optimised and without debug information: a third of the time, and it
-# waits for people. Compiles beside the rest of the installation.
+# Compiles in the background, as a debug build without debug information. That takes
+# a third of the time, and the speed of kak-lsp does not matter here.
 build_kak_lsp() {
   local work=$cache/.kak-lsp said=$cache/kak-lsp.said
   was_done kak-lsp "$kak_lsp" && return 0
@@ -33,8 +33,8 @@ build_kak_lsp() {
   done_now kak-lsp "$kak_lsp"
 }
 
-# scripts NAME SUITE PACKAGE..: unpacks packages that hold no program, from a
-# newer suite, without what they depend on.
+# scripts NAME SUITE PACKAGE..: unpacks packages without programs from a newer
+# suite, without their dependencies.
 scripts() {
   local name=$1 suite=$2 target=$cache/$1 fresh=$cache/.$1 work=$cache/.$1-apt archive
   shift 2
@@ -53,7 +53,7 @@ scripts() {
   done_now "$name" "$suite $*"
 }
 
-# Compiles what the tests load of lsp-mode: as text it takes many seconds to start.
+# Compiles the parts of lsp-mode that the tests load: their sources take many seconds to load.
 compile_lsp_mode() {
   local sources=$cache/lsp-mode/usr/share/emacs/site-lisp/elpa-src folder paths=() what
   what=$(cat "$cache/lsp-mode.stamp")
@@ -69,7 +69,7 @@ compile_lsp_mode() {
   done_now lsp-mode-compiled "$what"
 }
 
-# A Python of its own, with every package pinned.
+# Creates a separate Python environment with pinned packages.
 python_client() {
   local target=$cache/pytest-lsp wanted=$here/pytest_lsp/requirements.txt what
   what=$(cut -d ' ' -f 1 <(sha256sum "$wanted"))

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Puts VS Code 1.100 (as code-server), a browser driver and our extension where
-# the tests of real editors find them. What is there already is used again.
+# Installs VS Code 1.100 (as code-server), a browser driver and Adjutant's extension for
+# the tests of real editors. Keeps everything that is installed already.
 #
-#   tests/editors/install_vscode.sh            all of it
-#   tests/editors/install_vscode.sh --check    only says what is missing
+#   tests/editors/install_vscode.sh            installs all of it
+#   tests/editors/install_vscode.sh --check    only reports the first missing part
 #
-# ADJUTANT_EDITORS names the cache folder; else it is target/editors.
-# It never writes outside that folder, but for Debian packages when it runs as root.
+# ADJUTANT_EDITORS names the cache folder; the default is target/editors.
+# Never writes outside that folder, except for Debian packages if it runs as root.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -28,8 +28,8 @@ esac
 fail() { echo "install_vscode.sh: $*" >&2; exit 1; }
 quiet_npm() { npm "$@" --no-audit --no-fund --no-update-notifier --loglevel=error; }
 
-# Debian packages: the browser, the search program VS Code starts, and what its
-# native modules are built with.
+# Debian packages: the browser, the search program that VS Code starts, and the
+# compilers for its native modules.
 packages() {
   local missing=() pair
   for pair in chromium:chromium rg:ripgrep g++:g++ make:make python3:python3; do
@@ -51,16 +51,16 @@ node_is_right() {
     fail "Node.js 20 with npm is needed; VS Code 1.100 runs on it"
   local major
   major=$(node -p 'process.versions.node.split(".")[0]')
-  [ "$major" -eq 20 ] || fail "Node.js 20 is needed, this is $(node --version); VS Code 1.100 loads no modules built for another"
+  [ "$major" -eq 20 ] || fail "Node.js 20 is needed, this is $(node --version); VS Code 1.100 cannot load modules for another version"
 }
 
-# The published package builds modules it does not need and downloads others, so
-# its own script is not run: only what the workbench loads is built here, and each
-# module must load.
+# The published package builds modules that it does not need, and downloads others.
+# So its own script does not run. This function builds only the modules that the
+# workbench loads, and each must load.
 build_code_server() {
   local dir=$1 prefix vs module
   prefix=$(dirname "$(dirname "$(readlink -f "$(command -v node)")")")
-  # The headers that stand beside Node spare their download.
+  # If Node's headers are installed, they need no download.
   [ ! -d "$prefix/include/node" ] || export npm_config_nodedir=$prefix
   mkdir -p "$dir"
   cd "$dir"
@@ -72,7 +72,7 @@ build_code_server() {
   quiet_npm install --omit=dev --ignore-scripts
   for module in @vscode/spdlog native-watchdog node-pty @parcel/watcher; do
     [ -d "node_modules/$module" ] || continue
-    # The last script of node-pty may fail after a good build; what counts is that it loads.
+    # The last script of node-pty may fail after a good build; only the load counts.
     quiet_npm rebuild "$module" >>"$dir/build.log" 2>&1 || true
     node -e "require('$vs/node_modules/$module')" 2>>"$dir/build.log" ||
       fail "the module $module of VS Code does not load; see $dir/build.log"
@@ -89,7 +89,7 @@ WRAPPER
   HOME=$dir/home XDG_CONFIG_HOME=$dir/home XDG_DATA_HOME=$dir/home "$dir/code-server" --version
 }
 
-# once NAME STAMP COMMAND...: runs a command in a fresh folder, unless the stamp says it was done.
+# once NAME STAMP COMMAND...: runs a command with an empty folder, unless the folder has this stamp.
 once() {
   local dir=$cache/$1 stamp=$2
   shift 2
@@ -110,13 +110,13 @@ install_driver() {
   quiet_npm install --ignore-scripts "playwright-core@$playwright"
 }
 
-# Our extension as a user packages it, from a copy of its sources.
+# Packages Adjutant's extension as a user does, from a copy of its sources.
 package_extension() {
   mkdir -p "$1"
   cp -r "$root"/editors/vscode/{package.json,package-lock.json,.npmrc,.vscodeignore,README.md,src} "$1"
   cd "$1"
   quiet_npm ci --ignore-scripts
-  npm run --silent package >package.log 2>&1 || { tail -n 20 package.log >&2; fail "our extension could not be packaged"; }
+  npm run --silent package >package.log 2>&1 || { tail -n 20 package.log >&2; fail "the extension could not be packaged"; }
 }
 
 sources() {

@@ -1,8 +1,7 @@
-//! A client made of vscode-languageserver-protocol, the library under VS Code's
-//! own client: what somebody builds who writes a client of their own.
+//! A client on vscode-languageserver-protocol, the library under VS Code's own client. It is like the client
+//! of a developer who writes their own.
 //!
-//! Its buffers are twenty lines beside the library; never speaks to the server
-//! but through the library.
+//! Never speaks to the server except through the library; its buffers are twenty lines of its own.
 
 mod agent;
 mod scenes;
@@ -20,11 +19,11 @@ use crate::stage::{Stage, installed, shipped, wait_or};
 pub struct Client<'a> {
     stage: &'a Stage,
     child: Child,
-    /// None once it was told to end.
+    /// None after the end has begun.
     pipes: RefCell<Option<(ChildStdin, BufReader<ChildStdout>)>>,
 }
 
-/// Returns a script of this folder as a command, with what it needs.
+/// Returns the command for a script of this folder, with its packages and environment.
 fn script(stage: &Stage, name: &str) -> Command {
     let mut command = Command::new("node");
     command.arg(shipped("tests/editors/jsonrpc").join(name)).arg(installed("jsonrpc"));
@@ -33,7 +32,7 @@ fn script(stage: &Stage, name: &str) -> Command {
 }
 
 impl<'a> Client<'a> {
-    /// Opens a file of the workspace at a server of its own.
+    /// Opens a file of the workspace with a new server.
     pub fn open(stage: &'a Stage, file: &str) -> Client<'a> {
         let mut command = script(stage, "client.mjs");
         command.arg(file).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -54,7 +53,7 @@ impl<'a> Client<'a> {
 
     fn try_say(&self, op: &str, arguments: &Value) -> Result<Value, String> {
         let mut pipes = self.pipes.borrow_mut();
-        let (input, output) = pipes.as_mut().ok_or("it was told to end")?;
+        let (input, output) = pipes.as_mut().ok_or("the client has ended")?;
         writeln!(input, "{}", json!({ "op": op, "args": arguments })).map_err(|error| error.to_string())?;
         let mut answer = String::new();
         output.read_line(&mut answer).map_err(|error| error.to_string())?;
@@ -132,7 +131,7 @@ impl Editor for Client<'_> {
 
 impl Drop for Client<'_> {
     fn drop(&mut self) {
-        // One that failed has told so already.
+        // A failure here was reported before.
         let _ = self.try_say("end", &json!([]));
         drop(self.pipes.take());
         let ended = wait_or(|| matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)).then_some(()));

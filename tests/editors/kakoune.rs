@@ -1,7 +1,7 @@
-//! Kakoune with kak-lsp in a terminal: keys in, the screen out; its buffer is
-//! looked at through its own session.
+//! Kakoune with kak-lsp in a terminal: keys in, the screen out. The test reads the buffer through Kakoune's
+//! own session.
 //!
-//! Uses the set-up file as it is shipped; never another client than kak-lsp.
+//! Never uses another client than kak-lsp, or another set-up than the shipped file.
 
 mod scenes;
 
@@ -16,13 +16,13 @@ use crate::editor::Editor;
 use crate::screen::Screen;
 use crate::stage::{Stage, installed, shipped, wait_for};
 
-/// The folder it is installed in.
+/// The folder of its installation.
 pub const VERSION: &str = "kakoune-2024.05";
-/// The name of its session; each stage has a folder of its own for it.
+/// The name of its session; each stage has its own folder for it.
 const SESSION: &str = "test";
-/// Stands in the status line while a question waits.
+/// The sign in the status line while a question waits.
 const BELL: char = '🔔';
-/// Stands above a question that is shown.
+/// The title above an open question.
 const QUESTION: &str = "From language server";
 
 /// A Kakoune that a test started.
@@ -41,7 +41,7 @@ impl<'a> Kakoune<'a> {
     pub fn open(stage: &'a Stage, file: &str) -> Kakoune<'a> {
         let settings = stage.settings_dir().join("kak");
         fs::create_dir_all(&settings).expect("make the settings of Kakoune");
-        // No other server: what kak-lsp starts by itself for a language is not installed.
+        // No other server: the ones that kak-lsp starts for a language are not installed.
         let kakrc = format!(
             "eval %sh{{kak-lsp}}\nremove-hooks global lsp-filetype-.*\nlsp-enable\nsource '{}'\n",
             shipped("editors/kakoune/adjutant.kak").display()
@@ -57,13 +57,18 @@ impl<'a> Kakoune<'a> {
         Kakoune { stage, screen, file: file.to_owned() }
     }
 
-    /// Lets the session do something, whatever is open on the screen.
-    fn tell(&self, commands: &str) {
+    /// Sends commands to the session; works with any open menu.
+    fn execute(&self, commands: &str) {
         let mut command = Command::new(programs().0.join("kak"));
         command.args(["-p", SESSION]).env_clear().envs(self.stage.env());
         let mut child = command.stdin(Stdio::piped()).spawn().expect("Kakoune is installed");
-        child.stdin.take().expect("its input").write_all(commands.as_bytes()).expect("it listens");
-        assert!(child.wait().is_ok_and(|status| status.success()), "no session takes {commands}");
+        child
+            .stdin
+            .take()
+            .expect("its input")
+            .write_all(commands.as_bytes())
+            .expect("Kakoune reads its input");
+        assert!(child.wait().is_ok_and(|status| status.success()), "the session rejected {commands}");
     }
 
     fn status(&self) -> String {
@@ -109,7 +114,7 @@ impl Editor for Kakoune<'_> {
         self.status()
     }
 
-    /// Opens the question that waits, as the user does who sees the bell.
+    /// Opens the waiting question, as a user who sees the bell does.
     fn asked(&self) -> Option<String> {
         if !self.screen.text().contains(QUESTION) {
             // A message hides the bell until the next key.
@@ -136,9 +141,9 @@ impl Editor for Kakoune<'_> {
         let copy = self.stage.beside("buffer");
         let _ = fs::remove_file(&copy);
         let (file, to, part) = (&self.file, copy.display(), self.stage.beside("buffer.part"));
-        // Renamed when it is whole, so that no half of it is read.
+        // Renamed when it is complete, so that the test never reads half of it.
         let part = part.display();
-        self.tell(&format!(
+        self.execute(&format!(
             "evaluate-commands -buffer '{file}' %{{ write -force -method replace '{part}'; nop %sh{{ mv '{part}' '{to}' }} }}"
         ));
         wait_for("the copy of the buffer", || fs::read_to_string(&copy).ok())
@@ -173,7 +178,7 @@ impl Editor for Kakoune<'_> {
     }
 
     fn restart(&self) {
-        // kak-lsp starts it again with the next request, such as the one that follows a move.
+        // kak-lsp restarts the server at the next request, for example after a move of the cursor.
         if self.screen.text().contains(QUESTION) {
             self.escape();
         }
@@ -181,16 +186,16 @@ impl Editor for Kakoune<'_> {
         self.stage.seen().wait("in", "initialized", 2);
     }
 
-    /// kak-lsp writes a buffer that an edit of a server has changed.
+    /// kak-lsp saves a buffer after an edit of a server.
     fn saves_edits(&self) -> bool {
         true
     }
 
-    /// What is at work stands in the status line as long as it is.
+    /// The status line shows the progress until the end.
     fn wait_end(&self, _: &str) {
         wait_for("the end of the progress", || {
             let status = self.status();
-            // A message stands there until the next key.
+            // A message stays there until the next key.
             if status.starts_with("LSP: ") {
                 self.screen.keys(&["Escape"]);
             }
@@ -203,7 +208,7 @@ impl Drop for Kakoune<'_> {
     fn drop(&mut self) {
         let server = self.stage.seen().newest_server();
         if !std::thread::panicking() {
-            self.tell("kill!");
+            self.execute("kill!");
             wait_for("the server to end with Kakoune", || (!server.is_some_and(is_running)).then_some(()));
         }
     }

@@ -1,7 +1,6 @@
-//! Emacs with lsp-mode in a terminal: keys in, its own minibuffer, and a socket
-//! to look at its buffer.
+//! Emacs with lsp-mode in a terminal: keys in, its own minibuffer, and a socket to read its buffer.
 //!
-//! Uses the set-up file as it is shipped; never another client than lsp-mode.
+//! Never uses another client than lsp-mode, or another set-up than the shipped file.
 
 mod scenes;
 
@@ -12,7 +11,7 @@ use crate::emacs::{Lisp, quoted};
 use crate::screen::Screen;
 use crate::stage::{DEADLINE, Stage, installed, shipped, wait_for, wait_or};
 
-/// When a user who sees no effect presses a key again.
+/// The time after which a user who sees no effect presses a key again.
 const PRESS_AGAIN: Duration = Duration::from_secs(1);
 
 /// An Emacs with lsp-mode that a test started.
@@ -45,11 +44,11 @@ impl<'a> LspMode<'a> {
     #[track_caller]
     pub fn lisp(&self, code: &str) -> String {
         self.lisp.evaluate(code).unwrap_or_else(|why| {
-            panic!("Emacs did not take {code}: {why}\n{}", self.screen.text());
+            panic!("Emacs could not evaluate {code}: {why}\n{}", self.screen.text());
         })
     }
 
-    /// Waits until some Lisp is `t`.
+    /// Waits until a Lisp expression is `t`.
     #[track_caller]
     pub fn wait_true(&self, what: &str, code: &str) {
         let held = wait_or(|| (self.lisp.evaluate(code).ok()? == "t").then_some(()));
@@ -59,7 +58,7 @@ impl<'a> LspMode<'a> {
         });
     }
 
-    /// Runs a command by its name, as a user does who has no key for it.
+    /// Runs a command by its name, as a user without a key for it does.
     pub fn run(&self, command: &str) {
         self.screen.keys(&["M-x"]);
         self.wait_true("M-x", "(and (string-prefix-p \"M-x\" (or (test-asked) \"\")) t)");
@@ -67,8 +66,7 @@ impl<'a> LspMode<'a> {
         self.screen.keys(&["Enter"]);
     }
 
-    /// Leaves the minibuffer, if a prompt is there: with C-g, and once more where Emacs was at work and
-    /// dropped that instead.
+    /// Closes an open prompt with C-g. Presses C-g again if a busy Emacs dropped its current work instead.
     pub fn put_away(&self) {
         let mut pressed: Option<Instant> = None;
         let gone = wait_or(|| {
@@ -84,7 +82,7 @@ impl<'a> LspMode<'a> {
         gone.unwrap_or_else(|| panic!("C-g leaves the prompt open on\n{}", self.screen.text()));
     }
 
-    /// Types an answer into the minibuffer once its prompt is as an expression says.
+    /// Waits for a prompt that matches the expression, and types an answer.
     #[track_caller]
     fn answer(&self, prompt: &str, text: &str) {
         let shown = format!("(string-match-p {} (or (test-asked) \"\"))", quoted(prompt));
@@ -92,8 +90,8 @@ impl<'a> LspMode<'a> {
         let asked = self.asked();
         self.screen.text_in(text);
         self.screen.keys(&["Enter"]);
-        // The next question may be there already.
-        wait_for("the answer to be taken", || (self.asked() != asked).then_some(()));
+        // The next question may be open already.
+        wait_for("the answer to be accepted", || (self.asked() != asked).then_some(()));
     }
 }
 
@@ -139,7 +137,7 @@ impl Editor for LspMode<'_> {
     }
 
     fn choose_and_type_at_top(&self, title: &str, text: &str) {
-        // Both before Emacs reads anything: the keys are its input, the text is put in by what they run.
+        // Both happen before Emacs reads any input: the exit hook of the minibuffer inserts the text.
         let (title, text) = (quoted(title), quoted(text));
         self.lisp(&format!(
             "(with-current-buffer (window-buffer (active-minibuffer-window)) \
@@ -156,7 +154,7 @@ impl Editor for LspMode<'_> {
     }
 
     fn undo(&self) {
-        // A command of its own, as the key is.
+        // Its own command, like the key.
         self.lisp("(progn (undo-boundary) (setq last-command nil) (undo) (undo-boundary))");
     }
 
@@ -165,7 +163,8 @@ impl Editor for LspMode<'_> {
     }
 
     fn restart(&self) {
-        // What the old one asked is still in the minibuffer, and C-g leaves it. Then lsp-mode starts it again.
+        // The question of the old server is still in the minibuffer, and C-g closes it. Then lsp-mode restarts
+        // the server.
         self.put_away();
         self.stage.seen().wait("in", "initialized", 2);
         self.stage.seen().wait("in", "textDocument/didOpen", 2);

@@ -1,8 +1,8 @@
-//! Real editors drive the real server: Neovim, Helix and Emacs without a
-//! plugin, VS Code with our extension.
+//! Real editors drive the real server: VS Code with Adjutant's extension, the others with the shipped set-up
+//! files alone.
 //!
-//! Run by `tests/run`, which installs them first. Never skips an editor: one
-//! that is not there fails its tests.
+//! `tests/run` installs the editors and then runs these tests. Never skips an editor: a missing one fails
+//! its tests.
 
 mod editor;
 mod emacs;

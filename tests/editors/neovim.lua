@@ -1,10 +1,10 @@
--- What a test adds to Neovim: the user's set-up as shipped, and a user who answers by title.
--- Nothing of the client is replaced but the place where choices are shown.
+-- The test's additions to Neovim: the shipped set-up, and a user who answers by title.
+-- Never replaces a part of the client, except the function that shows choices.
 vim.o.swapfile = false
 vim.o.shada = ""
 vim.o.shortmess = vim.o.shortmess .. "I"
 vim.g.progress = {}
-local open -- the choice that waits: its items, their titles, and what takes the answer
+local open -- the waiting choice: its items, their titles, and the callback for the answer
 
 vim.ui.select = function(items, options, choose)
   local titles = {}
@@ -14,14 +14,14 @@ vim.ui.select = function(items, options, choose)
   open = { items = items, titles = titles, prompt = options.prompt or "", choose = choose }
 end
 
--- The buffer of the file, whatever window the user is in.
+-- Returns the buffer of the file, from any window.
 function File()
   for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
     if vim.bo[buffer].buflisted and vim.bo[buffer].buftype == "" then return buffer end
   end
 end
 
--- The lines of the float that asks.
+-- Returns the lines of the float with the question.
 local function question()
   for _, window in ipairs(vim.api.nvim_list_wins()) do
     local title = vim.api.nvim_win_get_config(window).title
@@ -31,7 +31,7 @@ local function question()
   end
 end
 
--- The choice that is shown, or nil. Of a question one first sees a line; the user goes there.
+-- Returns the choice on the screen, or nil. A question is one line first; the user opens it.
 function Asked()
   if open then return { prompt = open.prompt, titles = open.titles } end
   if require("adjutant.asks").count() == 0 then return nil end
@@ -40,7 +40,7 @@ function Asked()
   return lines and { prompt = table.concat(lines, "\n"), titles = {} } or nil
 end
 
--- Chooses by the first part of a title; false if there is none such.
+-- Chooses the title that begins with this text; returns false if there is none.
 function Choose(title)
   if open then
     local choice = open
@@ -63,7 +63,7 @@ function Choose(title)
   return false
 end
 
--- Leaves a question without a choice.
+-- Leaves a question without an answer.
 function Dismiss() if question() then vim.api.nvim_feedkeys("q", "mx", false) end end
 
 vim.api.nvim_create_autocmd("LspProgress", { callback = function(event)

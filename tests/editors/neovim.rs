@@ -1,6 +1,6 @@
-//! Neovim without a screen, driven through its own remote door.
+//! Neovim without a screen, driven through its own remote interface.
 //!
-//! Uses the set-up file as it is shipped; never another client.
+//! Never uses another client, or another set-up than the shipped file.
 
 mod questions;
 mod scenes;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::editor::Editor;
 use crate::stage::{DEADLINE, Stage, installed, shipped, wait_for, wait_or};
 
-/// The versions that are driven, by the folder each is installed in.
+/// The tested versions; each name is the folder of its installation.
 pub const VERSIONS: [&str; 2] = ["nvim-0.10", "nvim-0.12"];
 
 /// A Neovim that a test started.
@@ -25,7 +25,7 @@ pub struct Neovim<'a> {
     socket: PathBuf,
 }
 
-/// Returns the program of a version and where its own files are.
+/// Returns the program of a version and the folder of its runtime files.
 pub fn program(version: &str) -> (PathBuf, PathBuf) {
     (installed(&format!("{version}/usr/bin/nvim")), installed(&format!("{version}/usr/share/nvim/runtime")))
 }
@@ -35,7 +35,7 @@ impl<'a> Neovim<'a> {
     pub fn open(stage: &'a Stage, version: &str, file: &str) -> Neovim<'a> {
         let (program, runtime) = program(version);
         let socket = stage.beside("nvim.sock");
-        // One that was killed leaves its socket behind.
+        // A killed Neovim leaves its socket.
         let _ = std::fs::remove_file(&socket);
         let mut command = Command::new(&program);
         command
@@ -53,7 +53,7 @@ impl<'a> Neovim<'a> {
         editor
     }
 
-    /// Runs Lua in it and returns what it returns.
+    /// Runs Lua code and returns its value.
     pub fn lua(&self, code: &str) -> Value {
         self.try_lua(code).unwrap_or_else(|why| panic!("Neovim could not run {code:?}: {why}"))
     }
@@ -73,7 +73,7 @@ impl<'a> Neovim<'a> {
         })
     }
 
-    /// Answers, and types as soon as the server has sent its edit and before Neovim has read it.
+    /// Answers, and types after the server has sent its edit and before Neovim has read it.
     pub fn choose_and_type_once_sent(&self, title: &str, text: &str) {
         let logs = self.stage.workspace.state_dir().join("log/*.jsonl");
         let (title, text) = (Value::from(title), Value::from(text));
@@ -91,7 +91,7 @@ impl<'a> Neovim<'a> {
         ));
     }
 
-    /// Waits until some Lua returns true.
+    /// Waits until Lua code returns true.
     #[track_caller]
     pub fn wait_true(&self, what: &str, code: &str) {
         let held = wait_or(|| (self.try_lua(code) == Ok(Value::Bool(true))).then_some(()));
@@ -122,7 +122,7 @@ impl Editor for Neovim<'_> {
     }
 
     fn action(&self, title: &str) {
-        // As `gra` does; what is on offer is shown by `vim.ui.select`.
+        // Like the keys `gra`; `vim.ui.select` shows the actions.
         self.lua("vim.lsp.buf.code_action()");
         self.choose(&format!("Adjutant: {title}"));
     }
@@ -183,7 +183,8 @@ impl Editor for Neovim<'_> {
     }
 
     fn restart(&self) {
-        // What the old one asked is still shown and goes nowhere. The set-up starts it again by itself.
+        // The question of the old server is still on the screen, and its answer has no effect. The set-up
+        // restarts the server by itself.
         self.lua("Dismiss()");
         self.stage.seen().wait("in", "initialized", 2);
         self.wait_true("the server to be attached again", ATTACHED);
@@ -192,7 +193,7 @@ impl Editor for Neovim<'_> {
 
 impl Drop for Neovim<'_> {
     fn drop(&mut self) {
-        // It may have ended by itself, which is just as well.
+        // It may have ended already.
         let _ = self.try_lua("vim.schedule(function() vim.cmd('qall!') end) return true");
         let ended = wait_or(|| matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)).then_some(()));
         if ended.is_none() {

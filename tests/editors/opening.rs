@@ -1,7 +1,6 @@
-//! What each real editor says in `initialize`, kept in `initialize/`.
+//! The params of `initialize` of each real editor, stored in `initialize/`.
 //!
-//! The files are what other tests choose surfaces for. Ids of processes, paths
-//! and names of this machine never get into them.
+//! Other tests choose surfaces for these files. Never stores process ids, paths or names of this machine.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +15,7 @@ use crate::neovim::{self, Neovim};
 use crate::stage::{Stage, shipped, wait_for};
 use crate::vim_ale::Ale;
 
-/// What the server makes decisions by, below `capabilities`.
+/// The members below `capabilities` that the server's decisions depend on.
 const READ: [&str; 12] = [
     "/experimental",
     "/general/positionEncodings",
@@ -36,7 +35,7 @@ fn stage() -> Stage {
     Stage::new("//- /greet.py\nprint(1)\n", [])
 }
 
-/// Returns the params of the first message in what an editor sent.
+/// Returns the params of the first message in the recorded input.
 pub fn params(sent: &Path) -> Value {
     wait_for("the whole initialize request", || {
         let bytes = fs::read(sent).ok()?;
@@ -49,7 +48,7 @@ pub fn params(sent: &Path) -> Value {
     })
 }
 
-/// Takes out what is of this machine.
+/// Replaces the process id and the paths of this machine.
 pub fn scrubbed(mut params: Value, stage: &Stage) -> Value {
     params["processId"] = json!(1);
     let root = stage.workspace.path().display().to_string();
@@ -66,20 +65,21 @@ fn scrub(value: &mut Value, root: &str) {
     }
 }
 
-/// Compares with what is kept. An editor of another version may say more, but must mean the same.
+/// Compares the params with the stored file. Another version of the editor may differ, but not in the members
+/// of `READ`.
 pub fn check(name: &str, params: &Value) {
     let path = shipped("tests/editors/initialize").join(format!("{name}.json"));
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let text = serde_json::to_string_pretty(params).expect("JSON is text") + "\n";
-        fs::write(&path, text).expect("keep the params");
+        fs::write(&path, text).expect("store the params");
     }
-    let kept: Value = serde_json::from_slice(&fs::read(&path).expect("the params are kept")).expect("JSON");
+    let kept: Value = serde_json::from_slice(&fs::read(&path).expect("the params are stored")).expect("JSON");
     if kept["clientInfo"] == params["clientInfo"] {
-        assert_eq!(kept, *params, "{name} says something else: UPDATE_DOCS=1 keeps it");
+        assert_eq!(kept, *params, "{name} sends other params: UPDATE_DOCS=1 stores them");
     }
     for pointer in READ {
         let of = |params: &Value| params["capabilities"].pointer(pointer).cloned();
-        assert_eq!(of(&kept), of(params), "{name} means something else by {pointer}: UPDATE_DOCS=1 keeps it");
+        assert_eq!(of(&kept), of(params), "{name} differs at {pointer}: UPDATE_DOCS=1 stores the new params");
     }
     let text = params.to_string();
     assert!(!text.contains("adjutant-test-"), "a path of this machine is in {name}: {text}");
@@ -117,7 +117,7 @@ fn n19_kakoune_says_what_is_kept() {
     let sent = stage.record_input();
     let _editor = Kakoune::open(&stage, "greet.py");
     let mut said = scrubbed(params(&sent), &stage);
-    // It names these in another order each time.
+    // Kakoune sends these names in a different order each time.
     for kind in ["tokenTypes", "tokenModifiers"] {
         let names = said["capabilities"]["textDocument"]["semanticTokens"][kind].as_array_mut();
         names.expect("a list of names").sort_by_key(Value::to_string);

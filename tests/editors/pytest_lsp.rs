@@ -1,8 +1,7 @@
-//! pytest-lsp: a client of its own that also judges whether answers keep to
-//! what the client announced.
+//! pytest-lsp: a client that also checks whether the server respects the announced capabilities.
 //!
-//! The stories are told in Python, at the three editors it knows; never leaves
-//! one of its warnings unseen.
+//! The stories are in Python and run with the capabilities of three editors. Never ignores a warning of
+//! pytest-lsp.
 
 use std::process::{Command, Stdio};
 
@@ -11,12 +10,12 @@ use adjutant_testkit::model::Reply;
 use crate::scenes;
 use crate::stage::{Stage, installed, shipped};
 
-/// The editors whose capabilities it sends, one after the other.
+/// The number of editors whose capabilities it sends, one after the other.
 const EDITORS: usize = 3;
 
-/// Runs one story at all editors and returns what was said.
+/// Runs one story for all editors; fails at a failed test or a warning.
 #[track_caller]
-fn told(stage: &Stage, story: &str) {
+fn run_story(stage: &Stage, story: &str) {
     let mut command = Command::new(installed("pytest-lsp").join("bin/python"));
     command.args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "asyncio_mode=strict"]);
     command.args(["-o", "asyncio_default_fixture_loop_scope=function"]);
@@ -29,7 +28,11 @@ fn told(stage: &Stage, story: &str) {
     let shown = || format!("{said}\nafter\n{}", stage.seen().shown());
     assert!(ran.status.success(), "{}", shown());
     assert!(said.contains(&format!("{EDITORS} passed")), "{}", shown());
-    assert!(!said.contains("Warning"), "the server said what the client did not announce:\n{}", shown());
+    assert!(
+        !said.contains("Warning"),
+        "the server used a capability that the client did not announce:\n{}",
+        shown()
+    );
 }
 
 fn each(replies: impl Fn() -> Vec<Reply>) -> Stage {
@@ -39,7 +42,7 @@ fn each(replies: impl Fn() -> Vec<Reply>) -> Stage {
 #[test]
 fn n08_a_command_makes_an_edit() {
     let stage = each(|| vec![scenes::edit(), Reply::text("It is mended.")]);
-    told(&stage, "test_allows");
+    run_story(&stage, "test_allows");
     let seen = stage.seen();
     assert_eq!(seen.count("out", "workspace/applyEdit"), EDITORS, "{}", seen.shown());
     assert_eq!(seen.count("out", "window/showMessageRequest"), EDITORS, "{}", seen.shown());
@@ -49,14 +52,14 @@ fn n08_a_command_makes_an_edit() {
 #[test]
 fn s03_a_rejection_leaves_the_text_alone() {
     let stage = each(|| vec![scenes::edit(), Reply::text("Then not.")]);
-    told(&stage, "test_rejects");
+    run_story(&stage, "test_rejects");
     assert_eq!(stage.seen().count("out", "workspace/applyEdit"), 0, "{}", stage.seen().shown());
 }
 
 #[test]
 fn s90_a_cancel_ends_the_run() {
     let stage = each(|| vec![Reply::never()]);
-    told(&stage, "test_cancels");
+    run_story(&stage, "test_cancels");
     stage.model.wait_for_closed(EDITORS);
     assert_eq!(stage.seen().count("in", "window/workDoneProgress/cancel"), EDITORS);
 }

@@ -1,4 +1,4 @@
-//! The set-up pages say what the tests do.
+//! The set-up pages show the files that the tests use.
 //!
 //! Never allows a second version of a set-up file.
 
@@ -25,11 +25,11 @@ fn the_readme_shows_the_files_that_the_tests_use() {
         let text = fs::read_to_string(shipped("editors").join(file)).expect("a file of settings");
         let settings: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
         let settings = settings.join("\n");
-        assert!(page.contains(settings.trim()), "editors/README.md shows another {file} than is tested");
+        assert!(page.contains(settings.trim()), "editors/README.md differs from the tested {file}");
     }
 }
 
-/// A client whose set-up is shipped is in the README's table of what was tried, and no other.
+/// The README's table has a row for each client with a shipped set-up, and the row says whether it was tried.
 #[test]
 fn finding_d5_the_readme_says_of_each_set_up_whether_it_was_tried() {
     let page = fs::read_to_string(shipped("README.md")).expect("the README");

@@ -1,7 +1,7 @@
-//! What must be so in every editor, told once: `every_editor!` is the list.
+//! The scenes of every editor; `every_editor!` is their list.
 //!
-//! Looks at the buffer, the bytes on disk and the message log; what the screen
-//! shows comes through [`Editor`].
+//! Never reads a screen except through [`Editor`]. The scenes check the buffer, the bytes on disk and the
+//! message log.
 
 mod ends;
 
@@ -12,10 +12,10 @@ use serde_json::json;
 use crate::editor::Editor;
 use crate::stage::{SERVER, Stage, wait_for, wait_or};
 pub use ends::{
-    each_edit_ends_somewhere, edits_of_all_kinds, fills_a_file_that_is_not_there_yet, new_file, told,
+    each_edit_ends_somewhere, edits_of_all_kinds, fills_a_file_that_is_not_there_yet, new_file, tool_result,
 };
 
-/// Makes the tests that every editor has. `$walk` opens the editor on a new stage and plays a scene there.
+/// Defines the tests of every editor. `$walk` opens the editor on a new stage and plays a scene there.
 macro_rules! every_editor {
     ($walk:path) => {
         #[test]
@@ -66,7 +66,7 @@ macro_rules! every_editor {
 }
 pub(crate) use every_editor;
 
-/// Makes the tests of typing, for every editor whose questions leave the keys to the text.
+/// Defines the tests of typing, for editors whose questions do not take the focus.
 macro_rules! typing {
     ($walk:path) => {
         #[test]
@@ -84,7 +84,7 @@ macro_rules! typing {
 }
 pub(crate) use typing;
 
-/// The file that is worked on.
+/// The file that the user has open.
 pub const FILE: &str = "greet.py";
 
 pub const BEFORE: &str = "# Says hello, loudly.\ndef greet(name):\n    return \"Helo, \" + name\n";
@@ -94,7 +94,7 @@ const TYPED: &str = "MOOD = 7 # ä, 😀";
 /// A file that is not open.
 const OTHER: &str = "other.py";
 
-/// The title of the run that a task gets.
+/// The task, which is also the title of its run.
 pub const TASK: &str = "Mend the greeting";
 pub const ALLOW: &str = "Yes, once";
 
@@ -107,22 +107,22 @@ pub fn stage(replies: impl IntoIterator<Item = Reply>) -> Stage {
     Stage::new(&format!("//- /{FILE}\n{BEFORE}"), replies)
 }
 
-/// A stage where the model edits once and then says that it is done.
+/// Returns a stage whose model edits once and then ends.
 pub fn one_edit() -> Stage {
     stage([edit().hold_after(300), Reply::text("It is mended.")])
 }
 
-/// A stage where the model never answers.
+/// Returns a stage whose model never answers.
 pub fn silence() -> Stage {
     stage([Reply::never(), Reply::never()])
 }
 
-/// A stage where the model may be asked again after the server was killed at the ask.
+/// Returns a stage whose model has answers left for a second server, after a kill at the ask.
 pub fn edit_again() -> Stage {
     stage([edit().hold_after(300), edit(), Reply::text("It is mended."), Reply::text("It is mended.")])
 }
 
-/// A stage where the model edits a file that is not open in the editor.
+/// Returns a stage whose model edits a file that is not open in the editor.
 pub fn edit_elsewhere() -> Stage {
     let arguments = json!({"path": OTHER, "old_text": "one", "new_text": "two"});
     let edit = Reply::text("It is elsewhere.").and_call("edit_file", arguments);
@@ -139,7 +139,8 @@ fn disk(editor: &impl Editor) -> String {
     editor.stage().workspace.read(FILE)
 }
 
-/// Starts by the editor's command or by a code action, and lets the model go on once its progress is seen.
+/// Starts a run with the editor's command or a code action. Releases the model after the progress is on the
+/// screen.
 pub fn start(editor: &impl Editor, action: Option<&str>) {
     match action {
         Some(title) => {
@@ -153,11 +154,11 @@ pub fn start(editor: &impl Editor, action: Option<&str>) {
         }
     }
     editor.stage().model.wait_for_holding(1);
-    assert_eq!(editor.asked(), None, "nothing is to be asked yet");
+    assert_eq!(editor.asked(), None, "a question is on the screen too early");
     editor.stage().model.release();
 }
 
-/// Answers the one open ask by an option, at a terminal.
+/// Answers the only open ask with an option, at a terminal.
 pub fn answers_in_a_terminal(stage: &Stage, option: &str) {
     let adjutant = |words: &[&str]| {
         let ran = Line::new(SERVER, &stage.workspace, words).run();
@@ -170,12 +171,12 @@ pub fn answers_in_a_terminal(stage: &Stage, option: &str) {
     adjutant(&["answer", ask, option]);
 }
 
-/// The main job: progress, ask, edit in the buffer and not on disk, save, one undo.
+/// The main scene: progress, ask, edit in the buffer and not on disk, save, one undo.
 pub fn edits(editor: &impl Editor, action: Option<&str>) {
     start(editor, action);
     let asked = editor.wait_asked("Edit greet.py");
-    assert!(asked.contains(ALLOW) && asked.contains("Reject"), "the choices are missing in\n{asked}");
-    assert_eq!(editor.buffer(), BEFORE, "an edit that was not allowed is in the buffer");
+    assert!(asked.contains(ALLOW) && asked.contains("Reject"), "choices are missing in\n{asked}");
+    assert_eq!(editor.buffer(), BEFORE, "the buffer has an edit before its approval");
     editor.choose(ALLOW);
     editor.wait_buffer(AFTER);
     wait_done(editor);
@@ -191,7 +192,7 @@ pub fn edits(editor: &impl Editor, action: Option<&str>) {
     assert!(seen.count("out", "$/progress") >= 2, "{}", seen.shown());
 }
 
-/// A rejection leaves the text alone, and the run goes on.
+/// A rejection leaves the text unchanged, and the run continues.
 pub fn rejects(editor: &impl Editor) {
     start(editor, None);
     editor.wait_asked("Edit greet.py");
@@ -204,11 +205,11 @@ pub fn rejects(editor: &impl Editor) {
     assert_eq!(seen.count("out", "workspace/applyEdit"), 0, "{}", seen.shown());
 }
 
-/// A cancel ends the run and the call to the model.
+/// A cancel ends the run and the model call.
 pub fn cancels(editor: &impl Editor) {
     editor.command(TASK);
     editor.stage().model.wait_for_holding(1);
-    // Nothing can be cancelled before it is told.
+    // An editor can cancel only after it has received the progress.
     editor.wait_progress("waiting for the model");
     editor.cancel();
     editor.wait_end("cancelled");
@@ -217,34 +218,34 @@ pub fn cancels(editor: &impl Editor) {
     assert_eq!(disk(editor), BEFORE);
 }
 
-/// What the user types while the edit is on its way stays, and the edit lands beside it.
+/// Text that the user types while the edit is in flight stays, and the edit is applied too.
 pub fn keeps_what_is_typed(editor: &impl Editor) {
     start(editor, None);
     editor.wait_asked("Edit greet.py");
     let asked = questions(editor);
     editor.choose_and_type_at_top(ALLOW, TYPED);
-    lands_beside_what_was_typed(editor, asked);
+    edit_joins_typed_text(editor, asked);
 }
 
-/// As [`keeps_what_is_typed`], with another way to answer and type.
+/// As [`keeps_what_is_typed`], with another function to answer and type.
 pub fn keeps_what_is_typed_by<E: Editor>(editor: &E, answer_and_type: impl Fn(&E, &str, &str)) {
     start(editor, None);
     editor.wait_asked("Edit greet.py");
     let asked = questions(editor);
     answer_and_type(editor, ALLOW, TYPED);
-    lands_beside_what_was_typed(editor, asked);
+    edit_joins_typed_text(editor, asked);
 }
 
-/// How many questions were put before the user.
+/// Returns the number of questions to the user.
 fn questions(editor: &impl Editor) -> usize {
     let seen = editor.stage().seen();
     seen.count("out", "window/showMessageRequest") + seen.count("out", "agent/session/request_permission")
 }
 
-fn lands_beside_what_was_typed(editor: &impl Editor, asked: usize) {
+fn edit_joins_typed_text(editor: &impl Editor, asked: usize) {
     let wanted = format!("{TYPED}\n{AFTER}");
     let is_there = || (editor.buffer() == wanted).then_some(true);
-    // Who types for so long that the edit is overtaken, as on a busy machine, is asked again.
+    // On a busy machine, the typed text may arrive before the edit; then the server asks again.
     let is_asked = || (questions(editor) > asked).then_some(false);
     if wait_or(|| is_there().or_else(is_asked)) == Some(false) {
         editor.wait_buffer(&format!("{TYPED}\n{BEFORE}"));
@@ -258,7 +259,7 @@ fn lands_beside_what_was_typed(editor: &impl Editor, asked: usize) {
     wait_for("the saved file", || (disk(editor) == format!("{TYPED}\n{AFTER}")).then_some(()));
 }
 
-/// What was typed after the model has read the file, and long before the answer, stays, too.
+/// Text that the user types after the model has read the file, and before the answer, stays too.
 pub fn keeps_what_was_typed_before_the_answer(editor: &impl Editor) {
     start(editor, None);
     editor.wait_asked("Edit greet.py");
@@ -269,7 +270,7 @@ pub fn keeps_what_was_typed_before_the_answer(editor: &impl Editor) {
     wait_done(editor);
 }
 
-/// A server that is killed at an ask is replaced, and the new one finds the session and ends it.
+/// A new server replaces one that was killed at an ask; it finds the session and ends the run.
 pub fn survives_a_kill(editor: &impl Editor) {
     start(editor, None);
     editor.wait_asked("Edit greet.py");
@@ -277,28 +278,33 @@ pub fn survives_a_kill(editor: &impl Editor) {
     editor.restart();
     let sessions = editor.stage().sessions();
     assert_eq!(sessions.len(), 1, "one session was started: {sessions:?}");
-    // The question is the same one, put again.
+    // The new server asks the same question.
     editor.wait_asked("Edit greet.py");
     editor.choose(ALLOW);
     editor.wait_buffer(AFTER);
     wait_done(editor);
     let saved = if editor.saves_edits() { AFTER } else { BEFORE };
     assert_eq!(disk(editor), saved, "nothing was saved");
-    assert_eq!(editor.stage().sessions(), sessions, "the session that was found is the one that went on");
+    assert_eq!(editor.stage().sessions(), sessions, "the run continues in the same session");
     let seen = editor.stage().seen();
     assert_eq!(seen.servers().len(), 2, "{}", seen.shown());
-    assert_eq!(seen.count("out", "workspace/applyEdit"), 1, "one effect, not two\n{}", seen.shown());
+    assert_eq!(
+        seen.count("out", "workspace/applyEdit"),
+        1,
+        "the edit happened more than once\n{}",
+        seen.shown()
+    );
 }
 
-/// A file that was not open is edited through the editor, and is on disk at the end.
+/// The editor makes an edit of a file that was not open, and the file is on disk at the end.
 pub fn edits_a_closed_file(editor: &impl Editor) {
     start(editor, None);
     editor.wait_asked("Edit other.py");
     editor.choose(ALLOW);
     wait_done(editor);
-    let told = ends::told(editor, 0);
-    ends::is_told_truly(editor, OTHER, &told, "two\n");
-    assert_eq!(editor.buffer(), BEFORE, "another file is changed");
+    let result = ends::tool_result(editor, 0);
+    ends::reports_truly(editor, OTHER, &result, "two\n");
+    assert_eq!(editor.buffer(), BEFORE, "the edit changed the open file");
     let seen = editor.stage().seen();
     assert_eq!(seen.count("out", "workspace/applyEdit"), 1, "{}", seen.shown());
 }

@@ -1,6 +1,6 @@
-//! A terminal that a test looks at: tmux of a fixed size, on a socket of its own.
+//! A terminal that a test can read: tmux of a fixed size, on its own socket.
 //!
-//! Never touches another tmux; the one of a test ends with it, and all that was started in it.
+//! Never touches another tmux. The tmux of a test ends with the test, and so do its programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,18 +13,18 @@ use crate::stage::{DEADLINE, Stage, wait_or};
 const COLUMNS: &str = "110";
 pub const ROWS: &str = "30";
 
-/// A terminal with one program in it.
+/// A terminal with one program.
 pub struct Screen {
     socket: PathBuf,
 }
 
 impl Screen {
-    /// Starts a program in the workspace; `line` is for the shell.
+    /// Starts a program in the workspace; `line` is a shell command.
     pub fn start(stage: &Stage, line: &str) -> Screen {
         Screen::sized(stage, line, (COLUMNS, ROWS))
     }
 
-    /// The same in a terminal of so many columns and rows.
+    /// The same in a terminal with these columns and rows.
     pub fn sized(stage: &Stage, line: &str, (columns, rows): (&str, &str)) -> Screen {
         let screen = Screen { socket: stage.beside("tmux") };
         let script = stage.beside("start.sh");
@@ -33,7 +33,7 @@ impl Screen {
             text.push_str(&format!("export {name}='{value}'\n"));
         }
         text.push_str(&format!("cd '{}' && exec {line}\n", stage.workspace.path().display()));
-        fs::write(&script, text).expect("write what starts the editor");
+        fs::write(&script, text).expect("write the start script");
         let started = screen.tmux(&[
             "-f",
             "/dev/null",
@@ -46,7 +46,7 @@ impl Screen {
             &format!("sh '{}'", script.display()),
         ]);
         assert!(started.status.success(), "tmux: {}", String::from_utf8_lossy(&started.stderr));
-        // Without it, Escape waits for a second key for half a second.
+        // Otherwise tmux waits half a second after Escape for a second key.
         screen.tmux(&["set-option", "-s", "escape-time", "0"]);
         screen
     }
@@ -59,54 +59,54 @@ impl Screen {
 
     /// Presses keys, each by its tmux name.
     pub fn keys(&self, keys: &[&str]) {
-        // Each by a call of its own: Escape and a key at once would be one key with Alt.
+        // One call for each key: Escape and another key in one call would be one key with Alt.
         for key in keys {
             let sent = self.tmux(&["send-keys", key]);
             assert!(sent.status.success(), "no key reached the editor; the screen was\n{}", self.text());
         }
     }
 
-    /// Types a text, letter by letter.
+    /// Types a text letter by letter.
     pub fn text_in(&self, text: &str) {
         let sent = self.tmux(&["send-keys", "-l", text]);
         assert!(sent.status.success(), "no text reached the editor; the screen was\n{}", self.text());
     }
 
-    /// Pastes a text as a terminal does: the editor is told that it comes as one piece.
+    /// Pastes a text as a terminal does: the editor knows that it is one piece.
     pub fn paste(&self, text: &str) {
         self.tmux(&["set-buffer", text]);
         let sent = self.tmux(&["paste-buffer", "-p", "-r"]);
         assert!(sent.status.success(), "nothing was pasted; the screen was\n{}", self.text());
     }
 
-    /// Returns what is on the screen.
+    /// Returns the text of the screen.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p"]).stdout).into_owned()
     }
 
-    /// Returns what is on the screen, with its colours.
+    /// Returns the text of the screen with its colours.
     pub fn coloured(&self) -> String {
         String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p", "-e"]).stdout).into_owned()
     }
 
-    /// Waits until a text is on the screen and returns all of it.
+    /// Waits until a text is on the screen; returns the whole screen.
     #[track_caller]
     pub fn wait(&self, text: &str) -> String {
         self.wait_until(&format!("{text:?}"), |screen| screen.contains(text))
     }
 
-    /// Waits until the screen is as wanted.
+    /// Waits until the screen fulfils a condition; returns the whole screen.
     #[track_caller]
     pub fn wait_until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let found = wait_or(|| Some(self.text()).filter(|screen| wanted(screen)));
         found.unwrap_or_else(|| panic!("waited {DEADLINE:?} for {what} on the screen\n{}", self.text()))
     }
 
-    /// Keeps what is on the screen as a file of the repository, if that is asked for.
+    /// Stores the screen in a file of the repository if `UPDATE_DOCS` is set.
     pub fn keep(&self, path: &Path) {
         if std::env::var_os("UPDATE_DOCS").is_some() {
             let text: String = self.text().lines().map(|line| format!("{}\n", line.trim_end())).collect();
-            fs::write(path, text.trim_end().to_owned() + "\n").expect("keep the screen");
+            fs::write(path, text.trim_end().to_owned() + "\n").expect("store the screen");
         }
     }
 }
@@ -118,7 +118,7 @@ impl Drop for Screen {
             String::from_utf8_lossy(&panes).lines().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>();
         let started: Vec<Process> = panes.into_iter().flat_map(descendants).collect();
         self.tmux(&["kill-server"]);
-        // Neovim's own server can stay for ever in its farewell when its terminal goes in that moment.
+        // Neovim's own server can hang in its exit if its terminal closes at that moment.
         let left = || started.iter().filter(|process| process.still_runs());
         if wait_or(|| left().next().is_none().then_some(())).is_none() {
             left().for_each(Process::kill);

@@ -1,6 +1,6 @@
-//! The message log: what the server's own debug log says was sent and received.
+//! The message log: the sent and received messages in the server's own debug log.
 //!
-//! Knows methods, ids and order, never contents: those are not in that log.
+//! Never knows contents, only methods, ids and order: the debug log has no contents.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ pub struct Seen {
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// `in` from the editor, `out` to it.
+    /// `in` from the editor, `out` to the editor.
     pub way: String,
-    /// Empty for an answer.
+    /// Empty for a response.
     pub method: String,
     /// As JSON; empty for a notification.
     pub id: String,
-    /// Whether it is an answer that says no.
+    /// Whether it is an error response.
     pub refused: bool,
 }
 
@@ -33,7 +33,7 @@ impl Seen {
         Seen { folder }
     }
 
-    /// Returns the process ids of the servers that began a log, the oldest first.
+    /// Returns the process ids of all servers with a log, the oldest first.
     pub fn servers(&self) -> Vec<u32> {
         let mut found: Vec<(SystemTime, u32)> = Vec::new();
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
@@ -48,7 +48,7 @@ impl Seen {
         found.into_iter().map(|(_, pid)| pid).collect()
     }
 
-    /// Returns the process id of the server that was started last.
+    /// Returns the process id of the newest server.
     pub fn newest_server(&self) -> Option<u32> {
         self.servers().pop()
     }
@@ -65,12 +65,12 @@ impl Seen {
         text.lines().filter_map(message).collect()
     }
 
-    /// Returns how often a message went one way.
+    /// Returns the number of messages with this direction and method.
     pub fn count(&self, way: &str, method: &str) -> usize {
         self.messages().iter().filter(|message| message.way == way && message.method == method).count()
     }
 
-    /// Waits until a message went one way so often; says when that was seen.
+    /// Waits until there are `times` messages with this direction and method; returns the time of that moment.
     #[track_caller]
     pub fn wait(&self, way: &str, method: &str, times: usize) -> Instant {
         let what = format!("{times} of {way} {method}");
@@ -78,7 +78,7 @@ impl Seen {
         crate::stage::wait_or(there).unwrap_or_else(|| panic!("waited for {what} in\n{}", self.shown()))
     }
 
-    /// Waits until there is an answer to each request of a method that went one way, and returns them.
+    /// Waits until each request with this direction and method has a response; returns the responses.
     #[track_caller]
     pub fn answers(&self, way: &str, method: &str) -> Vec<Message> {
         let back = if way == "out" { "in" } else { "out" };
@@ -97,8 +97,8 @@ impl Seen {
         })
     }
 
-    /// Returns how long a request of a method to the editor, counted from 1, went unanswered, by the
-    /// log of the newest server.
+    /// Returns the time between request number `which`, from 1, and the editor's response, in the log of the
+    /// newest server.
     pub fn took(&self, method: &str, which: usize) -> Option<Duration> {
         let path = self.folder.join(format!("adjutant-{}.jsonl", self.newest_server()?));
         let text = fs::read_to_string(path).ok()?;
@@ -111,7 +111,7 @@ impl Seen {
         Some(back.saturating_sub(*sent))
     }
 
-    /// Returns the log as lines, for a test that fails.
+    /// Returns the log as lines, for the report of a failed test.
     pub fn shown(&self) -> String {
         let line = |message: Message| {
             let Message { way, method, id, refused } = message;
@@ -121,7 +121,7 @@ impl Seen {
     }
 }
 
-/// Returns when a line was written, from midnight on: `2026-01-31T12:34:56.789Z`.
+/// Returns the time of a line since midnight; a timestamp is like `2026-01-31T12:34:56.789Z`.
 fn time_of_day(line: &str) -> Option<Duration> {
     let record: Value = serde_json::from_str(line).ok()?;
     let time = record["timestamp"].as_str()?.split_once('T')?.1.trim_end_matches('Z').to_owned();

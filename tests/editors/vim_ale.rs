@@ -1,8 +1,7 @@
 //! Vim with ALE in a terminal: keys in, the screen out.
 //!
-//! ALE announces no edits, answers no request and has no popups: a question is
-//! a problem at its line, and `:ALECodeAction` has the answers. Never another
-//! set-up than the shipped one.
+//! ALE announces no edits, answers no request and has no popups: a question is a problem at its line, and
+//! `:ALECodeAction` has the answers. Never uses another set-up than the shipped file.
 
 mod scenes;
 
@@ -25,7 +24,7 @@ pub struct Ale<'a> {
 impl<'a> Ale<'a> {
     /// Opens a file of the workspace and waits until the server knows it.
     pub fn open(stage: &'a Stage, file: &str) -> Ale<'a> {
-        // No other linter; the rest is what ALE does by itself.
+        // No other linter; the rest is ALE's default.
         let vimrc = format!(
             "set nocompatible noswapfile\nfiletype plugin on\nlet &runtimepath .= ',{}'\n\
              let g:ale_linters = {{'python': []}}\nsource {}\n",
@@ -46,7 +45,7 @@ impl<'a> Ale<'a> {
         self.screen.keys(&["Enter"]);
     }
 
-    /// Opens the menu and chooses what begins so, by its number.
+    /// Opens the menu and chooses the entry whose title begins with `title`, by its number.
     #[track_caller]
     pub fn choose_in_menu(&self, title: &str) {
         let title = format!(") Adjutant: {title}");
@@ -54,7 +53,7 @@ impl<'a> Ale<'a> {
             self.line("ALECodeAction");
             let menu = self.screen.wait(MENU);
             let entry = menu.lines().find_map(|line| line.split_once(&title)).map(|(number, _)| number);
-            // What is offered may have changed meanwhile; an empty answer leaves the menu.
+            // The actions may have changed meanwhile; an empty answer closes the menu.
             let number = entry.map(|number| number.trim().to_owned());
             if let Some(number) = &number {
                 self.screen.text_in(number);
@@ -80,7 +79,7 @@ impl Editor for Ale<'_> {
         self.choose_in_menu(title);
     }
 
-    /// ALE shows none.
+    /// ALE shows no progress.
     fn progress(&self) -> String {
         String::new()
     }
@@ -132,7 +131,7 @@ impl Editor for Ale<'_> {
         self.stage.seen().wait("in", "initialized", 2);
     }
 
-    /// By the log of the session: nothing is shown of a run that ends.
+    /// Reads the log of the session, because ALE does not show the end of a run.
     fn wait_end(&self, _: &str) {
         wait_for("the end of the run", || {
             let sessions = self.stage.sessions();
@@ -147,7 +146,7 @@ impl Editor for Ale<'_> {
         });
     }
 
-    /// By the messages: nothing is shown of a run that begins.
+    /// Reads the messages, because ALE does not show the begin of a run.
     fn wait_progress(&self, _: &str) {
         self.stage.seen().answers("in", "workspace/executeCommand");
     }

@@ -1,7 +1,7 @@
-//! VS Code with our extension, in a browser nobody sees: the window as a user has it.
+//! VS Code with Adjutant's extension in a headless browser: the window is the same as a user's.
 //!
-//! One server and one browser for all tests; each scene has a window, and so a
-//! server of ours, of its own. Never two scenes at a time.
+//! All tests share one VS Code server and one browser. Each scene has its own window with its own Adjutant.
+//! Never plays two scenes at a time.
 
 mod answers;
 mod driver;
@@ -35,7 +35,7 @@ impl<'a> Code<'a> {
         code
     }
 
-    /// Opens a file of the workspace, whatever becomes of the server.
+    /// Opens a file of the workspace without a wait for the server.
     pub fn open_at_once(stage: &'a Stage, file: &str) -> Code<'a> {
         static OPENED: AtomicUsize = AtomicUsize::new(0);
         let name = format!("window-{}", OPENED.fetch_add(1, Ordering::Relaxed));
@@ -47,7 +47,7 @@ impl<'a> Code<'a> {
         Code { stage, driver: RefCell::new(driver), name }
     }
 
-    /// Does one thing in the window and returns what it returns.
+    /// Runs one operation in the window and returns its result.
     pub fn do_(&self, what: &str, arguments: Value) -> Value {
         self.driver.borrow_mut().say(&self.name, what, arguments)
     }
@@ -61,7 +61,7 @@ impl<'a> Code<'a> {
         self.text("status")
     }
 
-    /// Returns how many places of the file are marked as wrong.
+    /// Returns the number of places with an error mark.
     pub fn errors(&self) -> u64 {
         self.do_("errors", json!([])).as_u64().unwrap_or_default()
     }
@@ -71,19 +71,19 @@ impl<'a> Code<'a> {
         self.do_("unsaved", json!([])) == true
     }
 
-    /// Returns the buttons of the question that is shown.
+    /// Returns the buttons of the first notification.
     pub fn buttons(&self) -> Vec<String> {
         let popups = self.do_("popups", json!([]));
         let buttons = popups[0]["buttons"].as_array().cloned().unwrap_or_default();
         buttons.iter().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// Returns the text of all editors in sight.
+    /// Returns the text of all visible editors.
     pub fn all_text(&self) -> String {
         self.text("allText")
     }
 
-    /// Keeps a picture of the window.
+    /// Stores a picture of the window.
     pub fn picture(&self, name: &str) {
         self.do_("picture", json!([name]));
     }
@@ -121,7 +121,7 @@ impl Editor for Code<'_> {
         Some(format!("{}\n{}", popup["text"].as_str().unwrap_or_default(), buttons.join("\n")))
     }
 
-    /// A popup is one line here: the whole is opened first, and only then it may be allowed.
+    /// A popup has one line here, so the user must first open the whole question; only then it offers an approval.
     fn wait_asked(&self, part: &str) -> String {
         let shown =
             |button: &str| self.asked().filter(|asked| asked.contains(part) && asked.contains(button));
@@ -132,11 +132,11 @@ impl Editor for Code<'_> {
         self.choose("Show");
         let second = wait_for(&format!("the question {part:?} with an approval"), || shown("\nYes"));
         let since = Instant::now();
-        wait_for("somebody to have read it", || (since.elapsed() >= READ).then_some(()));
+        wait_for("the time that counts as read", || (since.elapsed() >= READ).then_some(()));
         second
     }
 
-    /// The progress is gone when the work has ended; the state stays.
+    /// The progress disappears at the end of the run; the state stays.
     fn wait_end(&self, how: &str) {
         let ended = |status: &str| match how {
             "done" => status.split(" | ").any(|item| item == "Adjutant"),
@@ -179,11 +179,11 @@ impl Editor for Code<'_> {
     }
 
     fn restart(&self) {
-        // The extension starts another one by itself. What the old one asked is still in sight, because
-        // VS Code closes no notification: a button of it does nothing and says so.
+        // The extension starts another server by itself. VS Code closes no notification, so the old question is
+        // still visible: its button has no effect and says so.
         wait_for("another server", || (self.stage.seen().servers().len() > 1).then_some(()));
         self.choose("Show");
-        wait_for("the words that it is gone", || {
+        wait_for("the message that the question is gone", || {
             let popups = self.do_("popups", json!([]));
             let gone = |popup: &Value| popup["text"].as_str().is_some_and(|text| text.contains("is gone"));
             popups.as_array()?.iter().any(gone).then_some(())

@@ -1,25 +1,25 @@
-//! Carries the kept corpus to libFuzzer and back: libFuzzer wants one file for each input.
+//! Copies the kept corpus to libFuzzer and back, because libFuzzer needs one file for each input.
 //!
-//! `ADJUTANT_FUZZ_UNPACK=FOLDER` writes the inputs of a corpus into a folder, by their names;
-//! `ADJUTANT_FUZZ_PACK=FOLDER` makes the corpus of the files in a folder. An input keeps its name, and
-//! who gave one a name wanted it to stay.
+//! `ADJUTANT_FUZZ_UNPACK=FOLDER` writes the inputs of a corpus into a folder, under their names.
+//! `ADJUTANT_FUZZ_PACK=FOLDER` updates the corpus from the files in a folder. Never removes or renames an
+//! input that a person has named.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::kept::{self, Kept};
 
-/// How names begin that nobody gave.
+/// The prefix of names that no person has chosen.
 const UNNAMED: &str = "reached-";
 
-/// What is to be done instead of a search.
+/// A job instead of a search.
 pub enum Errand {
     Unpack(PathBuf),
     Pack(PathBuf),
 }
 
 impl Errand {
-    /// Reads the errand from the environment; none when it asks for none.
+    /// Reads the errand from the environment; returns none if the environment has none.
     pub fn asked() -> Option<Errand> {
         let folder = |name| std::env::var_os(name).map(PathBuf::from);
         folder("ADJUTANT_FUZZ_UNPACK")
@@ -27,10 +27,10 @@ impl Errand {
             .or_else(|| folder("ADJUTANT_FUZZ_PACK").map(Errand::Pack))
     }
 
-    /// Does it, and returns how many inputs the corpus has.
+    /// Runs the errand, and returns the number of inputs in the corpus.
     ///
     /// # Panics
-    /// When a file cannot be read or written.
+    /// If a file cannot be read or written.
     pub fn run(&self, corpus: &Path) -> usize {
         let known = kept::read(corpus).unwrap_or_else(|why| panic!("{why}"));
         let packed = match self {
@@ -48,7 +48,7 @@ impl Errand {
     }
 }
 
-/// Those that are still wanted in their order, then the new ones.
+/// Returns the known inputs that stay, in their order, and then the new ones.
 fn packed(known: Vec<Kept>, files: Vec<Kept>) -> Vec<Kept> {
     let wanted: BTreeSet<&[u8]> = files.iter().map(|file| &*file.input).collect();
     let stays = |one: &Kept| !one.name.starts_with(UNNAMED) || wanted.contains(&*one.input);
@@ -62,7 +62,8 @@ fn packed(known: Vec<Kept>, files: Vec<Kept>) -> Vec<Kept> {
     packed
 }
 
-/// libFuzzer calls its files by forty digits: shorter, and told from a name that somebody gave.
+/// Returns the name of a file in the corpus. The forty digits of a libFuzzer name are shortened and get the
+/// prefix, so that they differ from a chosen name.
 fn name_of(file: &Kept) -> String {
     let by_libfuzzer = file.name.len() == 40 && file.name.bytes().all(|digit| digit.is_ascii_hexdigit());
     if by_libfuzzer { format!("{UNNAMED}{}", &file.name[..12]) } else { file.name.clone() }

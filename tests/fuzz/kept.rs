@@ -1,22 +1,22 @@
-//! The kept corpus: one file for each target, one line for each input, a telling name beside it.
+//! The kept corpus: one file for each target, one line for each input, with a name.
 //!
-//! An input that is text stands there as text, any other in hexadecimal digits. Knows no target.
+//! An input is text if it is UTF-8, and hexadecimal digits otherwise. Never knows a target.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-/// An input, and what it is called.
+/// An input and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     pub name: String,
     pub input: Vec<u8>,
 }
 
-/// Reads the corpus of one target, in its order.
+/// Returns the corpus of one target, in its order.
 ///
 /// # Errors
-/// Says which line cannot be read.
+/// Names the line that cannot be read.
 pub fn read(corpus: &Path) -> Result<Vec<Kept>, String> {
     let text = std::fs::read_to_string(corpus).map_err(|error| format!("{}: {error}", corpus.display()))?;
     let line = |(at, line)| kept(line).ok_or_else(|| format!("{}:{}: no input", corpus.display(), at + 1));
@@ -40,7 +40,7 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).ok()).collect()
 }
 
-/// Returns the line of an input; JSON writes a line feed in it as `\n`.
+/// Returns the line of an input; JSON escapes a line feed in it as `\n`.
 pub fn line(kept: &Kept) -> String {
     let (kind, input) = match std::str::from_utf8(&kept.input) {
         Ok(text) => ("text", text.to_owned()),

@@ -1,8 +1,7 @@
-//! The fuzz targets behind one binary: `ADJUTANT_FUZZ=frames fuzz ...` drives that one.
+//! All fuzz targets in one binary: `ADJUTANT_FUZZ=frames fuzz ...` runs the target `frames`.
 //!
-//! Knows libFuzzer and nothing of what is tested; the properties never know libFuzzer. With
-//! `ADJUTANT_FUZZ_STEADY` it searches by itself, the same on every machine, and libFuzzer only starts it;
-//! likewise for an errand.
+//! This file knows libFuzzer and no property; the targets never know libFuzzer. With `ADJUTANT_FUZZ_STEADY`
+//! it searches by itself, the same way on every machine. Then libFuzzer only starts it, as for an errand.
 #![no_main]
 
 mod errand;
@@ -15,7 +14,7 @@ mod targets;
 use std::path::PathBuf;
 use std::sync::{Once, OnceLock};
 
-/// What libFuzzer is here for.
+/// The task that libFuzzer starts.
 enum Task {
     Fuzz(targets::Check),
     Steady(steady::Search, targets::Check),
@@ -33,7 +32,7 @@ fn task() -> Task {
     }
 }
 
-/// The file of the kept inputs.
+/// Returns the file of the kept inputs.
 fn corpus() -> PathBuf {
     std::env::var_os("ADJUTANT_FUZZ_KEPT").expect("ADJUTANT_FUZZ_KEPT names the corpus").into()
 }
@@ -46,7 +45,7 @@ fn target() -> targets::Check {
 }
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    // libFuzzer calls again, and takes it for a crash when the process ends in here.
+    // libFuzzer calls this again, and counts an exit of the process in here as a crash.
     match TASK.get_or_init(task) {
         Task::Fuzz(check) => check(input),
         Task::Steady(search, check) => DONE.call_once(|| {

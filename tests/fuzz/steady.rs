@@ -1,18 +1,18 @@
-//! A search that is the same on every machine: so many inputs, each made out of the kept ones by numbers
-//! that follow from a seed.
+//! A search that is the same on every machine: a fixed number of inputs, which random numbers from a fixed
+//! seed make out of the kept ones.
 //!
-//! Looks at no clock and at nothing that was reached: hash tables, addresses and processors change what
-//! libFuzzer counts as reached, and with that where it searches. Finds less than libFuzzer for that.
+//! Never uses a clock or the coverage. Hash tables, addresses and processors change what libFuzzer counts as
+//! reached, and so the way of its search. The price: this search finds less than libFuzzer.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use crate::kept;
 
-/// Bytes that stand in what is read, or at a border of numbers and texts.
+/// Bytes with a meaning in the formats, or at a boundary of numbers and characters.
 const BYTES: &[u8] =
     b"\0\t\n\r \"'#%*+,-./0123456789:;<=>?@AZ[\\]_`az{|}~\x7f\x80\xbf\xc2\xe2\xed\xf0\xf4\xff";
-/// Pieces of what the targets read.
+/// Pieces of the formats that the targets read.
 const WORDS: &[&str] = &[
     "\n\n",
     "\r\n",
@@ -40,19 +40,19 @@ const WORDS: &[&str] = &[
     "\"more\":true",
 ];
 
-/// The input that is tried now: a panic writes it down.
+/// The current input: a panic writes it to a file.
 static TRIED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// What to search, and how far.
+/// The size of a search and the file for its finding.
 pub struct Search {
     pub runs: u64,
     pub longest: usize,
-    /// Where an input is left that does not hold.
+    /// The file for an input that breaks the property.
     pub found: PathBuf,
 }
 
 impl Search {
-    /// Reads the search from the environment; none when it asks for none.
+    /// Reads the search from the environment; returns none if the environment has none.
     pub fn asked() -> Option<Search> {
         let get = |name: &str| std::env::var(name).ok();
         let number = |name: &str| get(name).and_then(|text| text.parse().ok());
@@ -61,12 +61,12 @@ impl Search {
         Some(Search { runs, longest, found: get("ADJUTANT_FUZZ_FOUND")?.into() })
     }
 
-    /// Tries every input, and returns a number that stands for all of them.
+    /// Tries every input, and returns a hash of all of them.
     pub fn run(&self, corpus: &Path, check: fn(&[u8])) -> u64 {
         let kept = kept::read(corpus).unwrap_or_else(|why| panic!("{why}"));
         let kept: Vec<Vec<u8>> = kept.into_iter().map(|one| one.input).collect();
         assert!(!kept.is_empty(), "the kept corpus is empty");
-        leave_behind(self.found.clone());
+        save_on_panic(self.found.clone());
         let mut numbers = Numbers(1);
         let mut sum = 0xcbf2_9ce4_8422_2325_u64;
         for _ in 0..self.runs {
@@ -89,11 +89,11 @@ fn lock() -> std::sync::MutexGuard<'static, Vec<u8>> {
     TRIED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn leave_behind(found: PathBuf) {
-    let told = std::panic::take_hook();
+fn save_on_panic(found: PathBuf) {
+    let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let _ = std::fs::write(&found, &*lock());
-        told(panic);
+        report(panic);
     }));
 }
 
@@ -105,18 +105,18 @@ fn change(input: &mut Vec<u8>, kept: &[Vec<u8>], numbers: &mut Numbers) {
         1 => insert(input, at, WORDS[numbers.below(WORDS.len())].as_bytes()),
         2 if at < input.len() => input[at] = BYTES[numbers.below(BYTES.len())],
         3 if at < input.len() => input[at] ^= 1 << numbers.below(8),
-        4 => drop(input.drain(stretch(at, input.len(), numbers))),
-        // Something of its own once more: what comes twice, or goes on after its end.
+        4 => drop(input.drain(range_from(at, input.len(), numbers))),
+        // Repeats a part of the input: a second occurrence, or content after the end.
         5 => {
-            let own = input[stretch(numbers.below(input.len() + 1), input.len(), numbers)].to_vec();
+            let own = input[range_from(numbers.below(input.len() + 1), input.len(), numbers)].to_vec();
             insert(input, at, &own);
         }
         6 => {
             let other = &kept[numbers.below(kept.len())];
-            let part = &other[stretch(numbers.below(other.len() + 1), other.len(), numbers)];
+            let part = &other[range_from(numbers.below(other.len() + 1), other.len(), numbers)];
             insert(input, at, part);
         }
-        // The front of one and the back of another.
+        // The front of this input and the back of another.
         7 => {
             let other = &kept[numbers.below(kept.len())];
             input.truncate(at);
@@ -130,13 +130,13 @@ fn insert(input: &mut Vec<u8>, at: usize, bytes: &[u8]) {
     input.splice(at..at, bytes.iter().copied());
 }
 
-/// A stretch from a place on: mostly short, at times all that is left.
-fn stretch(from: usize, len: usize, numbers: &mut Numbers) -> std::ops::Range<usize> {
+/// Returns a range that begins at `from`: usually short, sometimes up to the end.
+fn range_from(from: usize, len: usize, numbers: &mut Numbers) -> std::ops::Range<usize> {
     let most = [4, 32, 256, usize::MAX][numbers.below(4)];
     from..from + numbers.below((len - from).min(most) + 1)
 }
 
-/// Numbers that follow from a seed (splitmix64).
+/// Random numbers from a seed (splitmix64).
 struct Numbers(u64);
 
 impl Numbers {

@@ -1,7 +1,7 @@
-//! Code actions and commands in an editor without a plugin: what is offered
-//! when, and that choosing it does it.
+//! Code actions and commands in an editor without a plugin: when each is offered, and that choosing it has its
+//! effect.
 //!
-//! Never looks into the server; offers are read as the editor gets them.
+//! Never looks into the server: the tests read the offers as the editor receives them.
 
 mod whole;
 
@@ -20,7 +20,7 @@ fn command(line: &str) -> Reply {
     Reply::call("run_command", json!({ "command": line }))
 }
 
-/// A plain editor whose run waits for a silent model, and what its start answered.
+/// Returns a plain editor whose run waits for a silent model, and the result of `adjutant.start`.
 fn under_way() -> (Plain, Value) {
     let plain = Plain::new(FILE, [Reply::never()]);
     plain.rig.open("a.rs");
@@ -34,13 +34,13 @@ fn n08_verbs_are_offered_on_diagnostics_and_on_request_and_never_else() {
     let plain = Plain::new(FILE, []);
     plain.rig.open("a.rs");
     let asked = |place: Value, context: Value| titles(&plain.actions("a.rs", place, context));
-    // Unasked: a selection is no reason for a lightbulb.
+    // The client asks by itself: a selection alone offers nothing.
     assert_eq!(asked(range((0, 0), (1, 0)), json!({ "triggerKind": AUTOMATIC })), [""; 0]);
     let on = json!({ "triggerKind": AUTOMATIC, "diagnostics": [problem(at(1, 3), "bad\nname")] });
     assert_eq!(asked(at(1, 3), on), ["Adjutant: Fix: bad name", "Adjutant: Explain: bad name"]);
-    let ours =
+    let own_diagnostic =
         json!([{ "range": at(1, 3), "source": "adjutant", "message": "Adjutant: asks", "severity": 3 }]);
-    assert_eq!(asked(at(1, 3), json!({ "triggerKind": AUTOMATIC, "diagnostics": ours })), [""; 0]);
+    assert_eq!(asked(at(1, 3), json!({ "triggerKind": AUTOMATIC, "diagnostics": own_diagnostic })), [""; 0]);
     let all = ["Adjutant: Explain", "Adjutant: Write tests", "Adjutant: Do what this comment says"];
     assert_eq!(asked(at(0, 3), json!({ "triggerKind": INVOKED })), all);
     assert_eq!(asked(at(1, 3), json!({ "triggerKind": INVOKED })), all[..2]);
@@ -48,12 +48,12 @@ fn n08_verbs_are_offered_on_diagnostics_and_on_request_and_never_else() {
     let two = json!({ "triggerKind": INVOKED, "diagnostics": two });
     let fix = ["Adjutant: Fix these 2 problems", "Adjutant: Explain: one", "Adjutant: Write tests"];
     assert_eq!(asked(at(1, 3), two), fix);
-    // Only what the client wants.
+    // The client filters by kind.
     assert_eq!(asked(at(0, 3), json!({ "triggerKind": INVOKED, "only": ["refactor.rewrite"] })), all);
     for none in ["source.organizeImports", "source.fixAll", "quickfix.other", "refactor.extract"] {
         assert_eq!(asked(at(0, 3), json!({ "triggerKind": INVOKED, "only": [none] })), [""; 0], "{none}");
     }
-    // Nothing can be done to what is no file of the workspace.
+    // A document that is no file of the workspace gets no actions.
     let params = json!({
         "textDocument": { "uri": "untitled:1" }, "range": at(0, 0), "context": { "diagnostics": [] },
     });
@@ -93,7 +93,7 @@ fn s03_n08_an_ask_is_answered_by_code_action_at_any_position() {
     plain.rig.open("b.txt");
     let started = plain.command("adjutant.start", json!(["do", "both"])).expect("it is started");
     let allow = plain.await_action("b.txt", "Adjutant: Yes, once: run `echo one > ran.txt`");
-    // The same in another document, and nothing of it unasked without its own diagnostic.
+    // Another document offers the same answer, but not to an automatic request without the ask's diagnostic.
     assert_eq!(title(&plain.await_action("a.rs", "Adjutant: Yes")), title(&allow));
     let unasked = plain.actions("b.txt", at(0, 0), json!({ "triggerKind": AUTOMATIC }));
     assert_eq!(titles(&unasked), [""; 0]);
@@ -101,11 +101,11 @@ fn s03_n08_an_ask_is_answered_by_code_action_at_any_position() {
     assert!(title(&actions[0]).starts_with("Adjutant: Reject: run `echo"), "{:?}", titles(&actions));
     assert!(actions.iter().all(|action| action["isPreferred"].is_null()));
     assert!(!plain.workspace.exists("ran.txt"));
-    plain.pick(&allow).expect("the answer is taken");
+    plain.pick(&allow).expect("the answer is accepted");
 
     let reject = plain.await_action("a.rs", "Adjutant: Reject: edit b.txt (+1 -1)");
     assert!(plain.workspace.exists("ran.txt"));
-    plain.pick(&reject).expect("the answer is taken");
+    plain.pick(&reject).expect("the answer is accepted");
     plain.finish(&started);
     assert_eq!(plain.rig.text_of("b.txt"), "hello\n");
     let outputs = tool_outputs(&plain.model.requests()[2]);
@@ -120,10 +120,11 @@ fn s22_a_question_takes_an_answer_in_the_users_own_words_by_command() {
     let plain = Plain::new(FILE, [question, again, Reply::text("Blue it is.")]);
     let started = plain.command("adjutant.start", json!(["paint"])).expect("it is started");
     plain.await_action("a.rs", "Adjutant: green: ");
-    let done = plain.command("adjutant.respond", json!(["neither,", "take", "blue"])).expect("it is taken");
+    let done =
+        plain.command("adjutant.respond", json!(["neither,", "take", "blue"])).expect("it is accepted");
     assert_eq!(done["status"], "accepted", "{done}");
     plain.await_action("a.rs", "Adjutant: down: ");
-    plain.command("adjutant.respond", json!(["Down"])).expect("it is taken");
+    plain.command("adjutant.respond", json!(["Down"])).expect("it is accepted");
     plain.finish(&started);
     let outputs = tool_outputs(&plain.model.requests()[2]);
     assert!(outputs[0].contains("neither, take blue") && outputs[1].contains("down"), "{outputs:?}");
@@ -135,26 +136,29 @@ fn n08_a_run_is_cancelled_by_code_action_by_command_and_by_its_progress() {
     let (plain, started) = under_way();
     let cancel = plain.await_action("a.rs", "Adjutant: Cancel “say more”");
     assert_eq!(cancel["kind"], "source.agent.cancel");
-    plain.pick(&cancel).expect("it is taken");
+    plain.pick(&cancel).expect("it is accepted");
     assert_eq!(json!(plain.finish(&started).outcome), "cancelled");
     plain.rig.end();
 
     let (plain, started) = under_way();
-    let done = plain.command("adjutant.cancel", json!([])).expect("it is taken");
+    let done = plain.command("adjutant.cancel", json!([])).expect("it is accepted");
     assert_eq!(done["cancelled"][0]["runId"], started["runId"], "{done}");
     assert_eq!(json!(plain.finish(&started).outcome), "cancelled");
     wait_until("the run to be over", || plain.titles("a.rs", at(1, 0)).len() == 2);
     assert!(plain.refused("adjutant.cancel", json!([])).contains("nothing runs"));
     plain.rig.end();
 
-    // Several at once: all of them where that is said, and the user is told which.
+    // Two runs at once: `all` cancels both, and a message names both.
     let plain = Plain::new(FILE, [Reply::never(), Reply::never()]);
     let one = plain.command("adjutant.start", json!(["one"])).expect("it is started");
     let two = plain.command("adjutant.start", json!(["two"])).expect("it is started");
     plain.model.wait_for_requests(2);
-    plain.command("adjutant.cancel", json!([{ "all": true }])).expect("it is taken");
-    let told = plain.rig.await_message();
-    assert!(told.contains("2 runs") && told.contains("“one”") && told.contains("“two”"), "{told}");
+    plain.command("adjutant.cancel", json!([{ "all": true }])).expect("it is accepted");
+    let message = plain.rig.await_message();
+    assert!(
+        message.contains("2 runs") && message.contains("“one”") && message.contains("“two”"),
+        "{message}"
+    );
     for started in [one, two] {
         assert_eq!(json!(plain.finish(&started).outcome), "cancelled");
     }
@@ -168,12 +172,13 @@ fn n08_a_prompt_by_command_steers_the_open_run_and_goes_on_after_it() {
     assert!(plain.refused("adjutant.prompt", json!(["go on"])).contains("nothing was started"));
     let started = plain.command("adjutant.start", json!(["first"])).expect("it is started");
     let allow = plain.await_action("a.rs", "Adjutant: Yes, once: run `echo hi`");
-    let steered = plain.command("adjutant.prompt", json!([{ "text": "and second" }])).expect("it is taken");
+    let steered =
+        plain.command("adjutant.prompt", json!([{ "text": "and second" }])).expect("it is accepted");
     assert_eq!(steered, started, "the same session, the same run");
-    plain.pick(&allow).expect("the answer is taken");
+    plain.pick(&allow).expect("the answer is accepted");
     plain.finish(&started);
     assert_eq!(plain.told(1), "and second");
-    let next = plain.command("adjutant.prompt", json!(["third"])).expect("it is taken");
+    let next = plain.command("adjutant.prompt", json!(["third"])).expect("it is accepted");
     assert_eq!(next["sessionId"], started["sessionId"]);
     assert_ne!(next["runId"], started["runId"]);
     plain.finish(&next);
@@ -199,8 +204,8 @@ fn n08_bad_commands_and_arguments_are_refused_by_name_and_told_to_the_user() {
         ("adjutant.showTranscript", json!([]), "nothing was started"),
         ("adjutant.resume", json!([]), "waits to be resumed"),
     ] {
-        let told = plain.refused(name, arguments.clone());
-        assert!(told.contains(why), "{name} {arguments}: {told}");
+        let message = plain.refused(name, arguments.clone());
+        assert!(message.contains(why), "{name} {arguments}: {message}");
     }
     assert_eq!(
         plain.rig.request("workspace/executeCommand", json!({ "command": 1 })).map_err(|e| e.code),
@@ -222,8 +227,8 @@ fn s03_a_click_on_a_stale_action_changes_nothing_and_says_who_answered() {
         (&late["status"], &late["resolution"]["optionId"]),
         (&json!("already_resolved"), &json!("reject"))
     );
-    let told = plain.rig.await_message();
-    assert!(told.contains("answered before: rejected"), "{told}");
+    let message = plain.rig.await_message();
+    assert!(message.contains("answered before: rejected"), "{message}");
     plain.finish(&started);
     assert!(!plain.workspace.exists("ran.txt"));
     plain.rig.end();
@@ -250,10 +255,10 @@ fn s03_several_questions_are_told_apart() {
         actions.into_iter().filter(|action| title(action).starts_with("Adjutant: Reject")).collect::<Vec<_>>()
     };
     wait_until("both questions", || rejects().len() == 2);
-    let told = plain.refused("adjutant.respond", json!(["reject"]));
-    assert!(told.contains("2 questions are open") && told.contains("askId"), "{told}");
+    let message = plain.refused("adjutant.respond", json!(["reject"]));
+    assert!(message.contains("2 questions are open") && message.contains("askId"), "{message}");
     for reject in rejects() {
-        plain.pick(&reject).expect("it is taken");
+        plain.pick(&reject).expect("it is accepted");
     }
     runs.iter().for_each(|run| drop(plain.finish(run)));
 
@@ -277,14 +282,20 @@ fn finding_a2_an_approval_names_its_question_and_words_may_do_so() {
         json!(["Yes, always"]),
         json!([{ "optionId": "allow" }]),
     ] {
-        let told = plain.refused("adjutant.respond", unnamed.clone());
-        assert!(told.contains("has to name its question") && told.contains(&first), "{unnamed}: {told}");
+        let message = plain.refused("adjutant.respond", unnamed.clone());
+        assert!(
+            message.contains("has to name its question") && message.contains(&first),
+            "{unnamed}: {message}"
+        );
     }
     assert!(!plain.workspace.exists("ran.txt"));
     let done = plain.command("adjutant.respond", json!([first, "yes,", "once"]));
-    let done = done.expect("it names its question, and says what the button says");
-    assert_eq!(done["resolution"]["optionId"], "allow", "these are no words for the model: {done}");
-    // The same words again are for a question that is over, and not for the one that is open.
+    let done = done.expect("it names its question and uses the label of the button");
+    assert_eq!(
+        done["resolution"]["optionId"], "allow",
+        "the answer is an option, not text for the model: {done}"
+    );
+    // The same answer again belongs to the closed question, not to the open one.
     let second = question("echo 2");
     let late = plain.command("adjutant.respond", json!([first, "allow"])).expect("it is late");
     assert_eq!(late["status"], "already_resolved", "{late}");
@@ -292,7 +303,7 @@ fn finding_a2_an_approval_names_its_question_and_words_may_do_so() {
     plain.refused("adjutant.respond", json!([second]));
     plain.command("adjutant.respond", json!(["reject"])).expect("a rejection needs no name");
     question("echo 3");
-    plain.command("adjutant.respond", json!(["not", "like", "this"])).expect("nor does a text");
+    plain.command("adjutant.respond", json!(["not", "like", "this"])).expect("a text needs no name either");
     plain.finish(&run);
     assert_eq!(plain.workspace.read("ran.txt"), "1\n");
     let outputs = tool_outputs(&plain.model.requests()[3]);
@@ -315,7 +326,7 @@ fn finding_d4_a_client_that_does_not_say_why_it_asks_gets_no_light_bulb_on_every
     assert_eq!(asked("a.rs", at(0, 3), json!({})), [says]);
     let on = json!({ "diagnostics": [problem(at(1, 3), "bad")] });
     assert_eq!(asked("a.rs", at(1, 3), on), ["Adjutant: Fix: bad", "Adjutant: Explain: bad"]);
-    // Whoever selects lines wants something.
+    // A selection of several lines is an explicit request.
     assert_eq!(
         asked("a.rs", range((0, 3), (1, 4)), json!({})),
         ["Adjutant: Explain", "Adjutant: Write tests", says]
@@ -334,7 +345,7 @@ fn n01_what_was_left_open_is_resumed_by_command() {
     let plain = plain.again();
     assert_eq!(plain.command("adjutant.resume", json!([])), Ok(started.clone()));
     assert_eq!(json!(plain.finish(&started).outcome), "stopped");
-    let next = plain.command("adjutant.prompt", json!(["more"])).expect("it goes on there");
+    let next = plain.command("adjutant.prompt", json!(["more"])).expect("the session continues");
     assert_eq!(next["sessionId"], started["sessionId"]);
     plain.finish(&next);
     plain.rig.end();
@@ -347,7 +358,7 @@ fn n01_after_a_restart_what_was_left_open_is_offered_again() {
     let plain = plain.again();
     let resume = plain.await_action("a.rs", "Adjutant: Resume: ");
     plain.await_action("a.rs", "Adjutant: Cancel “the long work”");
-    plain.pick(&resume).expect("the answer is taken");
+    plain.pick(&resume).expect("the answer is accepted");
     assert_eq!(json!(plain.finish(&started).outcome), "stopped");
     plain.rig.end();
 }

@@ -1,7 +1,7 @@
-//! Asks over the wire: every kind, every way to answer, and what an answer does.
+//! Asks over the wire: every kind, every way to answer, and the effect of each answer.
 //!
-//! Never trusts the reply to an answer: what was done is read at the model, on
-//! the disk and in the ledger that a command writes.
+//! Never trusts the reply to an answer: the effect is read from the model's requests, the disk and the ledger
+//! that a command writes.
 
 use adjutant_protocol::ask::{AskKind, AskListResult, AskSubject, Resolution, RespondStatus};
 use adjutant_protocol::methods;
@@ -83,10 +83,10 @@ fn s16_the_reason_of_a_rejection_reaches_the_model() {
     let ask = rig.await_ask_of(AskKind::Command);
     let why = "use the Makefile instead";
     rig.answer_with(&ask.ask_id, Answer::OptionWithText("reject".to_owned(), why.to_owned()));
-    // The same by the other door, where the reason is a field of its own.
+    // The same through `agent/ask/respond`, where the reason is a separate field.
     let ask = rig.await_ask_of(AskKind::Command);
     let body = json!({"askId": ask.ask_id, "optionId": "reject", "reason": "not this either"});
-    rig.request(methods::ASK_RESPOND, body).expect("a rejection is taken");
+    rig.request(methods::ASK_RESPOND, body).expect("the rejection is accepted");
     rig.await_run_end(&session, &run);
     let outputs = tool_outputs(&model.requests()[2]);
     assert!(outputs[0].contains(why) && outputs[1].contains("not this either"), "{outputs:?}");
@@ -129,8 +129,8 @@ fn s54_an_approval_after_a_restart_runs_exactly_what_was_asked_and_once() {
     let now = rig.resume(&session, None);
     assert_eq!((now.state.state, now.state.run_id), (State::RequiresAction, Some(run.clone())));
     assert_eq!(now.asks, std::slice::from_ref(&asked), "the same ask under the same id");
-    let told = rig.respond(&asked.ask_id, "allow");
-    assert_eq!(told.status, RespondStatus::Accepted);
+    let first = rig.respond(&asked.ask_id, "allow");
+    assert_eq!(first.status, RespondStatus::Accepted);
     let again = rig.respond(&asked.ask_id, "allow");
     assert_eq!(again.status, RespondStatus::AlreadyResolved);
     rig.await_run_end(&session, &run);
@@ -172,7 +172,7 @@ fn s54_a_directory_that_changed_meanwhile_is_asked_about_anew() {
     let run = rig.prompt(&session, "Run it.").run_id;
     let asked = rig.await_ask_of(AskKind::Command);
     rig.end();
-    // Another directory under the same name.
+    // Puts another directory under the same name.
     std::fs::rename(workspace.path().join("sub"), workspace.path().join("old")).expect("it is renamed");
     workspace.write("sub/x", "");
 
@@ -181,10 +181,10 @@ fn s54_a_directory_that_changed_meanwhile_is_asked_about_anew() {
     assert_eq!(rig.await_resolved(&asked.ask_id), Resolution::Superseded);
     assert_eq!(rig.respond(&asked.ask_id, "allow").status, RespondStatus::AlreadyResolved);
     let list = || rig.call::<AskListResult>(methods::ASK_LIST, json!({"sessionId": session})).asks;
-    let anew = list().remove(0);
-    assert_ne!(anew.ask_id, asked.ask_id);
+    let new_ask = list().remove(0);
+    assert_ne!(new_ask.ask_id, asked.ask_id);
     assert!(!workspace.exists("sub/ledger") && !workspace.exists("old/ledger"), "nothing ran by itself");
-    rig.answer(&anew.ask_id, "allow");
+    rig.answer(&new_ask.ask_id, "allow");
     rig.await_run_end(&session, &run);
     assert_eq!(workspace.read("sub/ledger"), "ran\n");
     assert!(!workspace.exists("old/ledger"));
@@ -200,20 +200,24 @@ fn n02_the_first_valid_answer_wins_whichever_door_it_comes_by() {
     let rig = Rig::start(&workspace);
     let session = rig.new_session();
     let run = rig.prompt(&session, "Run it.").run_id;
-    // By `agent/ask/respond` first: the request is withdrawn.
+    // `agent/ask/respond` answers first: the server withdraws its request to the client.
     let ask = rig.await_ask_of(AskKind::Command);
     rig.await_delivery(&ask.ask_id);
     let won = rig.respond(&ask.ask_id, "allow");
     let Resolution::Selected { surface, .. } = &won.resolution else { panic!("{won:?}") };
     assert_eq!(surface, "ask/respond");
     rig.await_withdrawal(&ask.ask_id);
-    assert_eq!(rig.respond(&ask.ask_id, "reject").resolution, won.resolution, "the second is told what won");
-    // By its request first.
+    assert_eq!(
+        rig.respond(&ask.ask_id, "reject").resolution,
+        won.resolution,
+        "the later answer gets the winning one"
+    );
+    // The reply to the server's request answers first.
     let ask = rig.await_ask_of(AskKind::Command);
     rig.await_delivery(&ask.ask_id);
     rig.answer(&ask.ask_id, "reject");
     let Resolution::Selected { option_id, surface, .. } = rig.await_resolved(&ask.ask_id) else {
-        panic!("the answer was taken")
+        panic!("the answer was accepted")
     };
     assert_eq!((option_id.as_str(), surface.as_str()), ("reject", "request_permission"));
     assert_eq!(rig.respond(&ask.ask_id, "allow").status, RespondStatus::AlreadyResolved);
@@ -285,7 +289,7 @@ fn a5_a_malformed_answer_is_no_approval_and_the_ask_stays_open() {
         let what = format!("{answer:?}");
         let ask = rig.await_ask_of(AskKind::Command);
         rig.answer_with(&ask.ask_id, answer);
-        // The list is asked behind the answer on the same wire: by then it was looked at.
+        // The list request follows the answer on the same wire, so the server has already read the answer.
         let open: AskListResult = rig.call(methods::ASK_LIST, json!({}));
         assert!(open.asks.iter().any(|open| open.ask_id == ask.ask_id), "{what} closed the ask");
         assert_eq!(rig.respond(&ask.ask_id, "reject").status, RespondStatus::Accepted, "{what}");

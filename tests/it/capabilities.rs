@@ -1,6 +1,6 @@
-//! What a client says in `initialize`, and what the server makes of it.
+//! What a client offers in `initialize`, and which surfaces the server chooses.
 //!
-//! The golden tables beside the recorded params say it for each real editor.
+//! A golden table next to each recorded file shows the result for that real editor.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,13 +25,13 @@ fn recorded() -> Vec<PathBuf> {
     files
 }
 
-/// What a server answers to these params, as its table of surfaces.
+/// Returns the server's table of surfaces for these params.
 fn answered(params: &Value) -> BTreeMap<String, String> {
     let workspace = Workspace::new("//- /a.txt\nhello\n");
     let rig = Rig::connect(&workspace, Options::new(&workspace).capabilities(Capabilities::bare()));
     let params = json!({"processId": null, "capabilities": params["capabilities"], "workspaceFolders": []});
     let answer = rig.request("initialize", params).expect("initialize is answered");
-    // The double has said less than these params do.
+    // The test editor announced less than these params do.
     rig.forgive(Rule::NotOffered);
     rig.end();
     let table = &answer["capabilities"]["experimental"]["agent"]["fallbacks"];
@@ -53,7 +53,7 @@ fn n19_each_real_editor_has_its_table_and_what_is_printed_is_what_is_used() {
         assert_eq!(
             ran.stdout,
             wanted,
-            "{}: UPDATE_DOCS=1 writes it anew; look at what changed",
+            "{}: UPDATE_DOCS=1 writes it again; review the difference",
             golden.display()
         );
         let params: Value =
@@ -67,7 +67,7 @@ fn n19_each_real_editor_has_its_table_and_what_is_printed_is_what_is_used() {
     }
 }
 
-/// What a server says of itself to a client that offers this, or the error it answers with.
+/// Returns the server's own offer to a client with this offer, or its error.
 fn offer(agent: Value) -> Result<Value, (i64, String)> {
     let workspace = Workspace::new("//- /a.txt\nhello\n");
     let rig = Rig::connect(&workspace, Options::new(&workspace).capabilities(Capabilities::bare()));
@@ -88,7 +88,7 @@ fn whatever_version_a_client_knows_the_server_answers_the_one_it_uses() {
     for version in
         [json!({"version": 0}), json!({"version": 7}), json!({"version": u32::MAX}), json!({}), json!(null)]
     {
-        assert_eq!(offer(version.clone()).map(|ours| ours["version"].clone()), Ok(json!(0)), "{version}");
+        assert_eq!(offer(version.clone()).map(|answer| answer["version"].clone()), Ok(json!(0)), "{version}");
     }
 }
 
@@ -97,8 +97,8 @@ fn what_is_unknown_in_an_offer_is_ignored_and_what_is_wrong_is_named() {
     let later = json!({
         "updates": {"chunks": true, "batches": 3}, "holograms": {"depth": 4}, "asks": {"request": true, "voice": "alto"}
     });
-    let ours = offer(later).expect("a later client is served");
-    assert_eq!(ours["fallbacks"]["updates"], "agent/session/update, text while it streams");
+    let answer = offer(later).expect("a later client is served");
+    assert_eq!(answer["fallbacks"]["updates"], "agent/session/update, text while it streams");
     let wrong = [
         (json!(true), "capabilities.experimental.agent: "),
         (json!({"version": -1}), "capabilities.experimental.agent.version: "),
@@ -109,7 +109,7 @@ fn what_is_unknown_in_an_offer_is_ignored_and_what_is_wrong_is_named() {
         ),
     ];
     for (agent, path) in wrong {
-        let (code, message) = offer(agent.clone()).expect_err("it makes no sense");
+        let (code, message) = offer(agent.clone()).expect_err("the offer is invalid");
         assert_eq!(code, -32602, "{agent}");
         assert!(message.starts_with(path), "{agent}: {message}");
     }

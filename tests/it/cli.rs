@@ -1,8 +1,7 @@
-//! The command line through the real binary: what it prints, leaves on disk,
-//! and tells the shell.
+//! The command line through the real binary: its output, its files on disk and its exit codes.
 //!
-//! Never touches the settings or the sessions of the one who runs the tests,
-//! and never reaches a network: every model is played from a script.
+//! Never touches the settings or sessions of the developer, and never reaches a network: a script plays every
+//! model.
 
 mod exits;
 mod findings;
@@ -24,12 +23,12 @@ use std::{fs, thread};
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 
-/// How long anything may take.
+/// How long one process may take.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 const EDIT: &str = r#"
 [[turn]]
-text = "I mend the greeting."
+text = "I fix the greeting."
 [[turn.call]]
 tool = "edit_file"
 arguments = { path = "greeting.txt", old_text = "Helo", new_text = "Hello" }
@@ -43,7 +42,7 @@ arguments = { command = "cat greeting.txt" }
 "#;
 const DONE: &str = r#"
 [[turn]]
-text = "It is mended."
+text = "It is fixed."
 "#;
 
 /// A home, a workspace with one file, and a model that plays a script.
@@ -105,13 +104,13 @@ impl Place {
     }
 }
 
-/// A process that is ended when the test is.
+/// A process that is killed when the value is dropped.
 struct Running {
     child: Child,
 }
 
 impl Running {
-    /// Waits for the end; a process that outlives the deadline is ended, and the test with it.
+    /// Waits for the end of the process. A process that exceeds the deadline fails the test, and is killed.
     fn ended(mut self) -> Ran {
         let whole = |stream: Option<Box<dyn Read + Send>>| {
             let (send, receive) = mpsc::channel();
@@ -126,8 +125,8 @@ impl Running {
         };
         let out = whole(self.child.stdout.take().map(|stream| Box::new(stream) as _));
         let err = whole(self.child.stderr.take().map(|stream| Box::new(stream) as _));
-        let stdout = out.recv_timeout(DEADLINE).expect("the process writes for ever");
-        let stderr = err.recv_timeout(DEADLINE).expect("the process writes for ever");
+        let stdout = out.recv_timeout(DEADLINE).expect("the process did not end in time");
+        let stderr = err.recv_timeout(DEADLINE).expect("the process did not end in time");
         let status = self.child.wait().unwrap();
         Ran(Output { status, stdout, stderr })
     }
@@ -138,7 +137,7 @@ impl Running {
         let mut line = String::new();
         while !line.contains(text) {
             line.clear();
-            assert_ne!(reader.read_line(&mut line).unwrap(), 0, "it ended before it said \"{text}\"");
+            assert_ne!(reader.read_line(&mut line).unwrap(), 0, "it ended before it printed \"{text}\"");
         }
         reader
     }
@@ -171,7 +170,7 @@ impl Ran {
         String::from_utf8(self.0.stderr.clone()).unwrap()
     }
 
-    /// Fails with everything that was printed unless the exit code is this one.
+    /// Fails with the whole output if the exit code is another one.
     fn exits(self, code: i32) -> Self {
         assert_eq!(self.code(), Some(code), "\n--- stdout\n{}\n--- stderr\n{}", self.out(), self.err());
         self
@@ -238,24 +237,24 @@ fn without_a_model_it_says_what_to_set_and_offers_the_demo() {
 #[test]
 fn a5_where_nobody_is_an_edit_is_shown_whole_denied_and_told_to_the_shell() {
     let place = Place::new(&format!("{EDIT}{DONE}"));
-    let ran = place.run(&["run", "mend it"]).exits(3);
+    let ran = place.run(&["run", "fix it"]).exits(3);
     for text in ["-Helo, world\n+Hello, world\n", "nobody is present"] {
         assert!(ran.err().contains(text), "{text:?} is missing in\n{}", ran.err());
     }
-    assert!(ran.out().ends_with("It is mended.\n"), "{}", ran.out());
+    assert!(ran.out().ends_with("It is fixed.\n"), "{}", ran.out());
     assert_eq!(place.greeting(), "Helo, world\n");
 }
 
 #[test]
 fn s13_unattended_edits_are_made_and_commands_only_with_their_flag() {
     let place = Place::new(&format!("{EDIT}{COMMAND}{DONE}"));
-    let ran = place.run(&["run", "-y", "mend it"]).exits(3);
+    let ran = place.run(&["run", "-y", "fix it"]).exits(3);
     assert_eq!(place.greeting(), "Hello, world\n");
     assert!(ran.err().contains("$ cat greeting.txt"), "{}", ran.err());
     let place = Place::new(&format!("{EDIT}{COMMAND}{DONE}"));
-    let ran = place.run(&["run", "-y", "--allow-commands", "mend it"]).exits(0);
+    let ran = place.run(&["run", "-y", "--allow-commands", "fix it"]).exits(0);
     assert!(ran.err().contains("• Run cat greeting.txt"), "{}", ran.err());
-    assert_eq!(files_below(&place.workspace()), 1, "nothing is left beside the file");
+    assert_eq!(files_below(&place.workspace()), 1, "no other file is left in the folder");
 }
 
 #[test]
@@ -271,7 +270,7 @@ arguments = { path = "new/deep/note.txt", content = "noted\n" }
     let file = place.workspace().join("greeting.txt");
     fs::write(&file, "\u{feff}one\r\nHelo, world\r\nthree").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
-    place.run(&["run", "-y", "mend it"]).exits(0);
+    place.run(&["run", "-y", "fix it"]).exits(0);
     assert_eq!(place.greeting(), "\u{feff}one\r\nHello, world\r\nthree");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(fs::read_to_string(place.workspace().join("new/deep/note.txt")).unwrap(), "noted\n");
@@ -283,7 +282,7 @@ fn s13_denials_win_over_unattended() {
     let settings = fs::read_to_string(place.path("config.toml")).unwrap();
     let deny = "[permissions]\ndeny = [\"edit_file(*.txt)\", \"run_command(cat)\"]\n";
     fs::write(place.path("config.toml"), format!("{settings}{deny}")).unwrap();
-    let ran = place.run(&["run", "-y", "--allow-commands", "mend it"]).exits(0);
+    let ran = place.run(&["run", "-y", "--allow-commands", "fix it"]).exits(0);
     assert_eq!(place.greeting(), "Helo, world\n");
     assert_eq!(ran.err().matches("denied").count(), 2, "{}", ran.err());
 }
@@ -291,11 +290,11 @@ fn s13_denials_win_over_unattended() {
 #[test]
 fn s120_quiet_prints_the_answer_and_asks_alone() {
     let place = Place::new(&format!("{EDIT}{DONE}"));
-    let ran = place.run(&["run", "-y", "--quiet", "mend it"]).exits(0);
-    assert_eq!((ran.out().as_str(), ran.err().as_str()), ("It is mended.\n", ""));
+    let ran = place.run(&["run", "-y", "--quiet", "fix it"]).exits(0);
+    assert_eq!((ran.out().as_str(), ran.err().as_str()), ("It is fixed.\n", ""));
     let place = Place::new(&format!("{EDIT}{DONE}"));
-    let ran = place.run(&["run", "--quiet", "mend it"]).exits(3);
-    assert_eq!(ran.out(), "It is mended.\n");
+    let ran = place.run(&["run", "--quiet", "fix it"]).exits(3);
+    assert_eq!(ran.out(), "It is fixed.\n");
     assert!(ran.err().contains("+Hello, world"), "{}", ran.err());
     assert!(!ran.err().contains("tokens"), "{}", ran.err());
     assert!(ran.err().contains("nobody was present to answer: Edit greeting.txt; "), "{}", ran.err());
@@ -304,7 +303,7 @@ fn s120_quiet_prints_the_answer_and_asks_alone() {
 #[test]
 fn s18_with_json_every_line_is_an_update_and_the_last_run_has_its_end() {
     let place = Place::new(&format!("{EDIT}{DONE}"));
-    let ran = place.run(&["run", "--output", "json", "mend it"]).exits(3);
+    let ran = place.run(&["run", "--output", "json", "fix it"]).exits(3);
     let updates = ran.updates();
     assert_eq!(ends(&updates).len(), 1, "{}", ran.out());
     assert!(updates.iter().any(|params| matches!(params.update, Update::Ask(_))), "{}", ran.out());
@@ -332,16 +331,15 @@ fn a_prompt_is_read_from_standard_input() {
 fn p27_sessions_are_listed_shown_exported_continued_and_deleted() {
     let place = Place::new(&format!("{EDIT}{DONE}\n[[turn]]\ntext = \"Once more.\"\n"));
     assert!(place.run(&["sessions", "list"]).exits(0).out().contains("no sessions"));
-    place.run(&["run", "-y", "mend the greeting"]).exits(0);
+    place.run(&["run", "-y", "fix the greeting"]).exits(0);
     let list = place.run(&["sessions", "list"]).exits(0).out();
-    let row =
-        list.lines().find(|line| line.contains("mend the greeting")).unwrap_or_else(|| panic!("{list}"));
+    let row = list.lines().find(|line| line.contains("fix the greeting")).unwrap_or_else(|| panic!("{list}"));
     let id = row.split_whitespace().next().unwrap();
     let ran = place.run(&["run", "--continue", "and again"]).exits(0);
-    assert!(ran.out().contains("Once more.") && !ran.out().contains("I mend"), "{}", ran.out());
+    assert!(ran.out().contains("Once more.") && !ran.out().contains("I fix"), "{}", ran.out());
     let shown = place.run(&["sessions", "show", id]).exits(0).out();
     for text in
-        ["> mend the greeting", "I mend the greeting.", "• Edit greeting.txt", "> and again", "Once more."]
+        ["> fix the greeting", "I fix the greeting.", "• Edit greeting.txt", "> and again", "Once more."]
     {
         assert_eq!(shown.matches(text).count(), 1, "{text:?} in\n{shown}");
     }
@@ -352,7 +350,7 @@ fn p27_sessions_are_listed_shown_exported_continued_and_deleted() {
     assert!(ran.err().contains("there is no session"), "{}", ran.err());
 }
 
-/// A reply of so many words that nobody waits for its end.
+/// Returns a script with a reply so long that no test waits for its end.
 fn endless() -> String {
     format!("[[turn]]\ntext = \"begun\\n{}\"\npace_ms = 20\n", "word ".repeat(3_000))
 }
@@ -366,7 +364,7 @@ fn finding_e2_a_reader_that_leaves_cancels_the_run_and_the_shell_is_told() {
     let last = ran.err().lines().last().unwrap_or_default().to_owned();
     assert_eq!(last, "error: nobody reads the output any more, so the run was cancelled");
     let list = place.run(&["sessions", "list"]).out();
-    assert!(list.contains("idle"), "the run goes on: {list}");
+    assert!(list.contains("idle"), "the run continues: {list}");
 }
 
 #[test]
@@ -386,7 +384,7 @@ fn s16_an_interrupt_cancels_the_run_and_waits_for_its_end() {
 #[test]
 fn a_killed_run_goes_on_where_it_was() {
     let place = Place::new(&endless());
-    let mut running = place.start(&["run", "-y", "mend it"]);
+    let mut running = place.start(&["run", "-y", "fix it"]);
     let reader = running.until("begun");
     running.child.kill().unwrap();
     drop(reader);
@@ -394,7 +392,7 @@ fn a_killed_run_goes_on_where_it_was() {
     assert!(place.run(&["sessions", "list"]).exits(0).out().contains("interrupted"));
     place.play(&format!("{EDIT}{DONE}"));
     let ran = place.run(&["run", "-y", "--continue"]).exits(0);
-    assert!(ran.out().contains("It is mended."), "{}", ran.out());
+    assert!(ran.out().contains("It is fixed."), "{}", ran.out());
     assert_eq!(place.greeting(), "Hello, world\n");
 }
 
@@ -403,7 +401,7 @@ fn s17_the_debug_log_is_a_file_of_the_user_alone() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new(DONE);
     let ran = place.run(&["run", "-d", "--quiet", "hello"]).exits(0);
-    assert_eq!(ran.out(), "It is mended.\n");
+    assert_eq!(ran.out(), "It is fixed.\n");
     let logs: Vec<PathBuf> =
         fs::read_dir(place.path("state/log")).unwrap().flatten().map(|entry| entry.path()).collect();
     let [log] = &logs[..] else { panic!("{logs:?}") };

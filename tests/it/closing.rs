@@ -1,6 +1,6 @@
-//! Sessions closed, listed by pages, resumed from odd places.
+//! Closing sessions, listing them in pages, and resuming them at unusual points.
 //!
-//! A closed session is out of memory and on disk; nothing of it is lost.
+//! A closed session leaves memory and stays on disk; nothing is lost.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn closing_a_session_cancels_its_run_tells_so_and_resume_opens_it_again() {
     });
     close(&rig, &session);
     assert_eq!(rig.await_run_end(&session, &run).outcome, Outcome::Cancelled);
-    let last = facts(&workspace, &session).last().map(|fact| fact["type"].clone());
+    let last = facts(&workspace, &session).last().map(|event| event["type"].clone());
     assert_eq!(last, Some(Value::from("run_ended")));
 
     let now = rig.resume(&session, None);
@@ -67,7 +67,7 @@ fn a_session_may_be_closed_twice_and_one_that_is_not_there_never() {
     let odd = json!({"sessionId": "../a"});
     assert_eq!(refused(rig.try_call::<Done>(methods::SESSION_CLOSE, odd)).1, "SessionNotFound");
 
-    // One that nobody prompted is nowhere but in memory.
+    // A session without a prompt exists only in memory.
     let unused = rig.new_session();
     close(&rig, &unused);
     assert!(!session_dir(&workspace, &unused).exists());
@@ -90,7 +90,7 @@ fn what_is_sent_right_behind_a_close_finds_the_session_open_again() {
     let now = rig.await_response(&resumed).expect("it opens again");
     let now: ResumeResult = serde_json::from_value(now).expect("a result of resume");
     assert!(matches!(now.state.state, State::Idle | State::Running), "{:?}", now.state);
-    let prompted = rig.await_response(&prompted).expect("the prompt is taken");
+    let prompted = rig.await_response(&prompted).expect("the prompt is accepted");
     assert_eq!(prompted["disposition"], "started", "the run before was cancelled");
     let run = prompted["runId"].as_str().unwrap_or_default().into();
     assert_eq!(rig.await_run_end(&session, &run).outcome, Outcome::Stopped);
@@ -111,7 +111,7 @@ fn p27_a_list_comes_in_pages_of_a_hundred_and_can_be_searched_by_title() {
     let first = list(json!({}));
     assert_eq!(first.sessions.len(), 100);
     let cursor = first.next_cursor.clone().expect("there are more");
-    // One that changes between two pages moves to the front: it is not shown twice.
+    // A session that changes between two pages moves to the front; it must not appear twice.
     rig.resume(&first.sessions[50].session_id, None);
     let second = list(json!({"cursor": cursor}));
     assert_eq!((second.sessions.len(), second.next_cursor), (3, None));
@@ -137,19 +137,19 @@ fn s09_a_number_beyond_the_end_gets_what_is_true_now_and_says_that_there_is_a_ga
     let session = rig.new_session();
     rig.run_to_end(&session, "Hello.");
     rig.await_state(State::Idle);
-    let told = rig.updates().len();
+    let before = rig.updates().len();
     let now = rig.resume(&session, Some(ReplayFrom::Seq { seq: 1_000 }));
     assert!(now.gap);
     assert_eq!(now.state.state, State::Idle);
     let level = rig.resume(&session, Some(ReplayFrom::Seq { seq: now.seq }));
     assert!(!level.gap);
-    assert_eq!(rig.updates().len(), told, "nothing is told again");
+    assert_eq!(rig.updates().len(), before, "no update is sent again");
     let ended = |update: &Update| matches!(update, Update::Run(RunView::Ended { .. }));
     assert_eq!(rig.updates().iter().filter(|update| ended(&update.update)).count(), 1);
     rig.end();
 }
 
-/// Sessions that are closed while one is busy: enough that one of them is listed behind it.
+/// Number of sessions to close while one is busy: enough that the list reaches one of them after the busy one.
 const OTHERS: usize = 12;
 
 #[test]
@@ -162,7 +162,7 @@ fn the_list_of_asks_is_given_although_sessions_close_meanwhile() {
     let rig = Rig::start_on(&workspace, Arc::new(disk.clone()));
     let busy = rig.new_session();
     let others: Vec<SessionId> = (0..OTHERS).map(|_| rig.new_session()).collect();
-    // It waits for its images, and looks at nothing else.
+    // The busy session waits for its images and reads no other message.
     disk.hold_syncs();
     let prompt = json!({"sessionId": busy, "prompt": [block("image/png", &png(1))]});
     let prompted = rig.request_nowait(methods::SESSION_PROMPT, prompt);

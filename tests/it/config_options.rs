@@ -1,6 +1,6 @@
-//! Modes and models of a session, chosen by the client.
+//! Modes and models of a session, as the client sets them.
 //!
-//! What counts is read off what the model was offered, and off the log.
+//! The tests check the requests to the model and the log.
 
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::methods;
@@ -35,7 +35,7 @@ fn value(options: &[ConfigOption], id: ConfigId) -> &str {
     found.map_or("", |option| option.current_value.as_str())
 }
 
-/// What was told of choices, with the run it was told in.
+/// Returns the published changes of options, each with the run it belongs to.
 fn changes(rig: &Rig) -> Vec<(ConfigChange, Option<RunId>)> {
     let changed = |update: adjutant_protocol::update::SessionUpdateParams| match update.update {
         Update::ConfigOptionUpdate { changed, .. } => Some((changed, update.run_id)),
@@ -61,7 +61,7 @@ fn s11_a_mode_chosen_during_a_run_counts_from_the_next_model_call_and_is_told_on
     model.wait_for_holding(1);
     let options = set(&rig, &session, "mode", "ask").expect("the mode is chosen");
     assert_eq!(value(&options, ConfigId::Mode), "ask");
-    assert_eq!(set(&rig, &session, "mode", "ask"), Ok(options), "once more is the same");
+    assert_eq!(set(&rig, &session, "mode", "ask"), Ok(options), "the same choice again changes nothing");
     model.release();
     let ask = rig.await_ask_of(AskKind::Tool);
     rig.answer(&ask.ask_id, "reject");
@@ -81,7 +81,7 @@ fn s11_a_mode_chosen_during_a_run_counts_from_the_next_model_call_and_is_told_on
     let now = rig.resume(&session, Some(ReplayFrom::Start));
     assert_eq!(value(&now.config_options, ConfigId::Mode), "ask", "a choice survives the server");
     rig.await_update(|update| update.seq == now.seq);
-    assert_eq!(changes(&rig).len(), 1, "a replay tells it as well");
+    assert_eq!(changes(&rig).len(), 1, "a replay contains it too");
     rig.end();
 }
 
@@ -99,7 +99,8 @@ fn s84_a_model_counts_from_the_next_run_and_an_override_leaves_the_choice_alone(
     assert!(first.starts_with("local/"), "{first}");
     let run = rig.prompt(&session, "One.").run_id;
     model.wait_for_holding(1);
-    let options = set(&rig, &session, "model", "local/other/one").expect("any model of a provider goes");
+    let options =
+        set(&rig, &session, "model", "local/other/one").expect("any model of a provider is accepted");
     assert_eq!(value(&options, ConfigId::Model), "local/other/one");
     let offered: Vec<&str> = options[1].options.iter().map(|option| option.value.as_str()).collect();
     assert_eq!(offered, [first.as_str(), "local/other/one"]);
@@ -126,10 +127,10 @@ fn s11_what_is_chosen_before_the_first_prompt_is_kept_without_a_folder() {
     let session = rig.new_session();
     set(&rig, &session, "mode", "ask").expect("the mode is chosen");
     assert_eq!(value(&rig.resume(&session, None).config_options, ConfigId::Mode), "ask");
-    assert!(!session_dir(&workspace, &session).exists(), "nobody prompted yet");
+    assert!(!session_dir(&workspace, &session).exists(), "there was no prompt yet");
     rig.run_to_end(&session, "Look.");
     assert!(!tools_offered(&model.requests()[0]).contains(&"edit_file".to_owned()));
-    assert_eq!(changes(&rig), [], "nobody but who chose could have known another mode");
+    assert_eq!(changes(&rig), [], "no client knew another mode, so no change is published");
     assert_eq!(facts_named(&workspace, &session, "session_created")[0]["choices"]["mode"], "ask");
     rig.end();
     let rig = Rig::start(&workspace);
@@ -150,11 +151,11 @@ fn what_cannot_be_chosen_is_refused_and_changes_nothing() {
     rig.end();
 }
 
-/// How it is said how a model answers: the option, its id, and the field of a Chat request.
-const MANNERS: [(&str, ConfigId, &str); 2] =
+/// Each generation setting: the name of its option, its id, and its field in a Chat request.
+const GENERATION_SETTINGS: [(&str, ConfigId, &str); 2] =
     [("effort", ConfigId::Effort, "reasoning_effort"), ("verbosity", ConfigId::Verbosity, "verbosity")];
 
-/// Two providers, and models of which one is known to take efforts and verbosities.
+/// Returns a workspace with two providers; one model is known to support efforts and verbosities.
 fn two_providers(model: &ModelServer) -> Workspace {
     let workspace = Workspace::new("//- /a.txt\nhello\n");
     workspace.config(&format!(
@@ -167,7 +168,7 @@ fn two_providers(model: &ModelServer) -> Workspace {
 
 #[test]
 fn p18_another_model_takes_other_efforts_and_verbosities_and_each_is_told() {
-    for (name, id, field) in MANNERS {
+    for (name, id, field) in GENERATION_SETTINGS {
         another_model_takes_others(name, id, field);
     }
 }
@@ -192,7 +193,7 @@ fn another_model_takes_others(name: &str, id: ConfigId, field: &str) {
     rig.run_to_end(&session, "One.");
     assert_eq!(sent(), (json!("gpt-5-mini"), Some(json!("high"))));
 
-    // A model that is not known to take any is sent none, and the choice is not lost.
+    // A model without known levels receives none, and the choice is kept.
     let options = set(&rig, &session, "model", "here/llama-4").expect("it is chosen");
     assert_eq!(levels(&options), [""; 0]);
     rig.run_to_end(&session, "Two.");
@@ -216,7 +217,7 @@ fn s84_an_effort_and_a_verbosity_for_one_run_do_not_leak_into_the_next() {
     let rig = Rig::start(&workspace);
     let session = rig.new_session();
     let sent = |field: &str| model.requests().pop().expect("it was asked").json().get(field).cloned();
-    for (name, _, field) in MANNERS {
+    for (name, _, field) in GENERATION_SETTINGS {
         let overrides = json!({ "overrides": { name: "low" } });
         let run = rig.prompt_with(&session, "One.", overrides).run_id;
         rig.await_run_end(&session, &run);

@@ -1,6 +1,6 @@
-//! Consent of `-y` belongs to the process that got it: whoever goes on with its run is asked.
+//! Consent by `-y` belongs to the process that received it: another process that continues the run asks again.
 //!
-//! Every run is cut short by SIGKILL at a gate of the test, never by time.
+//! SIGKILL ends every run at a gate of the test, never after a time.
 
 use adjutant_core::record::Event;
 use adjutant_protocol::ask::AskKind;
@@ -12,7 +12,7 @@ use adjutant_testkit::process::{Server, wait_until};
 
 use super::kill::story::{BINARY, facts, only_session};
 
-/// A first command that stands at a gate, and a second one that nobody has seen yet.
+/// A first command that waits at a gate, and a second one that no user has seen yet.
 const SCRIPT: &str = r#"
 [[turn]]
 [[turn.call]]
@@ -28,20 +28,21 @@ arguments = { command = "echo unasked >> ledger" }
 text = "I was told: {{last_output}}"
 "#;
 
-/// A session whose run was begun with `-y --allow-commands`, and whose process was killed.
+/// Returns a workspace with one session. Its run started with `-y --allow-commands`, and its process was
+/// killed.
 fn killed() -> Workspace {
     let workspace = Workspace::new("//- /a.txt\none\n");
     let gate = workspace.path().join("gate");
     rustix::fs::mkfifoat(rustix::fs::CWD, gate, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
     workspace.script(SCRIPT);
     let mut running = Line::new(BINARY, &workspace, &["run", "-y", "--allow-commands", "go"]).start();
-    wait_until("the command to stand at the gate", || !running.marked().is_empty());
+    wait_until("the command to wait at the gate", || !running.marked().is_empty());
     running.kill();
     assert!(running.wait().was_killed());
     workspace
 }
 
-fn go_on(workspace: &Workspace, with: &[&str]) -> Ran {
+fn continue_run(workspace: &Workspace, with: &[&str]) -> Ran {
     Line::new(BINARY, workspace, &[&["run", "--continue"], with].concat()).run()
 }
 
@@ -49,9 +50,9 @@ fn go_on(workspace: &Workspace, with: &[&str]) -> Ran {
 fn finding_b1_s13_l03_consent_of_yes_ends_with_its_process() {
     for words in [&[][..], &["go on"]] {
         let workspace = killed();
-        let ran = go_on(&workspace, words);
+        let ran = continue_run(&workspace, words);
         assert!(ran.expect(3).stderr.contains("$ echo unasked >> ledger"), "{ran}");
-        assert!(!workspace.exists("ledger"), "it ran unasked: {ran}");
+        assert!(!workspace.exists("ledger"), "it ran without an ask: {ran}");
     }
 }
 
@@ -59,11 +60,11 @@ fn finding_b1_s13_l03_consent_of_yes_ends_with_its_process() {
 fn finding_b1_consent_that_is_given_again_counts_and_only_for_what_it_names() {
     for words in [&["-y", "--allow-commands"][..], &["-y", "--allow-commands", "go on"]] {
         let workspace = killed();
-        go_on(&workspace, words).expect(0);
+        continue_run(&workspace, words).expect(0);
         assert_eq!(workspace.read("ledger"), "unasked\n");
     }
     let workspace = killed();
-    let ran = go_on(&workspace, &["-y"]);
+    let ran = continue_run(&workspace, &["-y"]);
     assert!(ran.expect(3).stderr.contains("$ echo unasked >> ledger"), "{ran}");
     assert!(!workspace.exists("ledger"));
 }
@@ -80,7 +81,7 @@ fn finding_b1_consent_is_given_again_also_where_only_a_question_is_open() {
     let line = Line::new(BINARY, &workspace, &["run", "-y", "--allow-commands", "go"]);
     let ran = line.env("ADJUTANT_FAULT", "ask-delivered:1").run();
     assert!(ran.was_killed(), "{ran}");
-    go_on(&workspace, &["-y", "--allow-commands"]).expect(0);
+    continue_run(&workspace, &["-y", "--allow-commands"]).expect(0);
     assert_eq!(workspace.read("ledger"), "unasked\n");
 }
 
@@ -88,17 +89,17 @@ fn finding_b1_consent_is_given_again_also_where_only_a_question_is_open() {
 fn finding_b1_a_rule_that_was_set_since_binds_the_run_that_goes_on() {
     let workspace = killed();
     workspace.add_config("[permissions]\ndeny = [\"run_command(echo)\"]\n");
-    let ran = go_on(&workspace, &["-y", "--allow-commands"]);
+    let ran = continue_run(&workspace, &["-y", "--allow-commands"]);
     assert!(ran.expect(0).stdout.contains("Denied: the rule \"run_command(echo)\""), "{ran}");
     assert!(!workspace.exists("ledger"));
-    // And one that was taken out since stays for the run that began with it.
+    // A rule removed since then still applies to the run that started with it.
     let workspace = Workspace::new("//- /a.txt\none\n");
     workspace.script(&SCRIPT.replace("read word < gate", "true"));
     let config = std::fs::read_to_string(workspace.config_file()).unwrap();
     workspace.add_config("[unattended]\nmax_requests = 1\n[permissions]\ndeny = [\"run_command(echo)\"]\n");
     Line::new(BINARY, &workspace, &["run", "-y", "--allow-commands", "go"]).run().expect(1);
     std::fs::write(workspace.config_file(), config).unwrap();
-    let ran = go_on(&workspace, &["-y", "--allow-commands"]);
+    let ran = continue_run(&workspace, &["-y", "--allow-commands"]);
     assert!(ran.expect(0).stdout.contains("Denied: the rule \"run_command(echo)\""), "{ran}");
     assert!(!workspace.exists("ledger"));
 }
@@ -119,8 +120,8 @@ fn finding_b1_an_editor_that_resumes_a_run_begun_with_yes_asks() {
     editor.await_run_end(&session, &now.state.run_id.unwrap());
     editor.shutdown();
     assert!(!workspace.exists("ledger"));
-    let facts = facts(&workspace, &session.0);
-    let changed = facts.iter().find_map(|fact| match &fact.event {
+    let records = facts(&workspace, &session.0);
+    let changed = records.iter().find_map(|record| match &record.event {
         Event::RulesChanged { unattended, .. } => Some(*unattended),
         _ => None,
     });

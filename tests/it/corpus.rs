@@ -1,9 +1,8 @@
-//! Bad inputs as data, a line each, played against the real thing: tool calls,
-//! paths, settings and workspaces.
+//! Bad inputs as data, one line each, played against the real program: tool calls, paths, settings and
+//! workspaces.
 //!
-//! The lines are in `tests/corpus`; `names.rs` says where our words differ and
-//! `later.rs` which lines have nothing yet that they could be played against. No
-//! line is skipped: one that nobody plays fails.
+//! The lines are in `tests/corpus`. `names.rs` maps their words to Adjutant's, and `later.rs` lists lines that
+//! cannot be played yet. No line is skipped: a line without a player fails.
 
 mod canary;
 mod config;
@@ -20,7 +19,7 @@ use std::collections::BTreeSet;
 
 use adjutant_testkit::corpus::{Line, read};
 
-/// The lines as they were given, and those added beside what they found.
+/// The original lines, and lines added later for related cases.
 const FILES: [(&str, &str); 8] = [
     ("toolcalls.jsonl", include_str!("../corpus/toolcalls.jsonl")),
     ("toolcalls_more.jsonl", include_str!("../corpus/toolcalls_more.jsonl")),
@@ -32,13 +31,13 @@ const FILES: [(&str, &str); 8] = [
     ("workspace_injection_more.jsonl", include_str!("../corpus/workspace_injection_more.jsonl")),
 ];
 
-/// How many lines were given; the files are kept as they came.
+/// Number of lines in each original file; the originals never change.
 const GIVEN: [(&str, usize); 4] =
     [("toolcalls", 30), ("paths", 49), ("config", 24), ("workspace_injection", 15)];
 
 type Player = fn(&Line);
 
-/// Every class, and who plays its lines.
+/// Every class with the function that plays its lines.
 const CLASSES: &[(&str, Player)] = &[
     ("json-args", toolcalls::play),
     ("json-size", toolcalls::play),
@@ -64,14 +63,14 @@ fn lines() -> Vec<Line> {
     FILES.iter().flat_map(|(name, text)| read(name, text)).collect()
 }
 
-/// Plays every line of these classes that has something to be played against.
+/// Plays every line of these classes that can be played.
 fn play(classes: &[&str]) {
     let mut failed = Vec::new();
     for class in classes {
         let (_, player) = CLASSES.iter().find(|(name, _)| name == class).expect("a class");
         let lines: Vec<Line> = lines().into_iter().filter(|line| line.class == *class).collect();
         assert!(!lines.is_empty(), "there is no line of the class {class}");
-        // One line that fails does not hide the next.
+        // A failing line does not hide the next.
         let fails = |line: &&Line| {
             assert!(!line.never_run, "{}: it must not be executed, and this player does", line.id);
             std::panic::catch_unwind(|| player(line)).is_err()
@@ -136,15 +135,19 @@ fn f21_corpus_texts_that_give_orders() {
 fn g1_corpora_are_whole_and_every_line_is_played_or_waits_for_its_feature() {
     for (name, count) in GIVEN {
         let text = FILES.iter().find(|(file, _)| *file == format!("{name}.jsonl")).expect("a file").1;
-        assert_eq!(read(name, text).len(), count, "{name} is kept as it was given");
+        assert_eq!(read(name, text).len(), count, "{name} was changed");
     }
     let lines = lines();
     let ids: BTreeSet<&str> = lines.iter().map(|line| line.id.as_str()).collect();
-    assert_eq!(ids.len(), lines.len(), "no id stands twice");
+    assert_eq!(ids.len(), lines.len(), "an id occurs twice");
     for line in &lines {
-        assert!(CLASSES.iter().any(|(class, _)| *class == line.class), "{}: nobody plays it", line.id);
+        assert!(
+            CLASSES.iter().any(|(class, _)| *class == line.class),
+            "{}: no player for its class",
+            line.id
+        );
     }
-    names::are_of(&ids);
+    names::are_known(&ids);
     later::is_true(&lines);
     for id in toolcalls::SCENES.iter().map(|(id, _)| id).chain(trust::SCENES.iter().map(|(id, _)| id)) {
         assert!(ids.contains(id), "the scene {id} has no line");

@@ -1,7 +1,7 @@
-//! Bad input from an editor, a line each: what is sent, and what must follow.
+//! Bad input from an editor, one line each: what is sent, and what must follow.
 //!
-//! The lines are data in `tests/corpus`; here is what their words mean. A line
-//! nobody knows how to play fails, and none is skipped.
+//! The lines are data in `tests/corpus`; this file defines their words. A line without a player fails, and none
+//! is skipped.
 
 mod answers;
 mod documents;
@@ -15,25 +15,25 @@ use std::collections::BTreeSet;
 use line::Line;
 use raw::Heard;
 
-/// The lines as they were given, and those added beside what they found.
+/// The original lines and lines added later, each file with its number of lines.
 const FILES: [(&str, &str, usize); 2] = [
     ("lsp.jsonl", include_str!("../corpus/lsp.jsonl"), 50),
     ("lsp_more.jsonl", include_str!("../corpus/lsp_more.jsonl"), 14),
 ];
 
-/// What came of a line.
+/// The outcome of a line.
 #[derive(Debug)]
 pub enum Seen {
-    /// Bytes were sent: what was answered, and whether the connection lived.
+    /// Bytes were sent: the answers, and whether the connection survived.
     Heard(Heard),
-    /// A scene was played and showed this, which it asserted itself.
+    /// A scene was played and proved this by its own assertions.
     Shown(&'static str),
 }
 
 type Check = fn(&Seen) -> bool;
 type Scene = fn() -> Seen;
 
-/// What each word of `expect` asks for.
+/// The check for each word of `expect`.
 const WORDS: &[(&str, Check)] = &[
     ("ok", |seen| shown(seen, "ok") || heard(seen, |heard| heard.lives && heard.served())),
     ("continue", |seen| heard(seen, |heard| heard.lives && heard.results() == 1)),
@@ -61,7 +61,7 @@ const WORDS: &[(&str, Check)] = &[
     ("backpressure", |seen| shown(seen, "backpressure")),
 ];
 
-/// Who plays the lines that are steps, by their ids.
+/// The scenes of lines that are steps, by their ids.
 const SCENES: &[(&str, Scene)] = &[
     ("lsp-023", lifecycle::byte_by_byte),
     ("lsp-047", lifecycle::request_before_initialize),
@@ -82,13 +82,13 @@ const SCENES: &[(&str, Scene)] = &[
     ("lsp-077", answers::edit_answered_with_an_error),
     ("lsp-079", answers::user_types_before_the_edit),
     ("lsp-081", answers::file_deleted_before_the_edit),
-    ("lsp-083", answers::option_nobody_offered),
+    ("lsp-083", answers::option_not_offered),
     ("lsp-085", answers::answer_to_another_id),
     ("lsp-087", answers::everything_unknown),
     ("lsp-089", streams::cancel_of_what_is_over),
     ("lsp-091", streams::cancel_of_a_command),
     ("lsp-093", streams::id_used_twice),
-    ("lsp-095", streams::nobody_reads),
+    ("lsp-095", streams::client_does_not_read),
     ("lsp-097", streams::output_closed),
     ("lsp-099", streams::unknown_progress),
     ("more-039c", lifecycle::initialize_in_wrong_shape_twice),
@@ -99,8 +99,8 @@ const SCENES: &[(&str, Scene)] = &[
     ("more-071a", documents::huge_change),
     ("more-071b", documents::change_that_is_no_json),
     ("more-071c", documents::malformed_answer),
-    ("more-095a", streams::nobody_reads_what_lasts),
-    ("more-095b", streams::nobody_reads_and_cancels),
+    ("more-095a", streams::client_does_not_read_lasting),
+    ("more-095b", streams::client_does_not_read_and_cancels),
     ("more-097a", streams::output_closed_in_silence),
     ("more-097b", streams::output_closed_while_a_command_runs),
 ];
@@ -113,7 +113,7 @@ fn heard(seen: &Seen, holds: impl Fn(&Heard) -> bool) -> bool {
     matches!(seen, Seen::Heard(heard) if holds(heard))
 }
 
-/// Exactly one answer, an error with this code, and the connection lives.
+/// Whether there is exactly one answer, an error with this code, and the connection survived.
 fn refused(seen: &Seen, code: i64) -> bool {
     heard(seen, |heard| heard.lives && heard.answers.len() == 1 && heard.answers[0]["error"]["code"] == code)
 }
@@ -122,8 +122,7 @@ fn lines() -> Vec<Line> {
     FILES.iter().flat_map(|(name, text, _)| line::read(name, text)).collect()
 }
 
-/// Plays the lines of a class; bytes are sent to a server that shook hands, and where the line is
-/// about that, also to one that did not.
+/// Plays the lines of a class. Bytes go to a server after the handshake; some lines also go to one without it.
 fn play(class: &str) {
     let mut played = 0;
     for line in lines().iter().filter(|line| line.class == class) {
@@ -133,10 +132,10 @@ fn play(class: &str) {
             (None, Some(bytes)) => {
                 raw::plays(line).iter().map(|play| raw::send(line, bytes, *play)).collect()
             }
-            _ => panic!("{}: nobody knows how to play this line", line.id),
+            _ => panic!("{}: there is no way to play this line", line.id),
         };
         let (_, check) = WORDS.iter().find(|(word, _)| *word == line.expect).unwrap_or_else(|| {
-            panic!("{}: nobody knows the word {:?}", line.id, line.expect);
+            panic!("{}: unknown word {:?}", line.id, line.expect);
         });
         for seen in seen {
             assert!(check(&seen), "{}: {} is expected ({}), seen: {seen:?}", line.id, line.expect, line.why);
@@ -183,7 +182,7 @@ fn g1_corpus_no_line_is_skipped() {
     }
     let lines = lines();
     let ids: BTreeSet<&str> = lines.iter().map(|line| line.id.as_str()).collect();
-    assert_eq!(ids.len(), lines.len(), "no id stands twice");
+    assert_eq!(ids.len(), lines.len(), "an id occurs twice");
     let classes = ["framing", "json-rpc", "lifecycle", "documents", "client-answers", "flow-cancel"];
     for line in &lines {
         assert!(classes.contains(&line.class.as_str()), "{}: no test plays {:?}", line.id, line.class);

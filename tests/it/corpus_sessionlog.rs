@@ -1,7 +1,7 @@
-//! Bad session logs, a line each: what is done to a real log or to its file, and what must follow.
+//! Bad session logs, one line each: a change of a real log or its file, and what must follow.
 //!
-//! The lines are data in `tests/corpus`; here is what their words mean. A line nobody knows how to
-//! play fails, and so does one that is played though it is said that it cannot be.
+//! The lines are data in `tests/corpus`; this file defines their words. A line without a player fails. So does
+//! a line that is played although it is listed as impossible.
 
 mod clocks;
 mod crashes;
@@ -20,25 +20,25 @@ use sound::{Sound, Spoiled};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 
-/// The lines as they were given, and the relatives of what they found.
+/// The original lines and related lines added later, each file with its number of lines.
 const FILES: [(&str, &str, usize); 2] = [
     ("sessionlog.jsonl", include_str!("../corpus/sessionlog.jsonl"), 40),
     ("sessionlog_more.jsonl", include_str!("../corpus/sessionlog_more.jsonl"), 27),
 ];
 
-/// Lines whose word is another here: ours, and why.
+/// Lines with another word in Adjutant: the id, that word, and why.
 const OTHERWISE: &[(&str, &str, &str)] = &[
     (
         "log-011",
         "resume_headless",
-        "a log cut inside its head has no record left to resume: it is named, told and empty",
+        "a log cut inside its head has no record left to resume: it is listed, reported and empty",
     ),
     (
         "log-014",
         "flag",
-        "the last line has the shape of a record, so it was whole once: that is damage and no torn tail",
+        "the last line has the shape of a record, so it was complete once: that is damage and no torn tail",
     ),
-    ("log-024", "resume_full", "line ends are no part of a record: nothing is lost, and it is told"),
+    ("log-024", "resume_full", "line ends are no part of a record: nothing is lost, and it is reported"),
 ];
 
 /// Lines that cannot be played, and why.
@@ -49,29 +49,29 @@ const CANNOT: &[(&str, &str)] = &[(
 
 type Check = fn(&Opened, &Spoiled) -> bool;
 
-/// What each word asks of a log that was opened.
+/// The check of each word for a log that was opened.
 const WORDS: &[(&str, Check)] = &[
-    // What never counted is cut, told, and kept beside the log.
+    // The tail that never counted is cut, reported, and kept next to the log.
     ("resume_drop_tail", |seen, spoiled| {
-        whole(seen, &spoiled.hit) && seen.is_told() && !seen.flagged() && seen.kept_aside(&spoiled.bytes)
+        whole(seen, &spoiled.hit) && seen.is_shown() && !seen.flagged() && seen.kept_aside(&spoiled.bytes)
     }),
     ("resume_empty", |seen, _| seen.went_on && seen.says("empty") && seen.listed.is_some()),
-    // Only what was hit is gone, it is flagged, and all that was found is kept.
+    // Only the damaged records are gone, the damage is reported, and a copy of the found log is kept.
     ("resume_partial", |seen, spoiled| {
         whole(seen, &spoiled.hit)
             && seen.flagged()
             && seen.kept_whole(&spoiled.bytes)
             && seen.listed.is_some()
     }),
-    // An older version may skip it: nothing is missing, and nothing is told.
+    // An older version may skip the record: nothing is missing, and nothing is reported.
     ("skip", |seen, spoiled| whole(seen, &spoiled.hit) && !seen.flagged()),
     ("resume_full", |seen, _| whole(seen, &[]) && !seen.flagged()),
     ("flag", |seen, spoiled| whole(seen, &spoiled.hit) && seen.flagged() && seen.listed.is_some()),
-    // The line is whole and its fact is none: it is passed over, and flagged.
+    // The line is intact but its event does not fit: it is skipped, and reported.
     ("pass_over", |seen, spoiled| {
         whole(seen, &spoiled.hit) && seen.says("cannot follow the records before") && seen.listed.is_some()
     }),
-    // The head is all there was: nothing of the session is left, and that is told.
+    // Only the head was left: nothing of the session remains, and that is reported.
     ("resume_headless", |seen, spoiled| {
         seen.went_on && seen.flagged() && seen.kept_whole(&spoiled.bytes) && seen.listed.is_some()
     }),
@@ -87,15 +87,15 @@ const WORDS: &[(&str, Check)] = &[
     }),
 ];
 
-/// It was opened, went on, and lost no record but these.
+/// Whether the session opened, continued, and lost no record except these.
 fn whole(seen: &Opened, but: &[u64]) -> bool {
     seen.refused.is_none() && seen.went_on && seen.lost.iter().all(|seq| but.contains(seq))
 }
 
 type Scene = fn() -> &'static str;
 
-/// Who plays the lines that are steps, or too large to be made as bytes; a scene asserts by itself
-/// and returns the word it has shown.
+/// The scenes of lines that are steps, or too large to be bytes. A scene asserts by itself and returns the word
+/// that it proved.
 const SCENES: &[(&str, Scene)] = &[
     ("log-045", sizes::line_of_a_gibibyte),
     ("log-047", sizes::ten_thousand_sessions),
@@ -122,7 +122,7 @@ const SCENES: &[(&str, Scene)] = &[
     ("more-069a", crashes::edit_without_outcome),
     ("more-073a", crashes::intent_without_call),
     ("more-075a", crashes::result_lost_long_ago),
-    ("more-075b", crashes::any_fact_lost),
+    ("more-075b", crashes::any_event_lost),
     ("more-077a", crashes::workspace_is_a_file),
 ];
 
@@ -131,7 +131,7 @@ struct Bad {
     id: String,
     class: String,
     input: Value,
-    /// What is expected here: the word of the line, or ours.
+    /// The expected word: that of the line, or the one in `OTHERWISE`.
     word: String,
     why: String,
 }
@@ -156,17 +156,17 @@ fn one(name: &str, line: &str) -> Bad {
     let value: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{name}: {why}: {line}"));
     let text = |field: &str| value[field].as_str().unwrap_or_else(|| panic!("{field} in {line}")).to_owned();
     let (id, word) = (text("id"), text("expect"));
-    let ours = OTHERWISE.iter().find(|(other, ..)| *other == id).map(|(_, ours, _)| (*ours).to_owned());
+    let own = OTHERWISE.iter().find(|(other, ..)| *other == id).map(|(_, own, _)| (*own).to_owned());
     Bad {
         class: text("class"),
         input: value["input"].clone(),
-        word: ours.unwrap_or(word),
+        word: own.unwrap_or(word),
         why: text("why"),
         id,
     }
 }
 
-/// Plays the lines of a class, all of them, and says which failed.
+/// Plays all lines of a class, and reports which ones failed.
 fn play(class: &str) {
     let sound = Sound::make();
     let lines = lines();
@@ -174,7 +174,7 @@ fn play(class: &str) {
     assert!(!of_class.is_empty(), "there is no line of the class {class}");
     let fails = |line: &&&Bad| std::panic::catch_unwind(AssertUnwindSafe(|| played(&sound, line))).is_err();
     let failed: Vec<&str> = of_class.iter().filter(fails).map(|line| line.id.as_str()).collect();
-    assert!(failed.is_empty(), "these lines failed, as is said above: {failed:?}");
+    assert!(failed.is_empty(), "these lines failed, see above: {failed:?}");
 }
 
 fn played(sound: &Sound, line: &Bad) {
@@ -188,11 +188,11 @@ fn played(sound: &Sound, line: &Bad) {
             let spoiled = sound.spoiled(&line.input["mutate"]);
             let seen = open(sound, &spoiled);
             let check = WORDS.iter().find(|(known, _)| known == word).map(|(_, check)| check);
-            let check = check.unwrap_or_else(|| panic!("{id}: nobody knows the word {word:?}"));
+            let check = check.unwrap_or_else(|| panic!("{id}: unknown word {word:?}"));
             let hit = &spoiled.hit;
             assert!(check(&seen, &spoiled), "{id}: {word} is expected ({why}); hit {hit:?}, seen: {seen:#?}");
         }
-        _ => panic!("{id}: nobody knows how to play this line, or it is said that it cannot be played"),
+        _ => panic!("{id}: there is no way to play this line, or it is listed as impossible"),
     }
 }
 
@@ -232,13 +232,13 @@ fn l6_l7_corpus_crash_semantics() {
 fn l3_corpus_no_line_is_skipped() {
     let lines = lines();
     let ids: BTreeSet<&str> = lines.iter().map(|line| line.id.as_str()).collect();
-    assert_eq!(ids.len(), lines.len(), "no id stands twice");
+    assert_eq!(ids.len(), lines.len(), "an id occurs twice");
     for line in &lines {
         assert!(CLASSES.contains(&line.class.as_str()), "{}: no test plays {:?}", line.id, line.class);
         let scene = SCENES.iter().any(|(id, _)| *id == line.id);
         let cannot = CANNOT.iter().any(|(id, _)| *id == line.id);
-        assert!(scene || cannot || line.is_mutation(), "{} is played by nobody", line.id);
-        assert!(!(scene && cannot), "{} is played, so it can be", line.id);
+        assert!(scene || cannot || line.is_mutation(), "{} has no player", line.id);
+        assert!(!(scene && cannot), "{} is played although it is listed as impossible", line.id);
     }
     let named = SCENES.iter().map(|(id, _)| id).chain(CANNOT.iter().map(|(id, _)| id));
     for id in named.chain(OTHERWISE.iter().map(|(id, ..)| id)) {
@@ -246,7 +246,7 @@ fn l3_corpus_no_line_is_skipped() {
     }
 }
 
-/// Every file of a session but its lock, with its bytes.
+/// Returns every file of a session except its lock, with its bytes.
 fn files(sound: &Sound) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let entries = std::fs::read_dir(sound.dir()).expect("the folder").flatten();
     let mut files: Vec<_> =

@@ -1,5 +1,5 @@
-//! What nobody's answer brings about: deny rules bind files, whichever tool touches them (finding B2), and Adjutant's own
-//! files are read after an answer alone and written by nobody (finding B5).
+//! Deny rules bind files for every tool, and no answer lifts them (finding B2). Adjutant's own files are read
+//! only after an approval, and never written (finding B5).
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -31,7 +31,7 @@ fn search(arguments: serde_json::Value) -> Reply {
     Reply::call("search_text", arguments)
 }
 
-/// A stage whose settings deny these, where every ask is allowed.
+/// Returns a stage whose settings have these deny rules, and where every ask is allowed.
 fn denying(workspace: Workspace, rules: &str) -> Stage {
     let config = format!("[limits]\nmistakes = 50\n[permissions]\ndeny = [{rules}]");
     Stage::configured(workspace, &config, |options| options).answering("allow")
@@ -40,7 +40,7 @@ fn denying(workspace: Workspace, rules: &str) -> Stage {
 #[test]
 fn finding_b2_a_file_denied_to_reading_is_shown_by_no_tool() {
     let stage = denying(Workspace::new(FILES), "\"read_file(private/**)\"");
-    let told = stage.play([
+    let outputs = stage.play([
         read("private/plan.md"),
         search(json!({"pattern": "needle"})),
         search(json!({"pattern": "needle", "path": "."})),
@@ -52,50 +52,57 @@ fn finding_b2_a_file_denied_to_reading_is_shown_by_no_tool() {
         write("private/plan.md", "the needle is here\nsecond line\n"),
         read("private/../private//plan.md"),
     ]);
-    for (call, told) in told.iter().enumerate() {
-        assert!(!told.contains("is here") && !told.contains("plan.md:"), "call {call}: {told}");
+    for (call, output) in outputs.iter().enumerate() {
+        assert!(!output.contains("is here") && !output.contains("plan.md:"), "call {call}: {output}");
     }
     for denied in [0, 4, 7, 9] {
-        assert!(told[denied].contains("the rule \"read_file(private/**)\""), "{denied}: {}", told[denied]);
+        assert!(
+            outputs[denied].contains("the rule \"read_file(private/**)\""),
+            "{denied}: {}",
+            outputs[denied]
+        );
     }
     assert!(
-        told[1].starts_with("open.md:1:") && told[1].contains("[not searched: 1 name that a deny rule"),
+        outputs[1].starts_with("open.md:1:") && outputs[1].contains("[not searched: 1 name that a deny rule"),
         "{}",
-        told[1]
+        outputs[1]
     );
-    assert!(told[5].contains("[not listed: 1 name that a deny rule"), "{}", told[5]);
-    assert!(told[6].starts_with("open.md\n[not listed: 1 name"), "{}", told[6]);
+    assert!(outputs[5].contains("[not listed: 1 name that a deny rule"), "{}", outputs[5]);
+    assert!(outputs[6].starts_with("open.md\n[not listed: 1 name"), "{}", outputs[6]);
 }
 
 #[test]
 fn finding_b2_a_file_denied_to_editing_is_written_by_no_tool() {
     let stage = denying(Workspace::new(FILES), "\"edit_file(**/*.lock)\"");
-    let told =
+    let outputs =
         stage.play([write("Cargo.lock", "mine\n"), edit("Cargo.lock", "one", "two"), read("Cargo.lock")]);
     assert!(
-        told[0].contains("the rule \"edit_file(**/*.lock)\"") && told[1].contains("the rule"),
-        "{told:?}"
+        outputs[0].contains("the rule \"edit_file(**/*.lock)\"") && outputs[1].contains("the rule"),
+        "{outputs:?}"
     );
-    assert!(told[2].contains("locked one"), "a rule about writing lets it be read: {told:?}");
+    assert!(
+        outputs[2].contains("locked one"),
+        "a rule against writing does not prevent reading: {outputs:?}"
+    );
     assert_eq!(stage.workspace.read("Cargo.lock"), "locked one\n");
 }
 
 #[test]
 fn finding_b2_the_pattern_of_a_search_is_no_path() {
     let stage = denying(Workspace::new(FILES), "\"search_text(needle)\", \"find_files(open.md)\"");
-    let told = stage.play([
+    let outputs = stage.play([
         search(json!({"pattern": "needle"})),
         Reply::call("find_files", json!({"pattern": "*.md"})),
         Reply::call("find_files", json!({"pattern": "open.md"})),
     ]);
-    // What the rules mean is the file `needle` and the file `open.md`.
-    assert!(told[0].starts_with("private/plan.md:1:"), "{told:?}");
-    assert!(told[1].contains("plan.md") && !told[1].contains("open.md"), "{told:?}");
-    assert!(told[2].starts_with("no file matches"), "{told:?}");
+    // The rules mean the file `needle` and the file `open.md`.
+    assert!(outputs[0].starts_with("private/plan.md:1:"), "{outputs:?}");
+    assert!(outputs[1].contains("plan.md") && !outputs[1].contains("open.md"), "{outputs:?}");
+    assert!(outputs[2].starts_with("no file matches"), "{outputs:?}");
     // A rule without a path denies the tool itself.
     let stage = denying(Workspace::new(FILES), "\"search_text\"");
-    let told = stage.play([search(json!({"pattern": "needle"})), read("open.md")]);
-    assert!(told[0].contains("the rule \"search_text\"") && told[1].contains("needle"), "{told:?}");
+    let outputs = stage.play([search(json!({"pattern": "needle"})), read("open.md")]);
+    assert!(outputs[0].contains("the rule \"search_text\"") && outputs[1].contains("needle"), "{outputs:?}");
 }
 
 #[test]
@@ -110,10 +117,10 @@ fn finding_b2_relative_rules_hold_in_every_folder() {
         .notify("workspace/didChangeWorkspaceFolders", json!({"event": {"added": added, "removed": []}}));
     stage.session = stage.rig.new_session();
     let far = second.path().join("private/far.md").display().to_string();
-    let told = stage.play([read(&far), search(json!({"pattern": "needle"})), edit(&far, "far", "near")]);
-    assert!(told[0].contains("the rule \"read_file(private/**)\""), "{told:?}");
-    assert!(!told[1].contains("is far") && told[1].contains("2 names that a deny rule"), "{told:?}");
-    assert!(told[2].contains("the rule") && second.read("private/far.md").contains("far"), "{told:?}");
+    let outputs = stage.play([read(&far), search(json!({"pattern": "needle"})), edit(&far, "far", "near")]);
+    assert!(outputs[0].contains("the rule \"read_file(private/**)\""), "{outputs:?}");
+    assert!(!outputs[1].contains("is far") && outputs[1].contains("2 names that a deny rule"), "{outputs:?}");
+    assert!(outputs[2].contains("the rule") && second.read("private/far.md").contains("far"), "{outputs:?}");
 }
 
 #[test]
@@ -122,12 +129,12 @@ fn finding_b2_neither_a_second_name_nor_another_spelling_passes() {
     let root = workspace.path().to_owned();
     fs::hard_link(root.join("private/plan.md"), root.join("copy.md")).unwrap();
     symlink("private/plan.md", root.join("link.md")).unwrap();
-    // The same letters, composed and taken apart.
+    // The same letters, once composed and once decomposed.
     workspace.write("cafe\u{301}.md", "the needle is here\n");
     workspace.write("PRIV\u{c9}.md", "the needle is here\n");
     let rules = "\"read_file(private/**)\", \"read_file(caf\u{e9}.md)\", \"read_file(prive\u{301}.md)\"";
     let stage = denying(workspace, rules);
-    let told = stage.play([
+    let outputs = stage.play([
         read("copy.md"),
         read("link.md"),
         read("cafe\u{301}.md"),
@@ -135,11 +142,11 @@ fn finding_b2_neither_a_second_name_nor_another_spelling_passes() {
         search(json!({"pattern": "needle"})),
         search(json!({"pattern": "needle", "path": "copy.md"})),
     ]);
-    for (call, told) in told.iter().enumerate() {
-        assert!(!told.contains("is here"), "call {call}: {told}");
+    for (call, output) in outputs.iter().enumerate() {
+        assert!(!output.contains("is here"), "call {call}: {output}");
     }
-    assert!(told[..4].iter().all(|told| told.contains("the rule \"read_file(")), "{told:?}");
-    // A second name of a file that no rule names is no reason.
+    assert!(outputs[..4].iter().all(|output| output.contains("the rule \"read_file(")), "{outputs:?}");
+    // A second name of a file without a rule is allowed.
     fs::hard_link(root.join("open.md"), root.join("other.md")).unwrap();
     assert!(stage.play([read("other.md")])[0].contains("no needle"));
 }
@@ -160,7 +167,7 @@ fn finding_b2_a_start_quotes_nothing_that_may_not_be_read() {
     assert!(said.contains("private/plan.md") && !said.contains("is here"), "{said}");
 }
 
-/// A workspace whose folder is the home, with settings and state of Adjutant below it.
+/// Returns a stage whose root also holds Adjutant's settings and state, and the path of that root.
 fn home() -> (Stage, std::path::PathBuf) {
     let workspace = Workspace::new("//- /notes.md\nno sk-secret of mine\n");
     let base = workspace.path().parent().unwrap().to_owned();
@@ -179,16 +186,16 @@ fn home() -> (Stage, std::path::PathBuf) {
 fn finding_b5_own_files_are_asked_for_left_out_and_never_written() {
     let (stage, base) = home();
     stage.rig.on_ask(|_| Answer::option("reject"));
-    let told = stage.play([
+    let outputs = stage.play([
         read("config/config.toml"),
         read("config/work.key"),
         Reply::call("list_files", json!({"path": "state/sessions"})),
         search(json!({"pattern": "sk-secret", "path": "config"})),
         read("/proc/self/root/etc/passwd"),
     ]);
-    assert!(told[..4].iter().all(|told| told == "The user rejected this."), "{told:?}");
-    assert!(told[4].contains("process file system"), "{told:?}");
-    let told = stage.play([
+    assert!(outputs[..4].iter().all(|output| output == "The user rejected this."), "{outputs:?}");
+    assert!(outputs[4].contains("process file system"), "{outputs:?}");
+    let outputs = stage.play([
         search(json!({"pattern": "sk-secret"})),
         search(json!({"pattern": "ask_opened|session_created"})),
         Reply::call("find_files", json!({"pattern": "**/*"})),
@@ -197,18 +204,18 @@ fn finding_b5_own_files_are_asked_for_left_out_and_never_written() {
         edit("config/work.key", "sk", "x"),
         write("state/sessions/x/inbox/answer.json", "{}"),
     ]);
-    assert!(told[0].contains("notes.md:1:") && !told[0].contains("sk-secret-"), "{}", told[0]);
-    assert!(told[1].starts_with("no match"), "{}", told[1]);
-    assert!(!told[2].contains("config.toml") && !told[2].contains("events.jsonl"), "{}", told[2]);
-    for told in &told[3..] {
-        assert!(told.starts_with("Denied: ") && told.contains("Adjutant's own"), "{told}");
+    assert!(outputs[0].contains("notes.md:1:") && !outputs[0].contains("sk-secret-"), "{}", outputs[0]);
+    assert!(outputs[1].starts_with("no match"), "{}", outputs[1]);
+    assert!(!outputs[2].contains("config.toml") && !outputs[2].contains("events.jsonl"), "{}", outputs[2]);
+    for output in &outputs[3..] {
+        assert!(output.starts_with("Denied: ") && output.contains("Adjutant's own"), "{output}");
     }
-    // A second name of the key file in a folder that is nobody's own.
+    // A second name of the key file, in a folder that is not Adjutant's.
     fs::hard_link(base.join("config/work.key"), base.join("home/k")).unwrap();
-    let told = stage.play([read("home/k"), search(json!({"pattern": "sk-secret", "path": "home"}))]);
-    assert_eq!(told[0], "The user rejected this.");
-    assert!(told[1].starts_with("no match"), "{}", told[1]);
-    // After an answer they are read.
+    let outputs = stage.play([read("home/k"), search(json!({"pattern": "sk-secret", "path": "home"}))]);
+    assert_eq!(outputs[0], "The user rejected this.");
+    assert!(outputs[1].starts_with("no match"), "{}", outputs[1]);
+    // After an approval, the file is read.
     stage.rig.on_ask(|_| Answer::option("allow"));
     assert!(stage.play([read("config/work.key")])[0].contains("sk-secret-key"));
 }
@@ -224,18 +231,18 @@ fn finding_b11_nothing_is_told_of_what_is_outside_before_an_answer() {
     stage.rig.on_ask(|_| Answer::option("reject"));
     let names =
         ["there.txt", "none.txt", "there.txt/x", "none.txt/x", "loop", "way/x", "sock", "there.txt/../x"];
-    let told = stage.play(names.map(|name| read(&format!("../home/{name}"))));
-    assert!(told.iter().all(|told| told == "The user rejected this."), "{told:?}");
-    let told = stage.play(names.map(|name| write(&format!("../home/{name}"), "x")));
-    for (name, told) in names.iter().zip(&told) {
-        assert!(told.contains(&format!("\"../home/{name}\" is outside the workspace")), "{name}: {told}");
+    let outputs = stage.play(names.map(|name| read(&format!("../home/{name}"))));
+    assert!(outputs.iter().all(|output| output == "The user rejected this."), "{outputs:?}");
+    let outputs = stage.play(names.map(|name| write(&format!("../home/{name}"), "x")));
+    for (name, output) in names.iter().zip(&outputs) {
+        assert!(output.contains(&format!("\"../home/{name}\" is outside the workspace")), "{name}: {output}");
     }
     let in_folder =
         |name: &str| Reply::call("run_command", json!({"command": "pwd", "cwd": format!("../home/{name}")}));
-    let told = stage.play(["there.txt", "none.txt/x", "there.txt/x", "way"].map(in_folder));
-    assert!(told.iter().all(|told| told.contains("is outside the workspace")), "{told:?}");
-    assert!(!told.iter().any(|told| told.contains(&*outside.to_string_lossy())), "{told:?}");
-    // Once it was allowed, the reason is told.
+    let outputs = stage.play(["there.txt", "none.txt/x", "there.txt/x", "way"].map(in_folder));
+    assert!(outputs.iter().all(|output| output.contains("is outside the workspace")), "{outputs:?}");
+    assert!(!outputs.iter().any(|output| output.contains(&*outside.to_string_lossy())), "{outputs:?}");
+    // After an approval, the reason is reported.
     stage.rig.on_ask(|_| Answer::option("allow"));
     assert!(stage.play([read("../home/there.txt/x")])[0].contains("is not a directory"));
 }

@@ -1,7 +1,7 @@
-//! The diffs that are shown before an edit is allowed: `git apply` takes each of them and makes of the
-//! old text the new one, byte by byte.
+//! The diffs that an ask shows: `git apply` accepts each of them. It turns the old text into the new one, byte
+//! by byte.
 //!
-//! Never looks at lines that end with a carriage return alone: no tool that reads diffs knows them.
+//! Leaves out lines that end with a carriage return alone, because no diff tool supports them.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 use adjutant_core::text::review::{hunks, unified_diff};
 use adjutant_testkit::campaign::{Dice, size};
 
-/// Files whose diffs are one patch.
+/// Number of files whose diffs form one patch.
 const FILES: usize = 60;
 
-/// Few of them, so that the same line is often there twice.
+/// Few different lines, so that the same line often occurs twice.
 const LINES: [&str; 14] = [
     "",
     "",
@@ -35,7 +35,7 @@ fn line(dice: &mut Dice, end: &str) -> String {
     dice.pick(&LINES).to_string() + end
 }
 
-/// A text and one that was made of it in some places.
+/// Returns a text and a version of it that is changed in some places.
 fn pair(dice: &mut Dice) -> (String, String) {
     let end = *dice.pick(&["\n", "\n", "\r\n"]);
     let count = *dice.pick(&[0, 1, 2, 5, 12, 40]);
@@ -67,7 +67,7 @@ fn git_apply(folder: &Path, args: &[&str]) -> Result<(), String> {
     done.status.success().then_some(()).ok_or_else(|| String::from_utf8_lossy(&done.stderr).into_owned())
 }
 
-/// Applies the diffs of many files in one go; `Err` says what git said.
+/// Applies the diffs of many files as one patch; `Err` holds git's message.
 fn apply(seed: u64, pairs: &[(String, String, String)]) -> Result<(), String> {
     let place = tempfile::tempdir().expect("a folder for the files");
     let folder = place.path().join("files");
@@ -75,7 +75,7 @@ fn apply(seed: u64, pairs: &[(String, String, String)]) -> Result<(), String> {
     for (path, before, after) in pairs {
         let file = folder.join(path);
         fs::create_dir_all(file.parent().expect("a file lies in a folder")).expect("make its folder");
-        // A file without a text is there in one half of the cases, and new in the other.
+        // An empty file exists if its path contains "empty"; otherwise it is new.
         let existed = !before.is_empty() || path.contains("empty");
         if existed {
             fs::write(&file, before).expect("write the old text");

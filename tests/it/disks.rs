@@ -1,8 +1,9 @@
-//! Whole sessions on a disk that fails at its n-th write or sync, or is full (F10, S30): no effect
-//! without a durable intent, one end, a session that opens afterwards, and one clear message.
+//! Whole sessions on a disk that fails at its n-th write or sync, or is full (F10, S30). No effect may happen
+//! without a durable intent. The run has one end, the user gets one clear message, and the session opens
+//! afterwards.
 //!
-//! The server is the real one; its disk is the twin, or 64 KiB of memory in a name space of its own.
-//! A kernel that gives no such name space fails the test.
+//! The server is the real one. Its disk is the faulty twin, or 64 KiB of memory in a mount namespace of its
+//! own. The test fails if the kernel offers no such namespace.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,11 +31,11 @@ use serde_json::{Value, json};
 use crate::rig::{Rig, refused, session_dir, tool_outputs, twin_for};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
-/// Turns of a run: enough for three hundred writes.
+/// Turns of a run: enough for `MOST` writes.
 const TURNS: usize = 48;
 const MOST: usize = 300;
 
-/// Reads, commands and new files in turn, until enough is done.
+/// A model that calls reads, commands and new files in turn, `TURNS` times.
 fn model() -> ModelServer {
     ModelServer::answering(|request: &Request| match tool_outputs(request).len() {
         number if number >= TURNS => Reply::text("Done."),
@@ -70,19 +71,19 @@ impl Scene {
         rig
     }
 
-    /// The facts of a session on one state of the disk; none when it was never born.
+    /// Returns the records of a session on one state of the disk; none if the session was never created.
     fn records(&self, disk: &FaultyDisk, session: &SessionId) -> Vec<RecordRaw> {
         match Log::read(disk, &session_dir(&self.workspace, session), &session.0) {
             Ok(read) => read.records,
             Err(error) => {
-                let born = disk.stat(&session_dir(&self.workspace, session).join("events.jsonl")).is_ok();
-                assert!(!born, "the log cannot be read: {error}");
+                let exists = disk.stat(&session_dir(&self.workspace, session).join("events.jsonl")).is_ok();
+                assert!(!exists, "the log cannot be read: {error}");
                 Vec::new()
             }
         }
     }
 
-    /// Nothing was done twice, and nothing that the disk does not say was wanted.
+    /// Asserts that no effect happened twice, and that each has an intent in the log.
     fn effects_have_intents(&self, records: &[RecordRaw], when: &str) {
         let ledger = fs::read_to_string(self.workspace.path().join("ledger")).unwrap_or_default();
         let lines: Vec<&str> = ledger.lines().collect();
@@ -94,10 +95,10 @@ impl Scene {
 }
 
 fn event(record: &RecordRaw) -> Value {
-    serde_json::from_str(record.event.get()).expect("a fact is JSON")
+    serde_json::from_str(record.event.get()).expect("an event is JSON")
 }
 
-/// How many calls of a tool were begun.
+/// Returns the number of calls of a tool that have an intent in the log.
 fn started(records: &[RecordRaw], tool: &str) -> usize {
     let events: Vec<Value> = records.iter().map(event).collect();
     let of_tool = |call: &Value| {
@@ -115,24 +116,24 @@ fn named(records: &[RecordRaw], name: &str) -> Vec<Value> {
     records.iter().map(event).filter(|event| event["type"] == name).collect()
 }
 
-/// What the client saw of the run under the fault.
+/// The result of a run under a fault, as the client saw it.
 struct Seen {
     session: SessionId,
     stopped: bool,
 }
 
-/// Runs the task until it ends, or until the session says that it cannot go on.
+/// Runs the task until it ends, or until the session reports that its log cannot be written.
 fn run(scene: &Scene, when: &str) -> Seen {
     let rig = scene.rig();
     let session = rig.new_session();
     let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "Do all of it."}]});
     let prompt = rig.request_nowait(methods::SESSION_PROMPT, prompt);
     let notices = || {
-        let told = rig.updates().into_iter().filter_map(|params| match params.update {
+        let messages = rig.updates().into_iter().filter_map(|params| match params.update {
             Update::Notice { message } => Some(message),
             _ => None,
         });
-        told.filter(|message| message.contains("can no longer be written")).collect::<Vec<_>>()
+        messages.filter(|message| message.contains("can no longer be written")).collect::<Vec<_>>()
     };
     let ended = || {
         let end = |update: &Update| matches!(update, Update::Run(RunView::Ended { .. }));
@@ -146,15 +147,15 @@ fn run(scene: &Scene, when: &str) -> Seen {
     Seen { session, stopped }
 }
 
-/// Opens the session on a sound disk again and brings its run to an end.
+/// Opens the session again on a sound disk and brings its run to an end.
 fn finish(scene: &Scene, seen: &Seen, when: &str) {
     let rig = scene.rig();
     let listed = rig.call::<SessionListResult>(methods::SESSION_LIST, json!({})).sessions;
     let Some(entry) = listed.iter().find(|entry| entry.session_id == seen.session) else {
-        // Nothing of it was ever promised; another one begins.
+        // No reply promised this session; a new one begins.
         assert!(seen.stopped, "{when}: the session is gone");
         let session = rig.new_session();
-        rig.run_to_end(&session, "Begin anew.");
+        rig.run_to_end(&session, "Begin again.");
         rig.await_state(State::Idle);
         rig.end();
         return;
@@ -177,7 +178,7 @@ fn finish(scene: &Scene, seen: &Seen, when: &str) {
     scene.effects_have_intents(&records, when);
 }
 
-/// One run whose `nth` operation of a kind fails; returns whether the fault was ever met.
+/// Plays one run whose `nth` operation of a kind fails; returns whether the fault occurred.
 fn fails_at(op: Op, nth: usize, fault: Fault, power_too: bool) -> bool {
     let when = format!("{op:?} {nth} {fault:?}");
     let mut scene = Scene::new();
@@ -194,7 +195,7 @@ fn fails_at(op: Op, nth: usize, fault: Fault, power_too: bool) -> bool {
     met
 }
 
-/// Which of three hundred are tried: all of them with `ADJUTANT_SLOW`.
+/// Returns which of the `MOST` operations to try: all of them with `ADJUTANT_SLOW`.
 fn chosen() -> Vec<usize> {
     if is_slow() {
         return (1..=MOST).collect();
@@ -222,7 +223,7 @@ fn f10_s30_whichever_sync_fails_under_a_session_it_ends_once_and_opens_again() {
     assert!(met > chosen().len() / 4, "a run syncs too seldom for this: {met}");
 }
 
-/// A model that asks its user once, in a workspace whose sessions lie on a disk that can fail.
+/// Returns a model that asks its user once, and a workspace whose sessions are on a disk that can fail.
 fn asking() -> (FaultyDisk, Workspace, ModelServer) {
     let model = ModelServer::answering(|request: &Request| match tool_outputs(request).as_slice() {
         [] => Reply::call("ask_user", json!({"question": "Which one?", "options": ["red", "green"]})),
@@ -242,10 +243,10 @@ fn who_asks_again_of_a_session_that_cannot_be_written_is_told_so_and_never_waits
         assert_eq!(
             refused(rig.await_response(&first)).1,
             "SessionReadOnly",
-            "{method}: what was lost is told"
+            "{method}: the loss is reported"
         );
         let again = rig.request_nowait(method, params);
-        assert_eq!(refused(rig.await_response(&again)).1, "SessionReadOnly", "{method}: and told again");
+        assert_eq!(refused(rig.await_response(&again)).1, "SessionReadOnly", "{method}: and reported again");
     };
     let asked = rig.new_session();
     rig.prompt(&asked, "Ask me.");
@@ -272,15 +273,16 @@ fn finding_f3_s96_no_update_has_a_number_that_the_log_gives_to_something_else() 
     let streams =
         |params: &SessionUpdateParams| state_is(params, &|view| view.sub == Some(SubState::Streaming));
     let resumable = |params: &SessionUpdateParams| state_is(params, &|view| view.state == State::Resumable);
-    // What was told with a number survives the loss of power at the moment it is heard.
+    // A numbered update survives a power loss at the moment the client receives it.
     let survives = |disk: &FaultyDisk| {
-        let told = rig.updates().iter().filter(|params| params.sub.is_none()).map(|params| params.seq).max();
+        let published =
+            rig.updates().iter().filter(|params| params.sub.is_none()).map(|params| params.seq).max();
         let after = disk.after_power_loss(disk.crash_points(), Loss::Unsynced);
-        let mut retold = ReplayedSession::new(&session);
+        let mut replayed = ReplayedSession::new(&session);
         let records =
             Log::read(&after, &session_dir(&workspace, &session), &session.0).expect("a log").records;
-        records.iter().for_each(|record| retold.fold(record));
-        assert!(Some(retold.seq) >= told, "{} of {told:?} updates are in the log", retold.seq);
+        records.iter().for_each(|record| replayed.fold(record));
+        assert!(Some(replayed.seq) >= published, "{} of {published:?} updates are in the log", replayed.seq);
     };
     wait_until("the reply streams", || rig.updates().iter().any(streams));
     survives(&disk);
@@ -288,16 +290,16 @@ fn finding_f3_s96_no_update_has_a_number_that_the_log_gives_to_something_else() 
     let words = json!([{"type": "text", "text": "And more."}]);
     let steer = rig.request_nowait(methods::SESSION_PROMPT, json!({"sessionId": session, "prompt": words}));
     assert_eq!(refused(rig.await_response(&steer)).1, "SessionReadOnly");
-    wait_until("the user is told", || rig.updates().iter().any(resumable));
-    let last = rig.updates().into_iter().find(resumable).expect("it is told");
-    assert!(last.sub.is_some(), "no log has it, so it has no number: {last:?}");
+    wait_until("the state is published", || rig.updates().iter().any(resumable));
+    let last = rig.updates().into_iter().find(resumable).expect("it is published");
+    assert!(last.sub.is_some(), "it is not in the log, so it has no number: {last:?}");
     survives(&disk);
     disk.heal();
     model.release();
     rig.end();
 }
 
-/// How often one sync fails: now and then a fact follows before anybody has looked at that.
+/// Number of failed syncs; in some rounds an event follows before the failure is noticed.
 const FAILED_SYNCS: usize = 16;
 
 #[test]
@@ -316,10 +318,10 @@ fn a_sync_that_fails_once_stops_no_session_although_facts_follow_at_once() {
     rig.end();
 }
 
-/// More than 64 KiB hold, and fewer than a run that nobody watches may have.
+/// Number of commands: more than 64 KiB can hold, and fewer than the limit of an unattended run.
 const MANY: usize = 40;
 
-/// Round trips that give a command more time than it takes.
+/// Number of round trips that give a command more time than it needs.
 const ROUND_TRIPS: usize = 200;
 
 #[test]
@@ -342,14 +344,14 @@ fn f10_l6_a_command_does_not_begin_before_its_intent_is_durable() {
     }
     let began = workspace.exists("ledger");
     disk.release_syncs();
-    assert!(!began, "it ran while the sync of its intent was under way");
+    assert!(!began, "it ran before the sync of its intent was finished");
     rig.await_run_end(&session, &run);
     rig.await_state(State::Idle);
     rig.end();
     assert_eq!(workspace.read("ledger"), "ran\n");
 }
 
-/// Commands until the disk is full, in words of the scripted model.
+/// Returns a script for the model: commands until the disk is full.
 fn filling() -> String {
     let turn = |number: usize| {
         format!(
@@ -375,11 +377,11 @@ fn f10_a_disk_of_64_kib_fills_up_with_one_clear_message_and_all_it_holds_is_soun
     let ran = Line::new("unshare", &workspace, &line).run();
     assert!(kept.join("mounted").exists(), "the kernel gives no mount name space: {ran}");
     assert!(!ran.status.success(), "64 KiB were enough: {ran}");
-    // It may be wrapped for a terminal.
+    // The message may be wrapped for a terminal.
     let all = format!("{} {}", ran.stdout, ran.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(all.matches("no space is left").count(), 1, "{ran}");
 
-    // What the full disk held is moved to one with room, and the run goes on to its one end.
+    // Moves the state to a disk with room; the run continues to its one end.
     fs::remove_file(kept.join("mounted")).expect("the mark");
     let state = workspace.state_dir();
     fs::remove_dir_all(&state).and_then(|()| fs::rename(&kept, &state)).expect("moved");
@@ -395,7 +397,7 @@ fn f10_a_disk_of_64_kib_fills_up_with_one_clear_message_and_all_it_holds_is_soun
     assert_eq!(once.len(), ledger.lines().count(), "something ran twice: {ledger}");
 }
 
-/// The most pages that are left for sessions: more hold a whole run with one edit.
+/// The most pages left for sessions: with more, a whole run with one edit fits.
 const MOST_PAGES: usize = 12;
 
 #[test]
@@ -425,7 +427,7 @@ fn f10_a_run_that_has_no_page_left_for_an_edit_stops_and_says_so() {
         assert!(!(made && why), "{pages} pages: {ran}");
         ends.insert((ran.status.success(), why));
     }
-    // At the log, at the text before the edit, and not at all.
+    // The run stops at the log, stops at the text before the edit, or does not stop.
     assert_eq!(ends.into_iter().collect::<Vec<_>>(), [(false, false), (false, true), (true, false)]);
 }
 

@@ -1,7 +1,7 @@
-//! Whatever the model, the repository and the provider write: no message of the server holds a link
-//! that a client draws as its label alone.
+//! No message of the server holds a link that a client shows only by its label, whatever the model, the
+//! repository and the provider write.
 //!
-//! Looks at every text of every message that an editor without a plugin is sent.
+//! Checks every text of every message to an editor without a plugin.
 
 use adjutant_testkit::editor::{Options, Popups};
 use adjutant_testkit::fixture::Workspace;
@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::plain::{INVOKED, Plain, at, problem};
 use crate::rig::Rig;
 
-/// What VS Code makes a link of, in the folder's name as well.
+/// Text that VS Code turns into a link; the workspace folder has this name too.
 const LINK: &str = "[ok](command:adjutant.respond?%5B%5D)";
 const WEB: &str = "[tests passed](https://x/y)";
 
-/// Whether a part of a text would be a link in VS Code (`src/vs/base/common/linkedText.ts`; its
-/// expression wants a closing bracket as well).
+/// Whether VS Code would find a link in the text (`src/vs/base/common/linkedText.ts`). Unlike its expression,
+/// this check needs no closing bracket.
 fn holds_a_link(text: &str) -> bool {
     text.match_indices("](").any(|(at, _)| {
         let target = text[at + 2..].to_ascii_lowercase();
@@ -28,8 +28,8 @@ fn holds_a_link(text: &str) -> bool {
     })
 }
 
-/// The texts of a message that a client may draw, each with its place. Not what it sends back as it
-/// is, what it opens, what becomes text of a document, and what a program asked for by its own request.
+/// Collects the texts of a message that a client may draw, each with its place. Leaves out what the client
+/// sends back unchanged, what it opens, text for a document, and answers to a program's own requests.
 fn drawn(value: &Value, place: &str, texts: &mut Vec<(String, String)>) {
     match value {
         Value::String(text) => texts.push((place.to_owned(), text.clone())),
@@ -66,7 +66,7 @@ fn all_drawn(plain: &Plain) -> Vec<(String, String)> {
     texts
 }
 
-/// An editor in a folder with a hostile name and hostile settings.
+/// Returns an editor in a folder with a hostile name and hostile settings.
 fn hostile(replies: Vec<Reply>) -> Plain {
     let model = ModelServer::start(replies);
     let workspace = Workspace::new(&format!(
@@ -98,10 +98,10 @@ fn finding_a1_s54_no_message_holds_a_link_whatever_is_in_it() {
     ]);
     let file = format!("{LINK}/a.rs");
     plain.rig.open("a.rs");
-    // Two lines of the project's settings are of no use.
+    // Two lines of the project's settings are invalid, and each gets a message.
     (0..2).for_each(|_| drop(plain.rig.await_message()));
     let started = plain.command("adjutant.start", json!([format!("do {LINK}"), WEB])).expect("it is started");
-    // What the double keeps of a long answer is not all of it.
+    // The test editor shortens long answers in its record, so the lists are collected here.
     let mut lists = Vec::new();
     for answer in ["Reject", "Reject"] {
         let popup = plain.rig.await_popup();
@@ -136,13 +136,13 @@ fn finding_a1_s54_no_message_holds_a_link_whatever_is_in_it() {
     }
     let mut texts = all_drawn(&plain);
     for mut action in lists {
-        // The diagnostics of others go back as the client sent them.
+        // Diagnostics from other servers go back as the client sent them.
         action["diagnostics"] = Value::Null;
         drawn(&action, "action", &mut texts);
     }
     let links: Vec<_> = texts.iter().filter(|(_, text)| holds_a_link(text)).collect();
     assert!(links.is_empty(), "{links:#?}");
-    // What was hostile was there to be drawn: in asks, errors, progress, titles, diagnostics, settings.
+    // Hostile text did appear: in asks, errors, progress, titles, diagnostics and settings.
     for place in [
         "window/showMessage/params/message",
         "window/showMessageRequest/params/message",
@@ -158,7 +158,7 @@ fn finding_a1_s54_no_message_holds_a_link_whatever_is_in_it() {
     plain.rig.die();
 }
 
-/// Sorted by title, as Kakoune and others do, the first of no list approves.
+/// Kakoune and other editors sort by title: even then no list begins with an approval.
 #[test]
 fn finding_a4_no_list_begins_with_an_approval_in_any_order() {
     let turns = [

@@ -1,7 +1,7 @@
-//! One ask, five doors, one effect: popup, code action, command with a text,
-//! request, and a file from the terminal, all at once.
+//! One ask, five ways to answer, one effect: popup, code action, command with a text, request, and a file from
+//! the terminal, all at once.
 //!
-//! Never says who must win: only that one does, once, also over a restart.
+//! Never requires a certain winner: only that exactly one answer wins, once, also after a restart.
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -19,19 +19,19 @@ use serde_json::{Value, json};
 use crate::plain::Plain;
 use crate::rig::{count, facts_named};
 
-/// Races in `tests/run --long`, and in a quick run.
+/// Number of races in `tests/run --long`, and in a quick run.
 const MANY: usize = 1_000;
 const FEW: usize = 60;
-/// A server is lost in the middle of every so manieth ask.
+/// The server restarts during one ask in this many.
 const RESTART_EVERY: usize = 20;
-/// How far one door may be ahead of the others, in turns of a loop.
+/// How far one surface may be ahead of the others, in turns of a loop.
 const HEAD_START: usize = 40_000;
 
 fn races() -> usize {
     campaign::size("ADJUTANT_RACES", MANY, FEW)
 }
 
-/// What one race needs: the ask, and the surfaces it is on.
+/// The ask of one race, and the surfaces that show it.
 struct Race<'a> {
     editor: &'a Editor,
     workspace: &'a Workspace,
@@ -43,9 +43,9 @@ struct Race<'a> {
 }
 
 impl Race<'_> {
-    /// What a door says: some allow, some reject, in turns.
-    fn option(&self, door: usize) -> &'static str {
-        if (self.number + door).is_multiple_of(2) { "allow" } else { "reject" }
+    /// Returns the answer of a surface: some allow and some reject, alternating.
+    fn option(&self, surface: usize) -> &'static str {
+        if (self.number + surface).is_multiple_of(2) { "allow" } else { "reject" }
     }
 
     fn by_popup(&self) {
@@ -68,26 +68,26 @@ impl Race<'_> {
         if answered.is_ok_and(|answered| answered["status"] == "accepted") {
             return;
         }
-        // Who comes too late is told who was first.
-        let told = self.editor.await_message();
-        assert!(told.starts_with("Adjutant: this was answered before"), "{told}");
+        // A late answer gets the winning one.
+        let message = self.editor.await_message();
+        assert!(message.starts_with("Adjutant: this was answered before"), "{message}");
     }
 
     fn by_request(&self) {
         let params = json!({ "askId": self.ask, "optionId": self.option(3) });
-        self.editor.request("agent/ask/respond", params).expect("a later answer is told who won");
+        self.editor.request("agent/ask/respond", params).expect("a later answer gets the winning one");
     }
 
     fn by_inbox(&self) -> inbox::Letter {
         inbox::leave(self.workspace, self.session, &self.ask, &Answer::option(self.option(4)))
     }
 
-    /// All five at once; each race has another one ahead.
+    /// Answers on all five surfaces at once; each race gives another one the lead.
     fn run(&self) -> inbox::Letter {
         let start = Barrier::new(5);
-        let wait = |door: usize| {
+        let wait = |surface: usize| {
             start.wait();
-            let behind = (door + 5 - self.number % 5) % 5;
+            let behind = (surface + 5 - self.number % 5) % 5;
             (0..behind * (HEAD_START / 5)).for_each(|_| std::hint::spin_loop());
         };
         thread::scope(|scope| {
@@ -102,7 +102,7 @@ impl Race<'_> {
     }
 }
 
-/// The popup of the open command ask, past the one that asks whether to go on after a restart.
+/// Returns the popup of the open command ask. Answers the popup that asks whether to resume after a restart.
 fn popup(plain: &Plain) -> Popup {
     let shown = plain.rig.await_popup();
     if shown.actions.contains(&"Resume".to_owned()) {
@@ -148,10 +148,10 @@ fn n02_five_doors_race_and_each_ask_has_one_effect_also_over_restarts() {
         let letter = race.run();
         let closed = |name: &str| {
             let all = facts_named(&plain.workspace, &session, name);
-            all.into_iter().find(|fact| fact["ask"] == race.ask.0.as_str())
+            all.into_iter().find(|event| event["ask"] == race.ask.0.as_str())
         };
         wait_until("the ask to close", || closed("ask_closed").is_some());
-        // Where nothing more is asked nobody looks: a late answer stays for the next one who opens it.
+        // After the last ask the session reads no inbox, so a late answer stays for the next process.
         let more = number + 1 < races;
         wait_until("the answer to be removed", || !more || letter.is_gone());
         let resolution = closed("ask_closed").expect("it closed")["resolution"].clone();
@@ -162,8 +162,8 @@ fn n02_five_doors_race_and_each_ask_has_one_effect_also_over_restarts() {
     wait_until("the run to end", || count(&plain.workspace, &session, "run_ended") == 1);
     eprintln!("{races} races, won by {won:?}, {allowed} allowed");
     let ledger = plain.workspace.read("ledger");
-    assert_eq!(ledger.lines().count(), allowed, "what was allowed ran once, and nothing else did");
+    assert_eq!(ledger.lines().count(), allowed, "each allowed command ran once, and no other did");
     assert_eq!(facts_named(&plain.workspace, &session, "tool_started").len(), allowed);
-    assert!(won.len() >= 3, "doors that never win do not race: {won:?}");
+    assert!(won.len() >= 3, "a surface that never wins does not race: {won:?}");
     plain.rig.die();
 }

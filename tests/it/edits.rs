@@ -1,8 +1,7 @@
-//! Edits from the model's call to the text: what is shown, what is applied,
-//! what the model is told, and that no byte beside it moves.
+//! Edits from the model's call to the text: what the user sees, what is applied, what the model gets, and that
+//! no other byte changes.
 //!
-//! Never looks into the server: the buffers, the files and the model's next
-//! request say what happened.
+//! Never looks into the server: the tests read the buffers, the files and the model's next request.
 
 mod carried;
 mod clients;
@@ -53,8 +52,8 @@ fn n05_an_edit_of_an_open_file_stays_in_its_buffer_beside_the_users_text() {
     stage.rig.open("a.txt");
     stage.rig.type_at("a.txt", Place::End, "mine\n");
     let version = stage.rig.buffer("a.txt").unwrap().version;
-    let told = stage.edit("a.txt", "two", "2");
-    assert_eq!(told, "Edited a.txt: +1 -1 lines. The file is open in the editor and not saved yet.");
+    let output = stage.edit("a.txt", "two", "2");
+    assert_eq!(output, "Edited a.txt: +1 -1 lines. The file is open in the editor and not saved yet.");
     assert_eq!(stage.rig.text_of("a.txt"), "one\n2\nthree\nmine\n");
     assert_eq!(stage.workspace.read("a.txt"), "one\ntwo\nthree\n");
     assert!(stage.rig.saves_asked().is_empty());
@@ -67,12 +66,12 @@ fn n05_an_edit_of_an_open_file_stays_in_its_buffer_beside_the_users_text() {
 #[test]
 fn finding_d7_a_new_file_is_on_disk_byte_by_byte() {
     let stage = Stage::new(THREE).answering("allow");
-    let told = stage.play([write("src/deep/new.txt", "1\n2\n")]);
-    assert_eq!(told, ["Created src/deep/new.txt: +2 -0 lines."]);
+    let outputs = stage.play([write("src/deep/new.txt", "1\n2\n")]);
+    assert_eq!(outputs, ["Created src/deep/new.txt: +2 -0 lines."]);
     assert_eq!(stage.workspace.read("src/deep/new.txt"), "1\n2\n");
     assert!(
         stage.rig.applies().is_empty(),
-        "editors make new files as they like, and some of them not at all"
+        "editors create new files in different ways, and some not at all"
     );
     let Some(AskSubject::Edit { diff, new_file, .. }) = &stage.asks()[0].subject else {
         panic!("an ask for an edit has its diff");
@@ -82,7 +81,7 @@ fn finding_d7_a_new_file_is_on_disk_byte_by_byte() {
 
     assert_eq!(stage.play([write("empty.txt", "")]), ["Created empty.txt: +0 -0 lines."]);
     assert_eq!(stage.workspace.read("empty.txt"), "");
-    // A new file is what the model wrote, whatever a text file usually looks like.
+    // A new file has exactly the bytes that the model wrote.
     stage.play([write("dos.bat", "\u{feff}a\r\nb\r\n")]);
     assert_eq!(stage.workspace.read("dos.bat"), "\u{feff}a\r\nb\r\n");
 }
@@ -92,11 +91,11 @@ fn n05_a_file_that_came_meanwhile_is_not_overwritten() {
     let stage = Stage::new(THREE);
     let run = stage.send([write("new.txt", "agent\n")]);
     let ask = stage.rig.await_ask();
-    stage.workspace.write("new.txt", "somebody else\n");
+    stage.workspace.write("new.txt", "another process\n");
     stage.rig.answer(&ask.ask_id, "allow");
-    let told = stage.finish(&run);
-    assert!(told[0].starts_with("The edit of new.txt was not applied: "), "{told:?}");
-    assert_eq!(stage.workspace.read("new.txt"), "somebody else\n");
+    let outputs = stage.finish(&run);
+    assert!(outputs[0].starts_with("The edit of new.txt was not applied: "), "{outputs:?}");
+    assert_eq!(stage.workspace.read("new.txt"), "another process\n");
 }
 
 #[test]
@@ -120,11 +119,11 @@ fn n05_bytes_outside_the_hunk_stay_as_they_are() {
             if open {
                 stage.rig.open(&name);
             }
-            let told = stage.edit(&name, old, new);
-            assert!(told.starts_with("Edited "), "{before:?}: {told}");
-            // The mark is no part of the text that an editor has.
+            let output = stage.edit(&name, old, new);
+            assert!(output.starts_with("Edited "), "{before:?}: {output}");
+            // The byte order mark is not part of the editor's text.
             assert_eq!(stage.rig.text_of(&name), after.trim_start_matches('\u{feff}'), "{before:?}");
-            assert!(!told.contains("otherwise") && !told.contains("not saved"), "{before:?}: {told}");
+            assert!(!output.contains("otherwise") && !output.contains("not saved"), "{before:?}: {output}");
             assert_eq!(stage.workspace.read(&name), *after, "{before:?}");
         }
     }
@@ -144,8 +143,8 @@ fn n05_a_rewritten_file_keeps_its_line_ends_and_mark() {
     for (index, (before, content, after)) in cases.iter().enumerate() {
         let name = format!("{index}.txt");
         stage.workspace.write(&name, before);
-        let told = stage.play([write(&name, content)]);
-        assert!(told[0].starts_with("Edited "), "{before:?}: {told:?}");
+        let outputs = stage.play([write(&name, content)]);
+        assert!(outputs[0].starts_with("Edited "), "{before:?}: {outputs:?}");
         assert_eq!(stage.workspace.read(&name), *after, "{before:?} by {content:?}");
     }
 }
@@ -165,7 +164,7 @@ fn n07_positions_hold_in_every_encoding() {
         stage.rig.type_at(name, Place::after("a𝄞"), "😀e\u{301}");
         stage.rig.type_at(name, Place::after("sechs 😀 "), "𝄞𝄞");
         stage.rig.replace(name, "👩‍👩‍👧", "👨‍👩‍👧‍👦");
-        let told = stage.play([
+        let outputs = stage.play([
             edit(name, "sechs 😀 𝄞𝄞ende", "sieben 🦀\nacht 𝄞"),
             edit(name, "let s", "let 𝒔"),
             Reply::call("read_file", json!({"path": name})),
@@ -175,8 +174,8 @@ fn n07_positions_hold_in_every_encoding() {
             .replace("a𝄞", "a𝄞😀e\u{301}")
             .replace("👩‍👩‍👧", "👨‍👩‍👧‍👦")
             .replace("sechs 😀 ende", "sieben 🦀\nacht 𝄞");
-        assert_eq!(stage.rig.text_of(name), wanted, "{}: {told:?}", encoding.name());
-        assert_eq!(told[2], numbered(&wanted), "{}", encoding.name());
+        assert_eq!(stage.rig.text_of(name), wanted, "{}: {outputs:?}", encoding.name());
+        assert_eq!(outputs[2], numbered(&wanted), "{}", encoding.name());
     }
 }
 
@@ -185,42 +184,42 @@ fn s55_a_quotation_is_found_by_a_ladder_that_never_guesses() {
     let text = "fn one() {\n    body();  \n}\n\nfn two() {\n    body();\n}\n\nsay(“hi”);\n";
     let stage = Stage::new("//- /keep.txt\n").answering("allow");
     stage.workspace.write("a.rs", text);
-    let stage_reads = |told: &str| assert!(stage.asks().is_empty(), "nothing was asked: {told}");
+    let no_ask = |output: &str| assert!(stage.asks().is_empty(), "there is an ask: {output}");
 
-    let told = stage.edit("a.rs", "body();", "other();");
-    assert!(told.contains("occurs 2 times, on lines 2 and 6"), "{told}");
-    assert!(told.contains("replace_all"), "{told}");
-    stage_reads(&told);
-    let told = stage.edit("a.rs", "fn three() {\n    body();\n", "x");
-    assert!(told.contains("is not in the file. The place most like it, on line"), "{told}");
-    assert!(told.contains("body();") && told.contains("Nothing was changed"), "{told}");
-    stage_reads(&told);
-    let told = stage.edit("a.rs", "nothing of the kind at all", "x");
-    assert!(told.contains("is not in the file"), "{told}");
-    let told = stage.edit("b.rs", "a", "b");
-    assert!(told.contains("\"b.rs\" does not exist"), "{told}");
-    stage_reads(&told);
+    let output = stage.edit("a.rs", "body();", "other();");
+    assert!(output.contains("occurs 2 times, on lines 2 and 6"), "{output}");
+    assert!(output.contains("replace_all"), "{output}");
+    no_ask(&output);
+    let output = stage.edit("a.rs", "fn three() {\n    body();\n", "x");
+    assert!(output.contains("is not in the file. The place most like it, on line"), "{output}");
+    assert!(output.contains("body();") && output.contains("Nothing was changed"), "{output}");
+    no_ask(&output);
+    let output = stage.edit("a.rs", "nothing of the kind at all", "x");
+    assert!(output.contains("is not in the file"), "{output}");
+    let output = stage.edit("b.rs", "a", "b");
+    assert!(output.contains("\"b.rs\" does not exist"), "{output}");
+    no_ask(&output);
     assert_eq!(stage.workspace.read("a.rs"), text);
     assert!(stage.rig.applies().is_empty());
 
     // Trailing space, indentation, typography.
-    let told = stage.edit("a.rs", "fn one() {\n    body();\n}\n", "fn one() {\n    first();\n}\n");
-    assert!(told.starts_with("Edited "), "{told}");
-    let told = stage.edit("a.rs", "fn two() {\nbody();\n}\n", "fn two() {\nsecond();\n}\n");
-    assert!(!told.starts_with("Edited "), "one line of three is indented otherwise: {told}");
-    let told = stage.edit("a.rs", "say(\"hi\");", "say(\"ho\");");
-    assert!(told.starts_with("Edited "), "{told}");
+    let output = stage.edit("a.rs", "fn one() {\n    body();\n}\n", "fn one() {\n    first();\n}\n");
+    assert!(output.starts_with("Edited "), "{output}");
+    let output = stage.edit("a.rs", "fn two() {\nbody();\n}\n", "fn two() {\nsecond();\n}\n");
+    assert!(!output.starts_with("Edited "), "one line of three has another indentation: {output}");
+    let output = stage.edit("a.rs", "say(\"hi\");", "say(\"ho\");");
+    assert!(output.starts_with("Edited "), "{output}");
     assert_eq!(
         stage.workspace.read("a.rs"),
         "fn one() {\n    first();\n}\n\nfn two() {\n    body();\n}\n\nsay(\"ho\");\n"
     );
-    let told = stage.edit("a.rs", "say(\"hi\");", "say(\"ho\");");
-    assert!(told.contains("this edit seems to have been made before"), "{told}");
-    let told = stage.play([Reply::call(
+    let output = stage.edit("a.rs", "say(\"hi\");", "say(\"ho\");");
+    assert!(output.contains("this edit seems to have been made before"), "{output}");
+    let output = stage.play([Reply::call(
         "edit_file",
         json!({"path": "a.rs", "old_text": "fn ", "new_text": "pub fn ", "replace_all": true}),
     )]);
-    assert!(told[0].starts_with("Edited a.rs: +2 -2 lines"), "{told:?}");
+    assert!(output[0].starts_with("Edited a.rs: +2 -2 lines"), "{output:?}");
 }
 
 #[test]
@@ -230,8 +229,8 @@ fn s53_a_rejected_edit_leaves_everything_alone_and_its_reason_reaches_the_model(
     let before = stage.rig.buffer("a.txt").unwrap();
     stage.rig.answer_next(Answer::OptionWithText("reject".to_owned(), "use roman numbers".to_owned()));
     stage.rig.answer_next(Answer::option("reject"));
-    let told = stage.play([edit("a.txt", "two", "2"), edit("a.txt", "two", "II")]);
-    assert_eq!(told, ["The user rejected this and says: use roman numbers", "The user rejected this."]);
+    let outputs = stage.play([edit("a.txt", "two", "2"), edit("a.txt", "two", "II")]);
+    assert_eq!(outputs, ["The user rejected this and says: use roman numbers", "The user rejected this."]);
     let after = stage.rig.buffer("a.txt").unwrap();
     assert_eq!((after.version, &after.text, after.dirty), (before.version, &before.text, false));
     assert_eq!(stage.workspace.read("a.txt"), "one\ntwo\nthree\n");
@@ -268,14 +267,17 @@ fn s52_always_means_the_edits_of_this_session() {
     let stage = Stage::new(THREE);
     stage.workspace.write("b.txt", "b\n");
     stage.rig.answer_next(Answer::option("allow_always"));
-    let told = stage.play([edit("a.txt", "two", "2"), edit("b.txt", "b", "c"), write("c.txt", "new\n")]);
-    assert!(told.iter().all(|told| told.starts_with("Edited ") || told.starts_with("Created ")), "{told:?}");
+    let outputs = stage.play([edit("a.txt", "two", "2"), edit("b.txt", "b", "c"), write("c.txt", "new\n")]);
+    assert!(
+        outputs.iter().all(|output| output.starts_with("Edited ") || output.starts_with("Created ")),
+        "{outputs:?}"
+    );
     assert_eq!(stage.asks().len(), 1);
     assert!(stage.rig.update_kinds().contains(&"_rule"));
     let other = Stage { session: stage.rig.new_session(), ..stage };
     let run = other.send([edit("a.txt", "2", "two")]);
     let ask = other.rig.await_ask();
-    assert_eq!(ask.session_id, other.session, "another session asks anew");
+    assert_eq!(ask.session_id, other.session, "another session asks again");
     other.rig.answer(&ask.ask_id, "reject");
     other.finish(&run);
     assert_eq!(other.workspace.read("a.txt"), "one\n2\nthree\n");
@@ -293,9 +295,9 @@ fn n05_a_file_that_a_client_without_edits_has_closed_is_replaced_whole() {
     let mut names: Vec<_> =
         fs::read_dir(stage.workspace.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, ["a.txt", "new.txt"], "nothing is left beside them");
+    assert_eq!(names, ["a.txt", "new.txt"], "no other file is left in the folder");
 
-    // What was approved is looked for in the file as it is then, and shown anew where it has no line of its own.
+    // The approved hunk is located in the current file, and shown again if it replaces no line of its own.
     let stage = bare(true);
     let run = stage.send([edit("a.txt", "two", "two\n2")]);
     let ask = stage.rig.await_ask();
@@ -308,13 +310,13 @@ fn n05_a_file_that_a_client_without_edits_has_closed_is_replaced_whole() {
     assert_eq!(stage.workspace.read("a.txt"), "ONE\ntwo\nthree\n");
     let run = stage.send([edit("a.txt", "two", "2")]);
     let ask = stage.rig.await_ask();
-    // A second name that it gets while the question is open, and one that it has before.
+    // The file gets a second name while the question is open; the next edit finds it already there.
     fs::hard_link(stage.workspace.path().join("a.txt"), stage.workspace.path().join("twin.txt")).unwrap();
     stage.rig.answer(&ask.ask_id, "allow");
-    let told = stage.finish(&run);
-    assert!(told[0].contains("other names (hard links) since it was shown"), "{told:?}");
-    let told = stage.edit("a.txt", "two", "2");
-    assert!(told.starts_with("Denied: ") && told.contains("other names (hard links)"), "{told:?}");
+    let outputs = stage.finish(&run);
+    assert!(outputs[0].contains("other names (hard links) since it was shown"), "{outputs:?}");
+    let output = stage.edit("a.txt", "two", "2");
+    assert!(output.starts_with("Denied: ") && output.contains("other names (hard links)"), "{output:?}");
     assert_eq!(stage.workspace.read("twin.txt"), "ONE\ntwo\nthree\n");
 }
 
@@ -324,9 +326,9 @@ fn n05_a_file_that_may_be_open_is_never_written_behind_the_editor() {
         let stage = bare(complete).answering("allow");
         stage.rig.open("a.txt");
         stage.rig.type_at("a.txt", Place::End, "mine\n");
-        // It is sent where it was not announced: many take it.
-        let told = stage.edit("a.txt", "two", "2");
-        assert_eq!(told, "Edited a.txt: +1 -1 lines. The file is open in the editor and not saved yet.");
+        // The edit is sent although the client announced no support: many clients accept it.
+        let output = stage.edit("a.txt", "two", "2");
+        assert_eq!(output, "Edited a.txt: +1 -1 lines. The file is open in the editor and not saved yet.");
         assert_eq!(stage.workspace.read("a.txt"), "one\ntwo\nthree\n");
         assert_eq!(stage.rig.text_of("a.txt"), "one\n2\nthree\nmine\n");
     }
@@ -336,7 +338,7 @@ fn n05_a_file_that_may_be_open_is_never_written_behind_the_editor() {
 fn n05_a_file_that_may_be_open_unannounced_is_written_after_the_user_was_told_to_save_it() {
     let stage = bare(false);
     let warning = "if this file is open with unsaved changes, save it first";
-    // No standing answer covers it: the user has to look each time.
+    // No standing answer covers this case: the user has to check each time.
     for (old, new) in [("two", "2"), ("2", "II")] {
         let run = stage.send([edit("a.txt", old, new)]);
         let ask = stage.rig.await_ask();
@@ -347,8 +349,8 @@ fn n05_a_file_that_may_be_open_unannounced_is_written_after_the_user_was_told_to
     assert_eq!(stage.workspace.read("a.txt"), "one\nII\nthree\n");
     // A new file cannot be open.
     assert_eq!(stage.play([write("new.txt", "1\n")]), ["Created new.txt: +1 -0 lines."]);
-    assert_eq!(stage.asks().len(), 2, "that one is covered");
-    // Written meanwhile by somebody else: what was allowed is void.
+    assert_eq!(stage.asks().len(), 2, "the standing answer covers a new file");
+    // Another process writes the file meanwhile, so the approval is void.
     let run = stage.send([edit("a.txt", "II", "II\n2")]);
     let ask = stage.rig.await_ask();
     stage.workspace.write("a.txt", "ONE\nII\nthree\n");
@@ -361,7 +363,7 @@ fn n05_a_file_that_may_be_open_unannounced_is_written_after_the_user_was_told_to
     assert_eq!(stage.workspace.read("a.txt"), "ONE\nII\n2\nthree\n");
 }
 
-/// A client that announces no edits, and says whether it announces every open document.
+/// Returns a stage with a client that announces no edits. `complete`: whether it announces every open document.
 fn bare(complete: bool) -> Stage {
     Stage::with(Workspace::new(THREE), |options| {
         let mut can = Capabilities { apply_edit: false, create_files: false, ..Capabilities::full() };
@@ -377,21 +379,21 @@ fn n07_a_document_whose_text_is_not_known_is_neither_read_nor_edited() {
     let stage = Stage::new(THREE).answering("allow");
     stage.rig.open("a.txt");
     let uri = stage.workspace.uri("a.txt");
-    // Half an update: the version goes back, so what was between is not known.
+    // The version goes back, so a change in between is unknown.
     let change = json!({"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}, "text": "x"});
     stage.rig.notify(
         "textDocument/didChange",
         json!({"textDocument": {"uri": uri, "version": 0}, "contentChanges": [change]}),
     );
     let why = "version 0 came after version 1";
-    let told = stage.play([
+    let outputs = stage.play([
         Reply::call("read_file", json!({"path": "a.txt"})),
         edit("a.txt", "two", "2"),
         write("a.txt", "all new\n"),
         Reply::call("search_text", json!({"pattern": "three"})),
     ]);
-    assert!(told.iter().all(|told| told.contains(why)), "{told:#?}");
-    assert!(told[3].contains("[not searched: a.txt"), "{told:#?}");
+    assert!(outputs.iter().all(|output| output.contains(why)), "{outputs:#?}");
+    assert!(outputs[3].contains("[not searched: a.txt"), "{outputs:#?}");
     assert!(stage.rig.applies().is_empty() && stage.asks().is_empty());
     assert_eq!(stage.rig.text_of("a.txt"), "one\ntwo\nthree\n");
 
@@ -403,23 +405,23 @@ fn n07_a_document_whose_text_is_not_known_is_neither_read_nor_edited() {
 #[test]
 fn n05_an_edit_too_large_to_review_is_refused_before_anybody_is_asked() {
     let stage = Stage::new(THREE).answering("allow");
-    let told = stage.play([write("big.txt", &"0\n".repeat(500_001))]);
-    assert!(told[0].contains("split it"), "{told:?}");
+    let outputs = stage.play([write("big.txt", &"0\n".repeat(500_001))]);
+    assert!(outputs[0].contains("split it"), "{outputs:?}");
     assert!(!stage.workspace.exists("big.txt") && stage.asks().is_empty());
     stage.workspace.write("dir/x", "");
     let mut bytes = b"caf\xe9\n".to_vec();
     fs::write(stage.workspace.path().join("latin.txt"), &bytes).unwrap();
-    let told = stage.play([
+    let outputs = stage.play([
         edit("dir", "x", "y"),
         edit("latin.txt", "caf", "tea"),
         write("latin.txt", "tea\n"),
         edit("a.txt", "two", "two "),
         write("a.txt", "one\ntwo \nthree\n"),
     ]);
-    assert!(told[0].contains("is a directory"), "{told:?}");
-    assert!(told[1].contains("not UTF-8") && told[2].contains("not UTF-8"), "{told:?}");
-    assert!(told[3].starts_with("Edited "), "{told:?}");
-    assert!(told[4].contains("has this content already"), "{told:?}");
+    assert!(outputs[0].contains("is a directory"), "{outputs:?}");
+    assert!(outputs[1].contains("not UTF-8") && outputs[2].contains("not UTF-8"), "{outputs:?}");
+    assert!(outputs[3].starts_with("Edited "), "{outputs:?}");
+    assert!(outputs[4].contains("has this content already"), "{outputs:?}");
     bytes.clear();
     fs::File::open(stage.workspace.path().join("latin.txt"))
         .and_then(|mut file| std::io::Read::read_to_end(&mut file, &mut bytes))
@@ -435,9 +437,9 @@ fn s54_a_diff_is_of_what_is_applied_when_several_calls_come_at_once() {
     let reply = Reply::call("edit_file", arguments("one", "1"))
         .and_call("edit_file", arguments("two", "2"))
         .and_call("edit_file", arguments("1", "I"));
-    let told = stage.play([reply]);
-    assert_eq!(told.len(), 3);
-    assert!(told.iter().all(|told| told.starts_with("Edited ")), "{told:?}");
+    let outputs = stage.play([reply]);
+    assert_eq!(outputs.len(), 3);
+    assert!(outputs.iter().all(|output| output.starts_with("Edited ")), "{outputs:?}");
     assert_eq!(stage.rig.text_of("a.txt"), "I\n2\nthree\n");
     let diffs: Vec<Value> = stage.asks().iter().map(|ask| json!(ask.subject)["diff"].clone()).collect();
     assert!(diffs[2].as_str().unwrap().contains("-1\n+I\n 2\n"), "{diffs:?}");

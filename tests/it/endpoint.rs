@@ -1,6 +1,6 @@
-//! "My endpoint works": what a company's network asks for, by the settings file alone.
+//! "My endpoint works": the settings file alone is enough for a company's network.
 //!
-//! The real binary; the proxy double leads names to loopback, so that none is resolved.
+//! Uses the real binary. The test proxy maps names to loopback, so that no name is resolved.
 
 use std::fs;
 use std::path::Path;
@@ -16,10 +16,10 @@ use adjutant_testkit::proxy::{ProxyServer, Rules};
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 const KEY: &str = "kQ7-wholly-unshaped-key";
 const PASSWORD: &str = "wQ9-proxy-word";
-/// The login as the proxy is sent it.
+/// The login as the proxy receives it.
 const LOGIN: &str = "YWRhOndROS1wcm94eS13b3Jk";
 
-/// A provider behind a proxy and a private authority, and a user who has settings for both.
+/// A provider behind a proxy with a private authority, and a user with settings for both.
 struct Company {
     model: ModelServer,
     front: TlsFront,
@@ -42,7 +42,7 @@ impl Company {
         company
     }
 
-    /// A program that leaves a mark and prints the key.
+    /// Returns the setting for a program that leaves a mark and prints the key.
     fn command(&self) -> String {
         let mark = self.workspace.state_dir().with_file_name("config").join("ran");
         format!("api_key_command = [\"sh\", \"-c\", \"echo >> {}; echo {KEY}\"]", mark.display())
@@ -94,7 +94,7 @@ fn d3_a_private_authority_an_authenticated_proxy_and_a_key_command_work_by_setti
     assert_eq!((sent.header("x-team"), sent.path.as_str()), (Some("blue"), "/v1/chat/completions"));
     assert_eq!(company.proxy.connects().len(), 1);
     assert_eq!(company.ran(), 1);
-    // Everything that was written or printed, the debug log included.
+    // Checks everything written or printed, including the debug log.
     let mut all = files(&company.workspace.state_dir());
     assert!(all.iter().any(|(name, _)| name.contains("/log/")), "there is a debug log");
     all.push(("stdout".to_owned(), ran.stdout.into_bytes()));
@@ -147,7 +147,7 @@ fn d3_the_variables_everybody_knows_work_too() {
     };
     assert!(line().env("SSL_CERT_FILE", &pem).run().expect(0).stdout.contains("It works."));
     assert_eq!(company.proxy.connects().len(), 1);
-    // What the settings add stands beside it, never in its place.
+    // The settings' certificates are added to it, and never replace it.
     let own = format!(
         "{}[http]\nca_file = \"other.pem\"\n",
         fs::read_to_string(company.workspace.config_file()).unwrap()
@@ -156,7 +156,7 @@ fn d3_the_variables_everybody_knows_work_too() {
     company.workspace.config(&own);
     assert!(line().env("SSL_CERT_FILE", &pem).run().expect(0).stdout.contains("It works."));
     company.workspace.config(own.split("[http]").next().unwrap());
-    // One that names nothing trusts nobody, and never everybody.
+    // A variable that names no file trusts no authority, rather than every one.
     let ran = line().env("SSL_CERT_FILE", pem.with_file_name("absent.pem")).run();
     let said = format!("{}{}", ran.expect(1).stdout, ran.stderr);
     assert!(
@@ -167,7 +167,7 @@ fn d3_the_variables_everybody_knows_work_too() {
     company.workspace.config(&format!(
         "model = \"work/m\"\n[providers.work]\nbase_url = \"{near}\"\n[http]\nca_file = \"company.pem\"\n"
     ));
-    // This machine is reached without the proxy, and an authority of the settings stands beside the others.
+    // This machine is reached without the proxy; the authority of the settings is added to the others.
     assert!(line().run().expect(0).stdout.contains("It works."));
     assert_eq!(company.proxy.connects().len(), 2, "one for each run that came so far");
 }

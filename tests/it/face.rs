@@ -1,6 +1,6 @@
-//! What every client is shown of a run: progress, and a transcript that grows.
+//! What every client sees of a run: progress, and a transcript that grows.
 //!
-//! Looks at what arrived, never at a clock alone.
+//! Checks received messages, and never a clock alone.
 
 use std::time::{Duration, Instant};
 
@@ -63,7 +63,7 @@ fn d16_the_last_step_is_told_when_its_second_has_come() {
     let plain = Plain::new(FILE, [read("a.txt"), Reply::never()]);
     start(&plain);
     plain.model.wait_for_requests(2);
-    // Nothing happens any more, and the pending words still come.
+    // No further event happens, and the pending report still arrives.
     plain.rig.await_progress("a report", |value| {
         value["kind"] == "report" && value["message"] == "waiting for the model"
     });
@@ -74,22 +74,22 @@ fn d16_the_last_step_is_told_when_its_second_has_come() {
 
 #[test]
 fn finding_d4_n08_a_token_is_not_used_before_it_is_created_and_holds_nothing_up() {
-    let manners = |options| Options { tokens: Tokens::NeverAnswered, ..options };
-    let plain = Plain::human(FILE, [read("a.txt"), Reply::text("Done.")], Duration::ZERO, manners);
+    let without_token = |options| Options { tokens: Tokens::NeverAnswered, ..options };
+    let plain = Plain::human(FILE, [read("a.txt"), Reply::text("Done.")], Duration::ZERO, without_token);
     let started = start(&plain);
     assert_eq!(plain.finish(&started).outcome, Outcome::Stopped);
-    assert!(plain.rig.progress().is_empty(), "nothing may be said of a token that is not there");
+    assert!(plain.rig.progress().is_empty(), "no progress is sent for a token that does not exist");
     plain.rig.die();
 }
 
 #[test]
 fn n08_a_token_that_is_refused_is_not_told_of_any_more() {
-    let manners = |options| Options { tokens: Tokens::Refused, ..options };
-    let plain = Plain::human(FILE, [Reply::never()], Duration::ZERO, manners);
+    let without_token = |options| Options { tokens: Tokens::Refused, ..options };
+    let plain = Plain::human(FILE, [Reply::never()], Duration::ZERO, without_token);
     let started = start(&plain);
     plain.model.wait_for_requests(1);
     wait_until("the token is refused", || plain.rig.seen().contains("no more progress here"));
-    // What the client sends is read in order: the refusal before this.
+    // The server reads messages in order: the refusal comes before this request.
     plain
         .rig
         .request(
@@ -132,7 +132,7 @@ fn n08_a_run_that_is_open_after_a_restart_is_a_progress_again() {
     let popup = plain.rig.await_popup();
     plain.rig.press(&popup, Some("Discard"));
     plain.rig.await_progress("its end", |value| value["kind"] == "end");
-    assert_eq!(kinds(&plain), ["begin", "end"], "the run before it is over and not told of");
+    assert_eq!(kinds(&plain), ["begin", "end"], "the ended run has no progress");
     plain.rig.end();
 }
 
@@ -147,7 +147,10 @@ fn n08_a_replay_shows_nothing_that_is_over() {
     let plain = plain.again();
     let session = first["sessionId"].as_str().unwrap_or_default().into();
     let now = plain.rig.resume(&session, Some(ReplayFrom::Start));
-    assert!(now.seq > 10 && plain.rig.updates().is_empty(), "a plain client is told nothing of ours");
+    assert!(
+        now.seq > 10 && plain.rig.updates().is_empty(),
+        "a plain client gets no update of Adjutant's protocol"
+    );
     let run = plain.rig.prompt(&session, "once more").run_id;
     plain.rig.await_run_end(&session, &run);
     plain.rig.await_progress("its end", |value| value["kind"] == "end");

@@ -1,7 +1,7 @@
-//! The failures of docs/performance.md as one campaign: every row of `rows.rs`, on every wire, at
-//! every kind of client.
+//! The failures of docs/performance.md as one campaign: every row of `rows.rs`, on every wire, with every kind
+//! of client.
 //!
-//! Never believes a client alone: requests are counted at the model, ends and asks in the log.
+//! Never trusts a client alone: the model counts requests, and the log counts ends and asks.
 
 mod line;
 mod plain;
@@ -22,35 +22,35 @@ use serde_json::Value;
 use crate::rig::facts_named;
 use rows::{ANSWER, Ends, ROWS, Row, Wait};
 
-/// Cells that are played at once: most of a cell is waiting.
+/// Number of cells played at once: a cell mostly waits.
 const AT_ONCE: usize = 6;
-/// How long anything of a cell may take: others are played beside it, and one of them is of 8 MiB.
+/// How long one step of a cell may take: others run at the same time, and one has 8 MiB.
 const DEADLINE: Duration = Duration::from_secs(60);
 const OPTIONS: [&str; 3] = ["retry", "wait", "stop"];
 
-/// One row on one wire, and what stands ready for it.
+/// One row on one wire, with its model and its workspace.
 struct Cell {
     row: &'static Row,
     model: ModelServer,
     workspace: Workspace,
 }
 
-/// What a client showed of one run.
+/// One run as a client showed it.
 #[derive(Debug, Default)]
 struct Seen {
-    /// The answer, as somebody reads it in the end.
+    /// The answer as the user finally reads it.
     text: String,
-    /// The sentence of the failure, each time it was told.
+    /// The sentence of the failure, each time the client showed it.
     failures: Vec<String>,
-    /// Ends that were told.
+    /// Number of ends that the client showed.
     ends: usize,
-    /// The title and the options of the ask that is left, if there is one.
+    /// The title and the options of the remaining ask, if any.
     ask: Option<(String, Vec<String>)>,
-    /// What was told of a silence, each time.
+    /// The reports of a silence.
     silences: Vec<String>,
 }
 
-/// Plays a run to its end at one kind of client.
+/// Plays a run to its end with one kind of client.
 type Client = fn(&Cell) -> Seen;
 
 impl Cell {
@@ -61,8 +61,8 @@ impl Cell {
         Cell { row, model, workspace }
     }
 
-    /// Once the silence was seen: it is not over, and then the model goes on.
-    fn goes_on(&self) {
+    /// Lets the model continue, if the row has a silence that ends.
+    fn let_the_model_continue(&self) {
         if self.row.wait == Wait::SilenceThatEnds {
             self.model.wait_for_holding(1);
             self.model.release();
@@ -73,7 +73,7 @@ impl Cell {
         matches!(self.row.wait, Wait::Silence | Wait::SilenceThatEnds)
     }
 
-    /// The session of this workspace.
+    /// Returns the only session of this workspace.
     fn session(&self) -> SessionId {
         let sessions = crate::kill::sessions(&self.workspace);
         let [session] = &sessions[..] else { panic!("one session, not {sessions:?}") };
@@ -87,29 +87,29 @@ impl Cell {
         assert_eq!(whole, self.row.whole, "requests for the whole answer");
         if let Wait::Asked(ms) = self.row.wait {
             let between = requests[1].arrived.duration_since(requests[0].arrived);
-            assert!(between >= Duration::from_millis(ms), "it came back after {between:?}");
+            assert!(between >= Duration::from_millis(ms), "the next request came after {between:?}");
         }
         let session = self.session();
-        assert_eq!(seen.ends, 1, "ends that were told");
+        assert_eq!(seen.ends, 1, "ends that the client showed");
         assert_eq!(facts_named(&self.workspace, &session, "run_ended").len(), 1, "ends in the log");
         let asked: Vec<Value> = facts_named(&self.workspace, &session, "ask_opened");
         match &self.row.ends {
             Ends::Says(text) => self.check_text(&text(), seen),
             Ends::RefusesTheCall => {
                 self.check_text(ANSWER, seen);
-                let [before, told] =
+                let [before, second] =
                     [0, 1].map(|at| String::from_utf8_lossy(&requests[at].body).into_owned());
-                // Refused with the limit named, or done, or asked about as every other call is.
-                let limit = told.split("together may have ").nth(1).unwrap_or_default();
+                // The call is refused with its limit, or made, or it asks as any other call.
+                let limit = second.split("together may have ").nth(1).unwrap_or_default();
                 let refused = limit.starts_with(|digit: char| digit.is_ascii_digit());
-                let asked = told.matches("ejected").count() > before.matches("ejected").count();
-                assert!(refused || asked || self.workspace.exists("large.txt"), "{told:.400}");
+                let asked = second.matches("ejected").count() > before.matches("ejected").count();
+                assert!(refused || asked || self.workspace.exists("large.txt"), "{second:.400}");
             }
             Ends::Asks(kind, words) => {
                 let [failure] = &seen.failures[..] else { panic!("one failure: {:?}", seen.failures) };
                 assert!(failure.contains(words), "{failure}");
                 assert!(words_of(ANSWER).starts_with(&words_of(&seen.text)), "{}", seen.text);
-                let Some((title, options)) = &seen.ask else { panic!("nothing is asked") };
+                let Some((title, options)) = &seen.ask else { panic!("there is no ask") };
                 assert!(title.contains(words) && *options == OPTIONS, "{title}: {options:?}");
                 assert_eq!(asked.len(), 1, "{asked:?}");
                 assert_eq!(asked[0]["ask"]["kind"], "api_req_failed");
@@ -120,8 +120,8 @@ impl Cell {
                 assert_eq!((failed.len(), class.into()), (1, *kind));
             }
         }
-        let told = !seen.silences.is_empty();
-        assert_eq!(told, self.is_silent(), "a silence was told: {:?}", seen.silences);
+        let reported = !seen.silences.is_empty();
+        assert_eq!(reported, self.is_silent(), "reported silences: {:?}", seen.silences);
     }
 
     fn check_text(&self, text: &str, seen: &Seen) {
@@ -133,12 +133,12 @@ impl Cell {
     }
 }
 
-/// A text without its white space: where lines are broken is the client's.
+/// Returns a text without its white space, because clients break lines differently.
 fn words_of(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// Plays all rows on these wires of each; says all that went wrong.
+/// Plays each row on its wires, and fails with all errors.
 fn campaign(client: Client, wires: impl Fn(usize) -> Vec<Dialect>) {
     let cells: Vec<(&'static Row, Dialect)> = ROWS
         .iter()
@@ -158,23 +158,23 @@ fn campaign(client: Client, wires: impl Fn(usize) -> Vec<Dialect>) {
                     if let Err(panic) = played {
                         let why = panic.downcast_ref::<String>().cloned();
                         let why = why.or(panic.downcast_ref::<&str>().map(|why| (*why).to_owned()));
-                        let mut wrong = wrong.lock().expect("nobody panics with it");
+                        let mut wrong = wrong.lock().expect("no thread panics while it has the lock");
                         wrong.push(format!("{} ({wire:?}): {:.600}", row.name, why.unwrap_or_default()));
                     }
                 }
             });
         }
     });
-    let wrong = wrong.into_inner().expect("nobody panics with it");
+    let wrong = wrong.into_inner().expect("no thread panics while it has the lock");
     assert!(wrong.is_empty(), "{} of {} cells:\n{}", wrong.len(), cells.len(), wrong.join("\n\n"));
 }
 
-/// All wires for each row.
+/// Returns all wires.
 fn every_wire(_: usize) -> Vec<Dialect> {
     Dialect::ALL.to_vec()
 }
 
-/// One wire for each row in turn; all of them where there is time.
+/// Returns one wire for each row, in turn; all of them with `ADJUTANT_SLOW`.
 fn a_wire(row: usize) -> Vec<Dialect> {
     if std::env::var_os("ADJUTANT_SLOW").is_some() {
         return every_wire(row);

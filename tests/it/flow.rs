@@ -1,7 +1,7 @@
-//! A client that does not read: memory stays bounded, a cancel still works,
-//! and when it reads again everything lasting is there, once and in order.
+//! A client that does not read: memory stays bounded, and a cancel still works. When it reads again, it gets
+//! every lasting update once and in order.
 //!
-//! The order itself is watched by the editor double, whatever a test asserts.
+//! The test editor checks the order itself, in every test.
 
 use std::sync::OnceLock;
 use std::thread;
@@ -21,7 +21,7 @@ use serde_json::json;
 use super::rig::{Rig, count, facts_named, lasting, session_dir};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
-/// Where nobody reads, what is queued on the way is this at most: pipe, writer, outlet.
+/// The most memory that queued messages may use while the client does not read: pipe, writer, outbound queue.
 const GROWTH: u64 = 64 << 20;
 
 fn workspace(model: &ModelServer) -> Workspace {
@@ -30,7 +30,7 @@ fn workspace(model: &ModelServer) -> Workspace {
     workspace
 }
 
-/// An editor that has a lot to read when it reads again.
+/// Returns options of an editor that will have a lot to read.
 fn patient(workspace: &Workspace) -> Options {
     Options { deadline: Duration::from_secs(60), ..Options::new(workspace) }
 }
@@ -40,8 +40,8 @@ fn prompt(rig: &adjutant_testkit::editor::Editor, session: &SessionId, text: &st
     rig.request_nowait("agent/session/prompt", prompt);
 }
 
-/// Waits until a log tells so many ended runs. Nothing is told to a client that does not read, so
-/// the disk is looked at; a million deltas take their time.
+/// Waits until a log has this many ended runs. It reads the disk, because a client that does not read gets no
+/// updates. A million deltas need some time.
 fn await_ends(workspace: &Workspace, session: &SessionId, ends: usize) {
     let until = Instant::now() + Duration::from_secs(240);
     let log = session_dir(workspace, session).join("events.jsonl");
@@ -70,15 +70,15 @@ pub fn many_deltas_unread(deltas: usize) {
     let editor = server.editor(patient(&workspace));
     let session = editor.new_session();
     editor.run_to_end(&session, "Say something short.");
-    let before = server.memory().expect("the system tells of memory").resident;
+    let before = server.memory().expect("the system reports memory").resident;
 
     editor.stall();
     prompt(&editor, &session, "Talk and talk.");
     await_ends(&workspace, &session, 2);
     let growth = server.memory().expect("it runs").peak.saturating_sub(before);
-    eprintln!("{deltas} deltas nobody read: {} MiB more", growth >> 20);
+    eprintln!("{deltas} unread deltas: {} MiB more", growth >> 20);
     assert!(growth <= GROWTH, "{growth} bytes more");
-    // A run nobody hears of can be cancelled all the same.
+    // A run whose updates are not read can still be cancelled.
     prompt(&editor, &session, "Once more.");
     model.wait_for_holding(1);
     editor.cancel_run(&session);
@@ -91,12 +91,12 @@ pub fn many_deltas_unread(deltas: usize) {
     let whole = editor
         .updates()
         .into_iter()
-        .any(|params| matches!(&params.update, Update::AgentMessage { text: told, .. } if *told == text));
-    assert!(whole, "the whole text is told when the client reads again");
+        .any(|params| matches!(&params.update, Update::AgentMessage { text: shown, .. } if *shown == text));
+    assert!(whole, "the client gets the whole text when it reads again");
     editor.shutdown();
 }
 
-/// Plays sessions nobody reads of until more waits than there is room for, the last with an ask.
+/// Plays one run in each session, without reading: more waits than there is room for.
 fn flood(rig: &Rig, workspace: &Workspace, sessions: &[SessionId]) {
     let text = "0123456789abcdef".repeat(60_000);
     for session in sessions {
@@ -110,8 +110,8 @@ fn f8_l09_what_had_no_room_comes_from_the_log_in_order_and_once() {
     lasting_updates_unread();
 }
 
-/// Tells more lasting updates than there is room for to a client that does not read, then reads;
-/// once for all who ask, since it takes its time.
+/// Publishes more lasting updates than there is room for to a client that does not read, then reads. Plays once
+/// for all callers, because it is slow.
 pub fn lasting_updates_unread() {
     static PLAYED: OnceLock<()> = OnceLock::new();
     PLAYED.get_or_init(play_lasting_updates);
@@ -121,7 +121,7 @@ fn play_lasting_updates() {
     // One word is one delta.
     let text = "A".repeat(840_000);
     let sessions = 21;
-    // A prompt and its answer each; room is at the writer and, as much again, behind it.
+    // Each session has a prompt and its answer. The writer has room, and the queue before it has as much again.
     assert!(sessions * (960_000 + text.len()) > 2 * (16 << 20), "nothing would have to come from the log");
     let replies = (0..sessions).map(|_| Reply::text(&text).at_once());
     let command = Reply::call("run_command", json!({"command": "echo hello"}));
@@ -131,8 +131,8 @@ fn play_lasting_updates() {
     let all: Vec<SessionId> = (0..sessions).map(|_| rig.new_session()).collect();
     rig.stall();
     flood(&rig, &workspace, &all);
-    // An ask, and its delivery by request, belong behind what is not told yet. It is answered by
-    // another door, and the words on its end come from the log too.
+    // The ask and its delivery come after updates that are not sent yet. Another request answers it, and the
+    // update of its end comes from the log too.
     let last = all.last().expect("there are sessions");
     prompt(&rig, last, "Run a command.");
     wait_until("the ask", || count(&workspace, last, "ask_opened") == 1);
@@ -157,12 +157,12 @@ fn play_lasting_updates() {
             rig.updates().iter().any(ended)
         });
     }
-    let told = lasting(&rig.updates());
-    // What was told late is what a replay tells, to the last word.
+    let published = lasting(&rig.updates());
+    // The late updates equal those of a replay, to the last word.
     for session in [&all[0], &all[sessions / 2], last] {
-        let late: Vec<_> = told.iter().filter(|params| params.session_id == *session).cloned().collect();
+        let late: Vec<_> = published.iter().filter(|params| params.session_id == *session).cloned().collect();
         let before = rig.updates().len();
-        // Of the other sessions something may still be on its way.
+        // Updates of other sessions may still be on their way.
         let again = || {
             let mut since = lasting(&rig.updates().split_off(before));
             since.retain(|params| params.session_id == *session);
@@ -170,7 +170,7 @@ fn play_lasting_updates() {
         };
         rig.resume(session, Some(ReplayFrom::Start));
         wait_until("the replay", || again().len() >= late.len());
-        assert!(again() == late, "session {session} is told otherwise");
+        assert!(again() == late, "the replay of session {session} differs");
     }
     rig.shutdown();
 }

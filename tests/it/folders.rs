@@ -1,6 +1,6 @@
 //! Workspace folders and settings that the client changes while the server runs.
 //!
-//! Order is made by messages: what stands behind what on the wire.
+//! Only the order of messages on the wire decides.
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
@@ -18,7 +18,7 @@ fn hello(workspace: &Workspace, folders: Value) -> Value {
     json!({"processId": null, "capabilities": {"workspace": {"workspaceFolders": true}}, "workspaceFolders": folders})
 }
 
-/// An editor that has said what its folders are.
+/// Returns an editor that has sent its folders, and the answer to `initialize`.
 fn with_folders(workspace: &Workspace, folders: Value) -> (Rig, Value) {
     let bare = Capabilities { agent: Capabilities::full().agent, ..Capabilities::bare() };
     let rig = Rig::connect(workspace, Options::new(workspace).capabilities(bare));
@@ -101,8 +101,8 @@ fn roots_that_are_no_files_are_left_out_and_files_of_other_machines_are_told() {
         {"uri": workspace.uri("one"), "name": "one"},
     ]);
     let (rig, _) = with_folders(&workspace, folders);
-    let told = rig.await_message();
-    assert!(told.contains("file://elsewhere/one") && told.contains("another host"), "{told}");
+    let message = rig.await_message();
+    assert!(message.contains("file://elsewhere/one") && message.contains("another host"), "{message}");
     let session = rig.new_session();
     rig.run_to_end(&session, "Hello.");
     assert_eq!(roots(&workspace, &session), json!([path(&workspace, "one")]));
@@ -113,7 +113,7 @@ fn roots_that_are_no_files_are_left_out_and_files_of_other_machines_are_told() {
     rig.end();
 }
 
-/// Answers the server's next request for settings, by hand and in its place on the wire.
+/// Returns an editor that answers requests for settings with these.
 fn editor_with_settings(workspace: &Workspace, settings: Value, dynamic: bool) -> Rig {
     let registers = json!({"workspace": {"didChangeConfiguration": {"dynamicRegistration": dynamic}}});
     let capabilities = Capabilities { extra: registers, ..Capabilities::full() };
@@ -126,8 +126,8 @@ fn settings_are_asked_for_and_registered_for_and_null_keeps_what_was_said_first(
     let model = ModelServer::start([Reply::text("hello"), Reply::text("hello")]);
     let workspace = workspace_with(&model);
     let rig = editor_with_settings(&workspace, json!({"permissions": {"deny": ["nonsense("]}}), true);
-    let told = rig.await_message();
-    assert!(told.contains("permissions.deny"), "what the editor answered is read: {told}");
+    let message = rig.await_message();
+    assert!(message.contains("permissions.deny"), "the server reads the editor's answer: {message}");
     let seen = rig.seen();
     assert!(
         seen.contains("client/registerCapability") && seen.contains("workspace/didChangeConfiguration"),
@@ -135,7 +135,7 @@ fn settings_are_asked_for_and_registered_for_and_null_keeps_what_was_said_first(
     );
     rig.end();
 
-    // "Something changed" asks again; null for an answer says nothing.
+    // "Something changed" makes the server ask again; null as an answer changes nothing.
     let rig = editor_with_settings(&workspace, Value::Null, false);
     let asked = |rig: &Rig| rig.seen().matches("\"method\":\"workspace/configuration\"").count();
     adjutant_testkit::process::wait_until("the settings are asked for", || asked(&rig) == 1);
@@ -153,7 +153,7 @@ fn what_is_sent_behind_pushed_settings_has_them() {
     let workspace = workspace_with(&model);
     let rig = Rig::start(&workspace);
     for number in 0..20 {
-        // Nothing is waited for between the three: their order on the wire is all there is.
+        // The test waits for nothing between the three: only their order counts.
         let name = format!("local/m{number}");
         rig.notify(
             "workspace/didChangeConfiguration",
@@ -185,7 +185,7 @@ fn what_is_sent_right_behind_an_answer_about_settings_has_them() {
         let came = client.until(&[asks]);
         let id = came.iter().find(|message| asks(message)).map(|message| message["id"].clone());
         let name = format!("play/m{number}");
-        // The answer and the request leave together: only their order says what counts.
+        // The answer and the request are sent together: only their order decides which settings apply.
         client.send(json!({"jsonrpc": "2.0", "id": id, "result": [{"model": name}]}));
         client.send(
             json!({"jsonrpc": "2.0", "id": 100 + number, "method": methods::SESSION_NEW, "params": {}}),

@@ -1,7 +1,7 @@
-//! Logs of released versions: every later version folds them, resumes them and goes on with them.
+//! Logs of released versions: every later version folds them, resumes them and continues them.
 //!
-//! The logs are data in `tests/fixtures/log-VERSION`, written by the released code itself. Never written
-//! anew: a log that has to change would be somebody's session that is lost.
+//! The logs are data in `tests/fixtures/log-VERSION`, written by the released code itself. Never write them
+//! again: if a log had to change, a user would lose a session.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ use crate::rig::{Rig, assert_paired, facts, session_dir};
 /// The session that 0.1 wrote.
 const SESSION: &str = "s-made-by-0-1";
 
-/// Every kind of event there was in 0.1.
+/// Every kind of event in 0.1.
 const KINDS: [&str; 30] = [
     "session_created",
     "session_opened",
@@ -65,7 +65,7 @@ fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/log-0.1")
 }
 
-/// Puts the session where a server looks for it.
+/// Puts the session where a server looks for it, and returns its id.
 fn plant(workspace: &Workspace) -> SessionId {
     let session = SessionId::from(SESSION);
     let dir = session_dir(workspace, &session);
@@ -83,8 +83,8 @@ fn plant(workspace: &Workspace) -> SessionId {
     session
 }
 
-/// Every field of an event, by its way from the kind; items of a list have one way. What stands behind a
-/// tag is named with it, so that each payload and each resolution counts.
+/// Collects every field of an event by its path from the kind; the items of a list share one path. A tag
+/// becomes part of the path, so that each payload and each resolution counts.
 fn fields(way: &str, value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(all) => {
@@ -96,7 +96,7 @@ fn fields(way: &str, value: &Value, found: &mut BTreeSet<String>) {
             }
         }
         Value::Array(all) => all.iter().for_each(|value| fields(way, value, found)),
-        // The words of a closed list count each; texts and numbers do not.
+        // Each value of a closed list counts; texts and numbers do not.
         Value::String(word)
             if ["end", "cause", "class", "found", "outcome", "stop"]
                 .iter()
@@ -108,7 +108,7 @@ fn fields(way: &str, value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Compares a text with the file beside the log.
+/// Compares a text with the file next to the log.
 fn check(name: &str, now: &str) {
     let path = fixture().join(name);
     if std::env::var_os("UPDATE_DOCS").is_some() {
@@ -122,7 +122,7 @@ fn check(name: &str, now: &str) {
     );
 }
 
-/// The facts of a log that a released version wrote.
+/// Returns the events of the log that 0.1 wrote.
 fn written() -> Vec<Value> {
     let text = fs::read_to_string(fixture().join("events.jsonl")).expect("the log of 0.1");
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
@@ -146,7 +146,7 @@ fn every_kind_and_every_field_of_an_event_of_0_1_is_in_its_log() {
 
 type Changes = BTreeMap<ChangeSetId, ChangeState>;
 
-/// What a version makes of a session, in words that outlive its types.
+/// Describes a folded session in words that do not depend on its types.
 fn meaning(folded: &FoldedSession, changes: &Changes) -> String {
     let session = &folded.session;
     let mut out = String::new();
@@ -157,8 +157,12 @@ fn meaning(folded: &FoldedSession, changes: &Changes) -> String {
     ));
     say(format!("{} facts, {} turns, shown as {:?}", session.seq, session.turns, session.current_state()));
     say(format!(
-        "chosen: {:?} {:?} {:?}",
-        session.choices.mode, session.choices.model, session.choices.manner
+        // `Manner` is the old name of the type; this text is as frozen as the log.
+        "chosen: {:?} {:?} Manner {{ effort: {:?}, verbosity: {:?} }}",
+        session.choices.mode,
+        session.choices.model,
+        session.choices.manner.effort,
+        session.choices.manner.verbosity
     ));
     for run in &session.ended {
         let end = &run.end;
@@ -218,18 +222,21 @@ fn meaning(folded: &FoldedSession, changes: &Changes) -> String {
 #[test]
 fn a_session_of_0_1_means_what_it_meant() {
     let id = SessionId::from(SESSION);
-    let mut retold = ReplayedSession::new(&id);
-    // A session drops the change sets that nothing reads any more, so each is kept as it was last.
+    let mut replayed = ReplayedSession::new(&id);
+    // A session drops change sets that are no longer needed, so the test keeps the last state of each.
     let mut changes = Changes::new();
     let mut take = |record| {
-        retold.fold(&record);
-        changes.extend(retold.folded.session.changes.clone());
+        replayed.fold(&record);
+        changes.extend(replayed.folded.session.changes.clone());
     };
     let read = Log::read_each(&Disk, &fixture(), SESSION, &mut take).expect("it is read");
     assert!(read.notices.is_empty(), "{:?}", read.notices);
-    assert_eq!(retold.folded.whole(), Ok(()));
-    assert!(retold.folded.strays().is_none(), "{:?}", retold.folded.strays());
-    check("meaning.txt", &(meaning(&retold.folded, &changes) + &format!("{} updates told\n", retold.seq)));
+    assert_eq!(replayed.folded.whole(), Ok(()));
+    assert!(replayed.folded.strays().is_none(), "{:?}", replayed.folded.strays());
+    check(
+        "meaning.txt",
+        &(meaning(&replayed.folded, &changes) + &format!("{} updates told\n", replayed.seq)),
+    );
 }
 
 #[test]
@@ -238,7 +245,7 @@ fn a_session_of_0_1_is_resumed_and_goes_on() {
     let workspace = Workspace::new("//- /a.txt\nhello\n");
     workspace.openai(&model.base_url());
     let settings = fs::read_to_string(workspace.config_file()).expect("the settings");
-    // The providers that the session of 0.1 was made with.
+    // The providers that the session of 0.1 used.
     let table = settings.split("[providers.local]").nth(1).expect("a table of the provider").to_owned();
     workspace.add_config(&format!("[providers.acme]{table}\n[providers.backup]{table}"));
     let session = plant(&workspace);
@@ -247,9 +254,9 @@ fn a_session_of_0_1_is_resumed_and_goes_on() {
     let rig = Rig::start(&workspace);
     let now = rig.resume(&session, None);
     assert_eq!(now.state.state, State::Resumable);
-    // Its folders are not on this machine, and that is all there is to tell.
+    // Its folders are not on this machine, and nothing else is reported.
     assert!(
-        now.notices.len() == 2 && now.notices.iter().all(|told| told.contains("/srv/")),
+        now.notices.len() == 2 && now.notices.iter().all(|notice| notice.contains("/srv/")),
         "{:?}",
         now.notices
     );
@@ -263,7 +270,7 @@ fn a_session_of_0_1_is_resumed_and_goes_on() {
     rig.end();
 
     let after = fs::read(session_dir(&workspace, &session).join("events.jsonl")).expect("the log");
-    assert!(after.starts_with(&before), "what 0.1 wrote stays as it is");
+    assert!(after.starts_with(&before), "the log of 0.1 stays unchanged");
     assert!(facts(&workspace, &session).len() > written().len());
     let requests = model.requests();
     assert_eq!(requests.len(), 2);
@@ -272,6 +279,6 @@ fn a_session_of_0_1_is_resumed_and_goes_on() {
     for said in
         ["Rename greet to welcome.", "Yes, until spring.", "Leave the build alone.", "There are two callers."]
     {
-        assert!(text.contains(said), "the model is not told {said:?}");
+        assert!(text.contains(said), "{said:?} is not in the request");
     }
 }

@@ -1,7 +1,7 @@
-//! Where tools may look and write: buffers before the disk, the workspace and
-//! its borders, and the files that nobody's "always" covers.
+//! Where tools may read and write: buffers before the disk, the workspace and its borders, and files that no
+//! "always" covers.
 //!
-//! Everything outside that is touched lies in the test's own directory.
+//! All paths outside the workspace are in the test's own directory.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -35,7 +35,7 @@ fn n07_an_unsaved_buffer_is_read_before_the_disk() {
     stage.rig.replace("src/lib.rs", "two", "zwei 😀");
     let uri = stage.workspace.uri("src/lib.rs");
     let path = stage.workspace.path().join("src/lib.rs");
-    let told = stage.play([
+    let outputs = stage.play([
         read("src/lib.rs"),
         read(&uri),
         read(&path.to_string_lossy()),
@@ -44,24 +44,24 @@ fn n07_an_unsaved_buffer_is_read_before_the_disk() {
         Reply::call("search_text", json!({"pattern": "two", "path": "src"})),
         Reply::call("search_text", json!({"pattern": "zwei", "path": "src/lib.rs"})),
     ]);
-    for told in &told[..4] {
-        assert_eq!(told, "     1\tfn one() {}\n     2\tfn zwei 😀() {}\n");
+    for output in &outputs[..4] {
+        assert_eq!(output, "     1\tfn one() {}\n     2\tfn zwei 😀() {}\n");
     }
-    assert_eq!(told[4], "src/lib.rs:2:fn zwei 😀() {}");
-    assert!(told[5].starts_with("no match for \"two\""), "{}", told[5]);
-    assert_eq!(told[6], "src/lib.rs:2:fn zwei 😀() {}");
-    // Gone from the disk, there in the editor.
+    assert_eq!(outputs[4], "src/lib.rs:2:fn zwei 😀() {}");
+    assert!(outputs[5].starts_with("no match for \"two\""), "{}", outputs[5]);
+    assert_eq!(outputs[6], "src/lib.rs:2:fn zwei 😀() {}");
+    // The file is gone from the disk but open in the editor.
     fs::remove_file(&path).unwrap();
-    let told = stage.play([
+    let outputs = stage.play([
         read("src/lib.rs"),
         Reply::call("search_text", json!({"pattern": "zwei"})),
         edit("src/lib.rs", "one", "eins"),
     ]);
-    assert!(told[0].contains("zwei") && told[1].contains("zwei"), "{told:?}");
-    assert!(told[2].starts_with("Edited ") && !path.exists(), "{told:?}");
+    assert!(outputs[0].contains("zwei") && outputs[1].contains("zwei"), "{outputs:?}");
+    assert!(outputs[2].starts_with("Edited ") && !path.exists(), "{outputs:?}");
     stage.rig.close("src/lib.rs");
-    let told = stage.play([read("src/lib.rs")]);
-    assert!(told[0].contains("does not exist") || told[0].contains("no file"), "{told:?}");
+    let outputs = stage.play([read("src/lib.rs")]);
+    assert!(outputs[0].contains("does not exist") || outputs[0].contains("no file"), "{outputs:?}");
     assert!(stage.asks().len() <= 1, "reading inside the workspace asks nothing");
 }
 
@@ -76,7 +76,7 @@ fn s44_reads_are_bounded_and_say_how_to_go_on() {
     let at = |offset: u64, limit: u64| {
         Reply::call("read_file", json!({"path": "long.txt", "offset": offset, "limit": limit}))
     };
-    let told = stage.play([
+    let outputs = stage.play([
         read("long.txt"),
         at(4_999, 10),
         at(3, 2),
@@ -88,25 +88,25 @@ fn s44_reads_are_bounded_and_say_how_to_go_on() {
         Reply::call("search_text", json!({"pattern": "^[0-9]+$"})),
     ]);
     assert!(
-        told[0].ends_with("  2000\t2000\n[lines 1 to 2000 of 5000; go on with offset 2001]\n"),
+        outputs[0].ends_with("  2000\t2000\n[lines 1 to 2000 of 5000; go on with offset 2001]\n"),
         "{}",
-        told[0].len()
+        outputs[0].len()
     );
-    assert_eq!(told[1], "  4999\t4999\n  5000\t5000\n");
-    assert_eq!(told[2], "     3\t3\n     4\t4\n[lines 3 to 4 of 5000; go on with offset 5]\n");
-    assert!(told[3].contains("has only 5000 lines"), "{}", told[3]);
+    assert_eq!(outputs[1], "  4999\t4999\n  5000\t5000\n");
+    assert_eq!(outputs[2], "     3\t3\n     4\t4\n[lines 3 to 4 of 5000; go on with offset 5]\n");
+    assert!(outputs[3].contains("has only 5000 lines"), "{}", outputs[3]);
     assert!(
-        told[4].len() < 10_000 && told[4].contains("[cut, the line has 3000000 bytes]"),
+        outputs[4].len() < 10_000 && outputs[4].contains("[cut, the line has 3000000 bytes]"),
         "{}",
-        told[4].len()
+        outputs[4].len()
     );
-    assert!(told[5].contains("binary file"), "{}", told[5]);
-    assert!(told[6].contains("not UTF-8"), "{}", told[6]);
-    assert!(told[7].contains("is a directory; use list_files"), "{}", told[7]);
-    assert!(told[8].contains("[stopped at 200 matches"), "{}", told[8].len());
+    assert!(outputs[5].contains("binary file"), "{}", outputs[5]);
+    assert!(outputs[6].contains("not UTF-8"), "{}", outputs[6]);
+    assert!(outputs[7].contains("is a directory; use list_files"), "{}", outputs[7]);
+    assert!(outputs[8].contains("[stopped at 200 matches"), "{}", outputs[8].len());
 }
 
-/// A file beside the workspace.
+/// Makes a file next to the workspace, and returns its path.
 fn outside(stage: &Stage) -> PathBuf {
     let path = stage.workspace.path().parent().unwrap().join("home/outside.txt");
     fs::write(&path, "not yours\n").unwrap();
@@ -121,7 +121,7 @@ fn p1_reading_outside_asks_and_a_rejection_is_told() {
     symlink(&path, stage.workspace.path().join("link.txt")).unwrap();
     symlink(path.parent().unwrap(), stage.workspace.path().join("folder")).unwrap();
     stage.rig.on_ask(|_| Answer::option("reject"));
-    let told = stage.play([
+    let outputs = stage.play([
         read(&name),
         read("../home/outside.txt"),
         read("link.txt"),
@@ -130,19 +130,23 @@ fn p1_reading_outside_asks_and_a_rejection_is_told() {
         Reply::call("search_text", json!({"pattern": "yours", "path": "folder"})),
         read(&uri_of_path(&path)),
     ]);
-    assert!(told.iter().all(|told| told == "The user rejected this."), "{told:?}");
+    assert!(outputs.iter().all(|output| output == "The user rejected this."), "{outputs:?}");
     let asks = stage.asks();
-    assert_eq!(asks.len(), told.len());
+    assert_eq!(asks.len(), outputs.len());
     assert_eq!(asks[0].kind, AskKind::Tool);
     let reason = format!("\"{name}\" is outside the workspace");
     assert_eq!(asks[2].subject, Some(AskSubject::Read { path: name.to_string(), reason }));
 
     stage.rig.answer_next(Answer::option("allow_always"));
-    let told = stage.play([read(&name), read("link.txt")]);
-    assert_eq!(told, ["     1\tnot yours\n", "     1\tnot yours\n"], "always is for this file by any name");
-    // A walk over the workspace does not follow links out of it.
-    let told = stage.play([Reply::call("search_text", json!({"pattern": "yours"}))]);
-    assert!(told[0].starts_with("no match"), "{told:?}");
+    let outputs = stage.play([read(&name), read("link.txt")]);
+    assert_eq!(
+        outputs,
+        ["     1\tnot yours\n", "     1\tnot yours\n"],
+        "\"always\" covers this file under any name"
+    );
+    // A search of the workspace does not follow links out of it.
+    let outputs = stage.play([Reply::call("search_text", json!({"pattern": "yours"}))]);
+    assert!(outputs[0].starts_with("no match"), "{outputs:?}");
 }
 
 #[test]
@@ -158,8 +162,8 @@ fn p1_a_link_exchanged_while_the_ask_is_open_is_not_followed() {
     fs::remove_file(&link).unwrap();
     symlink(&other, &link).unwrap();
     stage.rig.answer(&ask.ask_id, "allow");
-    let told = stage.finish(&run);
-    assert!(told[0].contains("leads elsewhere than when it was allowed"), "{told:?}");
+    let outputs = stage.finish(&run);
+    assert!(outputs[0].contains("leads elsewhere than when it was allowed"), "{outputs:?}");
 
     let run = stage.send([write("notes.md", "changed\n")]);
     let ask = stage.rig.await_ask();
@@ -167,8 +171,8 @@ fn p1_a_link_exchanged_while_the_ask_is_open_is_not_followed() {
     fs::remove_file(&notes).unwrap();
     symlink(&other, &notes).unwrap();
     stage.rig.answer(&ask.ask_id, "allow");
-    let told = stage.finish(&run);
-    assert!(told[0].contains("leads elsewhere than when it was shown"), "{told:?}");
+    let outputs = stage.finish(&run);
+    assert!(outputs[0].contains("leads elsewhere than when it was shown"), "{outputs:?}");
     assert_eq!(fs::read_to_string(&other).unwrap(), "something else\n");
 }
 
@@ -177,16 +181,16 @@ fn p1_writing_outside_is_denied_without_asking() {
     let stage = Stage::new(FILES).answering("allow");
     let path = outside(&stage);
     symlink(path.parent().unwrap(), stage.workspace.path().join("folder")).unwrap();
-    let told = stage.play([
+    let outputs = stage.play([
         edit(&path.to_string_lossy(), "not", "all"),
         write("../home/new.txt", "x"),
         write("folder/new.txt", "x"),
         edit("folder/outside.txt", "not", "all"),
         edit("folder/outside.txt", "no such text", "all"),
     ]);
-    for told in &told {
-        assert!(told.starts_with("Denied: ") && told.contains("outside the workspace"), "{told}");
-        assert!(!told.contains("yours"), "{told}");
+    for output in &outputs {
+        assert!(output.starts_with("Denied: ") && output.contains("outside the workspace"), "{output}");
+        assert!(!output.contains("yours"), "{output}");
     }
     assert!(stage.asks().is_empty());
     assert_eq!(fs::read_to_string(&path).unwrap(), "not yours\n");
@@ -218,12 +222,12 @@ fn p3_protected_files_are_denied_whatever_was_allowed_before() {
             write(&state.to_string_lossy(), "x"),
         ]
     };
-    let told = stage.play(protected());
+    let outputs = stage.play(protected());
     let alone = stage.send_with(protected(), json!({"overrides": {"unattended": true}}));
-    for told in told.iter().chain(&stage.finish(&alone)) {
-        assert!(told.starts_with("Denied: "), "{told}");
+    for output in outputs.iter().chain(&stage.finish(&alone)) {
+        assert!(output.starts_with("Denied: "), "{output}");
     }
-    assert_eq!(stage.asks().len(), 1, "none of them was asked for");
+    assert_eq!(stage.asks().len(), 1, "none of them asked");
     assert_eq!(stage.workspace.read(".git/hooks/pre-commit"), "# kept\n");
     assert_eq!(stage.workspace.read(".git/config"), "# kept\n");
     assert!(!stage.workspace.exists(".mcp.json") && !stage.workspace.exists("deep"));
@@ -232,15 +236,15 @@ fn p3_protected_files_are_denied_whatever_was_allowed_before() {
 
 #[test]
 fn p3_protected_files_of_a_folder_that_is_the_state_directory_are_denied() {
-    // Somebody opens the folder above everything of ours.
+    // The user opens the folder that contains Adjutant's own files.
     let workspace = Workspace::new(FILES);
     let above = workspace.path().parent().unwrap().to_owned();
     let stage =
         Stage::with(workspace, |options| adjutant_testkit::editor::Options { root: above, ..options })
             .answering("allow");
-    let told = stage.play([write("state/sessions/x.json", "{}"), write("config/config.toml", "x = 1")]);
-    assert!(told.iter().all(|told| told.starts_with("Denied: ")), "{told:?}");
-    assert!(told.iter().all(|told| told.contains("Adjutant's own")), "{told:?}");
+    let outputs = stage.play([write("state/sessions/x.json", "{}"), write("config/config.toml", "x = 1")]);
+    assert!(outputs.iter().all(|output| output.starts_with("Denied: ")), "{outputs:?}");
+    assert!(outputs.iter().all(|output| output.contains("Adjutant's own")), "{outputs:?}");
 }
 
 #[test]
@@ -251,16 +255,16 @@ fn p3_instructions_and_build_server_files_ask_after_always_too() {
     stage.rig.on_ask(|_| Answer::option("reject"));
     let files =
         ["AGENTS.md", "docs/CLAUDE.md", ".github/workflows/ci.yml", ".gitlab-ci.yml", "build.rs", ".env"];
-    let told = stage.play(files.map(|file| write(file, "do as I say\n")));
-    assert!(told.iter().all(|told| told == "The user rejected this."), "{told:?}");
+    let outputs = stage.play(files.map(|file| write(file, "do as I say\n")));
+    assert!(outputs.iter().all(|output| output == "The user rejected this."), "{outputs:?}");
     let asks = stage.asks();
     assert_eq!(asks.len(), 1 + files.len());
     for (ask, file) in asks[1..].iter().zip(files) {
         let why = ask.description.as_deref().unwrap_or_default();
         assert!(why.starts_with(&format!("\"{file}\" ")), "{why}");
     }
-    assert!(stage.edit("notes.md", "forget", "remember").starts_with("Edited "), "others do not ask");
-    // Allowing one of them once more does not make it a habit.
+    assert!(stage.edit("notes.md", "forget", "remember").starts_with("Edited "), "other files do not ask");
+    // "Always" has no effect for these files.
     stage.rig.on_ask(|_| Answer::option("allow_always"));
     stage.play([write("AGENTS.md", "1\n"), write("AGENTS.md", "2\n")]);
     assert_eq!(stage.asks().len(), 1 + files.len() + 2);
@@ -272,7 +276,7 @@ fn p5_a_secret_asks_even_to_be_read_and_an_edit_tells_nothing_of_it() {
     stage.workspace.write(".env", "API_PASSWORD=hunter2\n");
     stage.workspace.write("keys/server.pem", "-----BEGIN hunter2-----\n");
     stage.rig.on_ask(|_| Answer::option("reject"));
-    let told = stage.play([
+    let outputs = stage.play([
         read(".env"),
         read("keys/server.pem"),
         Reply::call("search_text", json!({"pattern": "hunter"})),
@@ -283,9 +287,9 @@ fn p5_a_secret_asks_even_to_be_read_and_an_edit_tells_nothing_of_it() {
         write(".env", "API_PASSWORD=hunter2\n"),
         edit("keys/server.pem", "-----BEGIN something-----", "x"),
     ]);
-    assert!(told.iter().all(|told| !told.contains("hunter2")), "{told:#?}");
-    assert!(told[4..].iter().all(|told| told.contains("nothing is told of its text")), "{told:#?}");
-    assert!(told[2].contains("[not searched: 2 files that may hold secrets]"), "{}", told[2]);
+    assert!(outputs.iter().all(|output| !output.contains("hunter2")), "{outputs:#?}");
+    assert!(outputs[4..].iter().all(|output| output.contains("nothing is told of its text")), "{outputs:#?}");
+    assert!(outputs[2].contains("[not searched: 2 files that may hold secrets]"), "{}", outputs[2]);
     let asks = stage.asks();
     assert_eq!(asks.len(), 3, "two reads and the search in one: {asks:#?}");
     let Some(AskSubject::Read { path, reason }) = &asks[0].subject else { panic!("{:?}", asks[0]) };
@@ -295,7 +299,7 @@ fn p5_a_secret_asks_even_to_be_read_and_an_edit_tells_nothing_of_it() {
     assert_eq!(stage.play([read(".env")]), ["     1\tAPI_PASSWORD=hunter2\n"]);
 }
 
-/// A rig before any folders at all, with a model behind it.
+/// Returns a stage whose client sends these workspace folders.
 fn with_folders(workspace: Workspace, folders: Value) -> Stage {
     let model = ModelServer::start([]);
     workspace.openai(&model.base_url()).add_config("[limits]\nmistakes = 50");
@@ -324,7 +328,7 @@ fn s55_every_folder_of_the_workspace_counts_and_the_first_is_where_paths_start()
     stage.rig.on_ask(|_| Answer::option("allow"));
     let two = stage.workspace.path().join("two/b.txt");
     let three = stage.workspace.path().join("three/c.txt");
-    let told = stage.play([
+    let outputs = stage.play([
         read("a.txt"),
         read("b.txt"),
         read(&two.to_string_lossy()),
@@ -335,15 +339,19 @@ fn s55_every_folder_of_the_workspace_counts_and_the_first_is_where_paths_start()
         edit(&three.to_string_lossy(), "alpha", "omega"),
         Reply::call("run_command", json!({"command": "pwd", "cwd": two.parent().unwrap()})),
     ]);
-    assert_eq!(told[0], "     1\talpha\n");
-    assert!(told[1].contains("b.txt"), "{}", told[1]);
-    assert_eq!(told[2], "     1\talpha beta\n");
-    assert!(told[3].contains("a.txt:1:alpha") && told[3].contains("two/b.txt:1:alpha beta"), "{}", told[3]);
-    assert!(!told[3].contains("c.txt"), "{}", told[3]);
-    assert!(told[4].contains("a.txt") && told[4].contains("two/b.txt"), "{}", told[4]);
-    assert!(told[5].starts_with("Edited ") && told[6].starts_with("Edited "), "{told:?}");
-    assert!(told[7].starts_with("Denied: "), "{told:?}");
-    assert!(told[8].ends_with("/two\n"), "{told:?}");
+    assert_eq!(outputs[0], "     1\talpha\n");
+    assert!(outputs[1].contains("b.txt"), "{}", outputs[1]);
+    assert_eq!(outputs[2], "     1\talpha beta\n");
+    assert!(
+        outputs[3].contains("a.txt:1:alpha") && outputs[3].contains("two/b.txt:1:alpha beta"),
+        "{}",
+        outputs[3]
+    );
+    assert!(!outputs[3].contains("c.txt"), "{}", outputs[3]);
+    assert!(outputs[4].contains("a.txt") && outputs[4].contains("two/b.txt"), "{}", outputs[4]);
+    assert!(outputs[5].starts_with("Edited ") && outputs[6].starts_with("Edited "), "{outputs:?}");
+    assert!(outputs[7].starts_with("Denied: "), "{outputs:?}");
+    assert!(outputs[8].ends_with("/two\n"), "{outputs:?}");
     assert_eq!(
         fs::read_to_string(&two).unwrap(),
         "gamma\n",
@@ -357,7 +365,7 @@ fn s55_without_a_folder_nothing_is_guessed() {
     let stage = with_folders(Workspace::new(FILES), Value::Null);
     stage.rig.on_ask(|_| Answer::option("allow"));
     let absolute = stage.workspace.path().join("notes.md");
-    let told = stage.play([
+    let outputs = stage.play([
         read("notes.md"),
         Reply::call("search_text", json!({"pattern": "x"})),
         Reply::call("find_files", json!({"pattern": "*"})),
@@ -367,11 +375,11 @@ fn s55_without_a_folder_nothing_is_guessed() {
         write(&absolute.to_string_lossy(), "x"),
         read(&absolute.to_string_lossy()),
     ]);
-    for told in &told[..6] {
-        assert!(told.contains("no workspace folder is open"), "{told}");
+    for output in &outputs[..6] {
+        assert!(output.contains("no workspace folder is open"), "{output}");
     }
-    assert!(told[6].starts_with("Denied: "), "{}", told[6]);
-    assert_eq!(told[7], "     1\tremember\n", "a read outside can be allowed");
+    assert!(outputs[6].starts_with("Denied: "), "{}", outputs[6]);
+    assert_eq!(outputs[7], "     1\tremember\n", "a read outside can be allowed");
     assert_eq!(stage.asks().len(), 1);
     assert_eq!(fs::read_to_string(&absolute).unwrap(), "remember\n");
 }
@@ -380,7 +388,7 @@ fn s55_without_a_folder_nothing_is_guessed() {
 fn s55_odd_paths_are_answered_with_what_to_do() {
     let stage = Stage::new(FILES).answering("reject");
     symlink("loop", stage.workspace.path().join("loop")).unwrap();
-    let told = stage.play([
+    let outputs = stage.play([
         read("~/x"),
         read("$HOME/x"),
         read("loop"),
@@ -402,8 +410,8 @@ fn s55_odd_paths_are_answered_with_what_to_do() {
         "src/lib.r",
         "",
     ];
-    for (told, part) in told.iter().zip(parts) {
-        assert!(told.contains(part) && told.len() < 6_000, "{told}");
+    for (output, part) in outputs.iter().zip(parts) {
+        assert!(output.contains(part) && output.len() < 6_000, "{output}");
     }
     assert!(stage.asks().is_empty(), "{:?}", stage.asks());
     stage.rig.open("notes.md");

@@ -1,6 +1,6 @@
-//! A disk that does not answer one session, and a text that takes long to compare: the others go on.
+//! A disk that does not answer one session, and texts that need long to compare: other sessions still work.
 //!
-//! Never waits for a while: the work stands still at a named point, or at a sync, until the test lets it go.
+//! Never waits for a time: the work stops at a named point, or at a sync, until the test releases it.
 
 use std::fs;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn is_over(editor: &Editor, session: &SessionId) -> bool {
     editor.updates().iter().any(|params| params.session_id == *session && ended(&params.update))
 }
 
-/// As many sessions as the server has threads for them stand still at a point; one more is served.
+/// Stops as many sessions at a point as the server has threads. Asserts that another session is still served.
 fn one_more_is_served(script: &str, point: &str) {
     let workspace = Workspace::new("//- /a.txt\none\n");
     workspace.script(script);
@@ -61,7 +61,7 @@ fn one_more_is_served(script: &str, point: &str) {
     for number in 1..=2 {
         let session = editor.new_session();
         let run = editor.prompt(&session, "go on").run_id;
-        wait_until(&format!("the {number}. work stands still"), || {
+        wait_until(&format!("piece of work {number} to stop"), || {
             server.stderr().matches("held at ").count() == number
         });
         held.push((session, run));
@@ -70,9 +70,9 @@ fn one_more_is_served(script: &str, point: &str) {
     let end = editor.run_to_end(&other, "go on");
     assert_eq!(end.outcome, Outcome::Stopped, "{end:?}");
     for (session, _) in &held {
-        assert!(!is_over(&editor, session), "{point}: the other was served only once this was over");
+        assert!(!is_over(&editor, session), "{point}: the other session was served only after this one");
     }
-    fs::write(workspace.state_dir().join("fault-released"), "").expect("the server is let go");
+    fs::write(workspace.state_dir().join("fault-released"), "").expect("the server is released");
     for (session, run) in &held {
         editor.await_run_end(session, run);
     }
@@ -106,29 +106,30 @@ fn l4_a_log_that_is_saved_after_a_failed_sync_holds_up_no_other_session() {
     disk.fail(Op::Sync, 1, Fault::Broken);
     let prompt = json!({"sessionId": broken, "prompt": [{"type": "text", "text": "go on"}]});
     let prompt = rig.request_nowait("agent/session/prompt", prompt);
-    wait_until("the log is saved anew", || disk.waiting_syncs() > 0);
+    wait_until("the log to be saved again", || disk.waiting_syncs() > 0);
     let now: ResumeResult = rig.resume(&other, None);
     assert_eq!(now.state.state, State::Idle);
-    assert!(disk.waiting_syncs() > 0, "the other was served only once the log was saved");
+    assert!(disk.waiting_syncs() > 0, "the other session was served only after the log was saved");
     disk.release_syncs();
-    rig.await_response(&prompt).expect("the prompt is taken once the log is saved");
+    rig.await_response(&prompt).expect("the prompt is accepted once the log is saved");
     wait_until("the run is over", || rig.state_of(&broken).is_some_and(|now| now.state == State::Idle));
     rig.end();
 }
 
-/// Two sessions in memory, each with a run that is over, on a server with one thread for both.
+/// Returns two sessions in memory, each with an ended run, on a server with one thread.
 fn two_sessions(workspace: &Workspace, disk: &FaultyDisk) -> (Rig, SessionId, SessionId) {
     let rig = Rig::start_narrow_on(workspace, Arc::new(disk.clone()));
     let (one, other) = (rig.new_session(), rig.new_session());
     for session in [&one, &other] {
         rig.run_to_end(session, "begin");
         let is_idle = || rig.state_of(session).is_some_and(|now| now.state == State::Idle);
-        wait_until("it is told that the run is over", is_idle);
+        wait_until("the end of the run to be published", is_idle);
     }
     (rig, one, other)
 }
 
-/// A request of a session that reads its log on a disk that does not answer; the other session is served.
+/// Sends a request that reads one session's log from a disk that does not answer. Asserts that the other
+/// session is served.
 fn reads_while_the_other_is_served(method: &str, params: impl Fn(&SessionId) -> Value) {
     let model = ModelServer::answering(|_| Reply::text("Done."));
     let workspace = Workspace::new("//- /a.txt\none\n");
@@ -138,14 +139,14 @@ fn reads_while_the_other_is_served(method: &str, params: impl Fn(&SessionId) -> 
     disk.hold_reads();
     let asked = rig.request_nowait(method, params(&one));
     wait_until("the log is read", || disk.waiting_reads() > 0);
-    // Its updates wait behind what is told again, for they go to the same client; the session works on.
+    // The other session's updates wait for the replay to the same client, but the session works.
     let before = model.requests().len();
     rig.prompt(&other, "go on");
     wait_until("the other session asks its model", || model.requests().len() > before);
-    assert!(disk.waiting_reads() > 0, "the other was served only once the log was read");
+    assert!(disk.waiting_reads() > 0, "the other session was served only after the log was read");
     disk.release_reads();
     rig.await_response(&asked).expect("it is answered");
-    // What was told again comes before what is new.
+    // Replayed updates come before new ones.
     rig.run_to_end(&one, "go on");
     rig.end();
 }

@@ -1,6 +1,6 @@
-//! Images of prompts through the whole server: shown, kept, told, withheld and refused.
+//! Images of prompts through the whole server: sent, stored, published, withheld and refused.
 //!
-//! Says nothing of the formats; the tests beside the wires do.
+//! The formats of the wires have their own tests.
 
 mod crashes;
 mod withheld;
@@ -24,7 +24,7 @@ use crate::rig::{Rig, facts_named, log_text, refused, session_dir};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 
-/// Begins as a PNG does, and says which one it is.
+/// Returns bytes that start like a PNG; `number` tells them apart.
 pub fn png(number: u8) -> Vec<u8> {
     [b"\x89PNG\r\n\x1a\n".as_slice(), &[number; 4_000]].concat()
 }
@@ -37,7 +37,7 @@ pub fn block(mime_type: &str, content: &[u8]) -> Value {
     json!({"type": "image", "mimeType": mime_type, "data": coded(content)})
 }
 
-/// A model of this wire that takes images, whatever is known of it.
+/// Returns a workspace with a model of this wire, whose settings say that it supports images.
 fn workspace_of(wire: Dialect, model: &ModelServer) -> Workspace {
     let workspace = Workspace::new("//- /a.txt\nhello\n");
     workspace.provider(wire, &model.base_url());
@@ -49,7 +49,7 @@ fn try_prompt(rig: &Rig, session: &SessionId, blocks: Value) -> Result<PromptRes
     rig.try_call(methods::SESSION_PROMPT, json!({"sessionId": session, "prompt": blocks}))
 }
 
-/// Prompts with a text and images.
+/// Prompts with a text and images, and returns the run.
 pub fn show(rig: &Rig, session: &SessionId, text: &str, images: &[Vec<u8>]) -> RunId {
     let mut blocks = vec![json!({"type": "text", "text": text})];
     blocks.extend(images.iter().map(|image| block("image/png", image)));
@@ -60,10 +60,10 @@ pub fn body(request: &Request) -> String {
     String::from_utf8(request.body.clone()).expect("a request is text")
 }
 
-/// The body without what moves: marks, and what closes the conversation.
+/// Returns the body without cache marks and without the end of the conversation, which move.
 fn conversation(request: &Request) -> String {
     let bare = body(request).replace(r#","cache_control":{"type":"ephemeral"}"#, "");
-    bare.strip_suffix("]}").expect("the conversation stands last").to_owned()
+    bare.strip_suffix("]}").expect("the conversation comes last").to_owned()
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn s85_an_image_is_shown_to_the_model_every_turn_and_after_a_restart() {
         ]);
         let workspace = workspace_of(wire, &model);
         let rig = Rig::start(&workspace);
-        assert!(rig.agent_capabilities().is_some_and(|told| told.prompt_capabilities.image));
+        assert!(rig.agent_capabilities().is_some_and(|offered| offered.prompt_capabilities.image));
         let session = rig.new_session();
         let run = show(&rig, &session, "What is this?", &[png(1)]);
         rig.await_run_end(&session, &run);
@@ -93,9 +93,9 @@ fn s85_an_image_is_shown_to_the_model_every_turn_and_after_a_restart() {
 
         let rig = Rig::start(&workspace);
         rig.resume(&session, Some(ReplayFrom::Start));
-        // What a client is told of it is bounded: that it was there, and what it was.
-        let told = rig.await_update(|update| matches!(update.update, Update::UserMessage { .. }));
-        let Update::UserMessage { text, images, .. } = told.update else { panic!("it is the user's") };
+        // A client only gets the type and the size of the image.
+        let shown = rig.await_update(|update| matches!(update.update, Update::UserMessage { .. }));
+        let Update::UserMessage { text, images, .. } = shown.update else { panic!("it is the user's") };
         let is = ImageView { mime_type: "image/png".to_owned(), bytes: 4_008 };
         assert_eq!((text.as_str(), images), ("What is this?", vec![is]));
         rig.run_to_end(&session, "Is it?");
@@ -113,7 +113,7 @@ fn s85_an_image_is_shown_to_the_model_every_turn_and_after_a_restart() {
 
 #[test]
 fn s85_images_as_large_as_may_be_arrive_whole() {
-    // As many as one prompt may have take a debug build nine seconds.
+    // The maximum for one prompt needs nine seconds in a debug build.
     let count = if std::env::var_os("ADJUTANT_SLOW").is_some() { 4 } else { 1 };
     let model = ModelServer::start([Reply::text("Cats.")]);
     let workspace = workspace_of(Dialect::Responses, &model);
@@ -125,9 +125,9 @@ fn s85_images_as_large_as_may_be_arrive_whole() {
     rig.await_run_end(&session, &run);
     rig.await_state(State::Idle);
     rig.end();
-    let told = body(&model.requests()[0]);
-    assert!(images.iter().all(|image| told.contains(&coded(image))), "of {} bytes", told.len());
-    assert!(told.len() > (5 << 20) * usize::from(count));
+    let request = body(&model.requests()[0]);
+    assert!(images.iter().all(|image| request.contains(&coded(image))), "of {} bytes", request.len());
+    assert!(request.len() > (5 << 20) * usize::from(count));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn s85_an_image_that_comes_while_a_run_goes_is_shown_at_the_next_turn() {
     let session = rig.new_session();
     let run = rig.prompt(&session, "Begin.").run_id;
     model.wait_for_holding(1);
-    let steered = try_prompt(&rig, &session, json!([block("image/png", &png(2))])).expect("it is taken");
+    let steered = try_prompt(&rig, &session, json!([block("image/png", &png(2))])).expect("it is accepted");
     assert_eq!((steered.disposition, &steered.run_id), (Disposition::Steered, &run));
     model.release();
     rig.await_run_end(&session, &run);
@@ -184,12 +184,12 @@ fn s85_the_same_key_with_the_same_image_is_one_prompt() {
         let params = json!({"sessionId": session, "prompt": [block("image/png", image)], "key": "once"});
         rig.try_call::<PromptResult>(methods::SESSION_PROMPT, params)
     };
-    let first = send(&png(1)).expect("it is taken");
+    let first = send(&png(1)).expect("it is accepted");
     rig.await_run_end(&session, &first.run_id);
     assert_eq!(send(&png(1)).expect("it is known"), first);
     assert_eq!(refused(send(&png(2))).1, "KeyReused");
     let blobs = fs::read_dir(session_dir(&workspace, &session).join("blobs")).unwrap();
-    assert_eq!(blobs.count(), 1, "nothing is kept of what was refused");
+    assert_eq!(blobs.count(), 1, "a refused image is not stored");
     rig.await_state(State::Idle);
     rig.end();
 }
@@ -210,6 +210,6 @@ fn s85_the_command_line_sends_images_and_shows_that_they_were_there() {
     let expected = "> [image image/png 12 kB]\n> [image image/png 12 kB]\n> What is this?\n";
     assert!(shown.expect(0).stdout.contains(expected), "{shown}");
     let exported = run(&["sessions", "export", id]);
-    let told = r#""text":"What is this?","images":[{"mimeType":"image/png","bytes":11508},{"#;
-    assert!(exported.expect(0).stdout.contains(told), "{exported}");
+    let expected_line = r#""text":"What is this?","images":[{"mimeType":"image/png","bytes":11508},{"#;
+    assert!(exported.expect(0).stdout.contains(expected_line), "{exported}");
 }

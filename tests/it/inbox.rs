@@ -1,8 +1,7 @@
-//! The terminal as a door to a session that an editor's server holds: real
-//! processes on both sides.
+//! Answers from the terminal to a session that is open in an editor's server: real processes on both sides.
 //!
-//! Never trusts what either side says of an answer: the ledger that a command
-//! writes, the buffer and the log say what it did.
+//! Never trusts either side's report of an answer: the ledger that a command writes, the buffer and the log
+//! show the effect.
 
 mod asks;
 mod crashes;
@@ -22,7 +21,7 @@ use serde_json::json;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 
-/// A session with an open ask, held by the server of an editor.
+/// A session with an open ask, in the server of an editor.
 struct Held {
     // Dropped first: the editor before its server, the server before its model.
     editor: Editor,
@@ -35,7 +34,7 @@ struct Held {
 }
 
 impl Held {
-    /// A run whose model says these turns, up to the first ask.
+    /// Starts a run whose model plays these turns, and waits for the first ask.
     fn at_ask(turns: impl IntoIterator<Item = Reply>, kind: AskKind) -> Held {
         Held::starting(serve, turns, kind)
     }
@@ -55,7 +54,7 @@ impl Held {
         Held { editor, server, model, workspace, session, run, ask }
     }
 
-    /// A command that writes a line into the ledger each time it runs.
+    /// Starts a run with a command that writes a line into the ledger each time it runs.
     fn at_command() -> Held {
         Held::at_ask([command("echo ran >> ledger")], AskKind::Command)
     }
@@ -66,7 +65,7 @@ impl Held {
         run(&self.workspace, &args)
     }
 
-    /// How often the command ran.
+    /// Returns how often the command ran.
     fn ledger(&self) -> usize {
         ledger(&self.workspace)
     }
@@ -89,7 +88,7 @@ fn run(workspace: &Workspace, args: &[&str]) -> Ran {
     line(workspace, args).run()
 }
 
-/// An approval binds the environment, so all processes of these tests have the same.
+/// An approval is bound to the environment, so all processes of these tests have the same mark.
 fn line(workspace: &Workspace, args: &[&str]) -> Line {
     Line::new(BINARY, workspace, args).env(MARK, "inbox")
 }
@@ -107,7 +106,7 @@ fn serve_with(workspace: &Workspace, adjust: impl FnOnce(&mut Command)) -> (Serv
     (server, editor)
 }
 
-/// The files an inbox holds.
+/// Returns the names of the files in an inbox.
 fn letters(workspace: &Workspace, session: &SessionId) -> Vec<String> {
     let folder = adjutant_testkit::inbox::folder(workspace, session);
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

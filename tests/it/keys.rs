@@ -1,6 +1,6 @@
-//! Keys from commands and files: when they are asked for, and what is said when there is none.
+//! Keys from commands and files: when Adjutant reads them, and the error when there is none.
 //!
-//! Runs real programs and reads real files; only the provider is a double.
+//! Runs real programs and reads real files. Only the provider is a double.
 
 mod hidden;
 
@@ -19,7 +19,7 @@ use adjutant_testkit::model::{ModelServer, Reply as Answer, Request};
 use adjutant_testkit::process::wait_until;
 use tempfile::TempDir;
 
-/// How long anything may take.
+/// The most time that one call may take.
 const DEADLINE: Duration = Duration::from_secs(20);
 const LIMITS: ModelLimits =
     ModelLimits { first_byte_ms: 10_000, idle_ms: 10_000, total_ms: 10_000, silence_ms: 10_000 };
@@ -57,7 +57,7 @@ async fn call(models: &Models, provider: &Provider, limits: &ModelLimits) -> Res
     called.await.expect("the call ends within its deadline")
 }
 
-/// A folder with a program that prints what the file `key` says and counts how often it ran.
+/// A folder with a program that prints the file `key` and counts its runs.
 struct Printer {
     folder: TempDir,
 }
@@ -101,7 +101,7 @@ fn by_file(server: &ModelServer, path: &Path) -> Provider {
     Provider { key: Some(KeySource::File(path)), ..provider(&server.base_url()) }
 }
 
-/// Models that may start programs.
+/// Returns models that may run key commands.
 fn models() -> Models {
     let models = Models::with_keys(|_| None);
     models.start_key_commands_by(run_own);
@@ -116,11 +116,11 @@ fn sent(server: &ModelServer) -> Vec<String> {
     server.requests().iter().map(|request| key_of(request).to_owned()).collect()
 }
 
-/// Makes one call that has no key, and returns the sentence.
+/// Makes one call that has no key, and returns its error message.
 async fn refused(server: &ModelServer, provider: &Provider) -> String {
     let failed = call(&models(), provider, &LIMITS).await.unwrap_err();
     assert_eq!(failed.class, FailureClass::Auth, "{failed:?}");
-    assert_eq!(server.connections(), 0, "nobody is asked without a key");
+    assert_eq!(server.connections(), 0, "no request without a key");
     failed.message
 }
 
@@ -156,7 +156,7 @@ async fn s1_a_kept_key_that_is_refused_is_asked_for_once_more() {
     assert_eq!(sent(&server), ["Bearer first-Secret", "Bearer first-Secret", "Bearer second-Secret"]);
     assert_eq!(printer.runs(), 2);
     assert_eq!(call(&models, &provider, &LIMITS).await.unwrap().text, "ok");
-    assert_eq!(printer.runs(), 2, "the new one is kept");
+    assert_eq!(printer.runs(), 2, "the new key is kept");
 }
 
 #[tokio::test]
@@ -226,14 +226,14 @@ async fn s1_a_command_has_no_input_no_shell_and_no_workspace() {
     let models = models();
     for (words, key) in [
         (&["sh", "-c", "cat; pwd"][..], "Bearer /"),
-        // No shell looks at what stands in a list.
+        // No shell interprets the values of a list.
         (&["echo", "$HOME;`id`"], "Bearer $HOME;`id`"),
     ] {
         call(&models, &by_command(&server, words), &LIMITS).await.unwrap();
         assert_eq!(sent(&server).last().unwrap(), key);
     }
-    let nobody = Models::with_keys(|_| None);
-    let failed = call(&nobody, &by_command(&server, &["echo", "key"]), &LIMITS).await.unwrap_err();
+    let without_programs = Models::with_keys(|_| None);
+    let failed = call(&without_programs, &by_command(&server, &["echo", "key"]), &LIMITS).await.unwrap_err();
     assert!(failed.message.ends_with("cannot be run here"), "{:?}", failed);
 }
 
@@ -242,7 +242,7 @@ async fn s1_a_command_that_hangs_ends_with_the_call() {
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().join("mark");
     let server = ModelServer::start([]);
-    // It tells its number, and a child of its own outlives a plain kill of it.
+    // The script writes its process id. Its child survives a plain kill of the script.
     let script = format!("sleep 600 & echo $! $$ > {0}.new; mv {0}.new {0}; wait", mark.display());
     let provider = by_command(&server, &["sh", "-c", &script]);
     let limits = ModelLimits { total_ms: 1500, ..LIMITS };
@@ -260,8 +260,8 @@ async fn s1_what_a_command_leaves_running_holds_nothing_up() {
     let server = ModelServer::start([Answer::text("ok")]);
     let folder = tempfile::tempdir().unwrap();
     let (stop, number) = (folder.path().join("stop"), folder.path().join("number"));
-    // An agent that is started on the way keeps the output open; it ends once the file is there, and also
-    // when this test is gone without having written it.
+    // The command starts an agent, which keeps the output open. The agent ends when the file exists, and
+    // also if this test ends before it writes the file.
     let script = format!(
         "(while [ -d {folder} ] && [ ! -e {stop} ] && kill -0 {test}; do sleep 0.05; done) 2>/dev/null & \
          echo $! > {number}; echo agent-Secret",
@@ -277,7 +277,7 @@ async fn s1_what_a_command_leaves_running_holds_nothing_up() {
         std::fs::read_to_string(format!("/proc/{}/stat", number.trim()))
             .is_ok_and(|stat| !stat.contains(") Z "))
     };
-    assert!(lives(), "what the command started goes on");
+    assert!(lives(), "the process that the command started continues");
     std::fs::write(stop, "").unwrap();
     wait_until("the agent has ended", || !lives());
     assert_eq!(sent(&server), ["Bearer agent-Secret"]);
@@ -338,7 +338,7 @@ async fn s1_a_file_that_is_not_private_is_refused_with_what_to_do() {
         "provider \"acme\" has no key: the file KEY is larger than any key; let it hold the key alone",
     )
     .await;
-    // A named pipe must not be waited for.
+    // Reading a named pipe would wait without end.
     let pipe = folder.path().join("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
     check(&pipe, "provider \"acme\" has no key: the file KEY is no regular file").await;
@@ -351,9 +351,9 @@ async fn s1_a_file_of_another_user_is_refused() {
     let file = folder.path().join("key");
     std::fs::write(&file, "file-Secret").unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-    // Only a privileged user can give a file away; others find one that is root's.
-    let given = rustix::fs::chown(&file, Some(rustix::fs::Uid::from_raw(1)), None).is_ok();
-    let path = if given { file } else { PathBuf::from("/etc/passwd") };
+    // Only a privileged user can change the owner of a file. Other users test a file of root.
+    let is_given = rustix::fs::chown(&file, Some(rustix::fs::Uid::from_raw(1)), None).is_ok();
+    let path = if is_given { file } else { PathBuf::from("/etc/passwd") };
     let message = refused(&server, &by_file(&server, &path)).await;
     assert!(message.ends_with("belongs to another user; make one of your own"), "{message}");
 }

@@ -1,8 +1,8 @@
-//! Kill and go on: whatever moment the process dies at, the run is finished
-//! by the next one, and nothing is lost, doubled or left behind.
+//! Kill and continue: at whatever moment the process dies, the next process finishes the run.
+//! Nothing is lost, doubled or left over.
 //!
-//! The real binary is killed with SIGKILL, by itself at a named point or from
-//! outside; never a double of it, and never a process it did not start.
+//! SIGKILL ends the real binary, at a named point of its own or from outside. Never kills a double of it,
+//! and never a process that the test did not start.
 
 mod breaks;
 mod campaign;

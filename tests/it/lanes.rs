@@ -1,6 +1,6 @@
-//! Sessions beside each other: one run a session, many sessions at once.
+//! Many sessions at once, and one run in each session.
 //!
-//! Shown by what happened while what else was held, never by time.
+//! Delays some replies and checks what happens meanwhile; never judges by time.
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
@@ -24,18 +24,18 @@ fn s92_prompts_of_one_session_never_interleave_and_sessions_run_side_by_side() {
     workspace.openai(&model.base_url());
     let rig = Rig::start(&workspace);
     let sessions: Vec<SessionId> = (0..8).map(|_| rig.new_session()).collect();
-    // Two prompts a session, and nothing is waited for in between.
+    // Sends two prompts to each session and waits for no reply in between.
     let sent: Vec<_> = sessions
         .iter()
         .flat_map(|session| ["first", "second"].map(|text| (session, prompt(session, text))))
         .map(|(session, params)| (session, rig.request_nowait(methods::SESSION_PROMPT, params)))
         .collect();
-    // All sessions are with the model at once: none waits for another.
+    // Each session has an open request to the model: no session waits for another.
     model.wait_for_holding(sessions.len());
-    assert_eq!(model.requests().len(), sessions.len(), "and none is there twice");
+    assert_eq!(model.requests().len(), sessions.len(), "one request for each session");
     let mut answers = Vec::new();
     for (session, id) in &sent {
-        let answer = rig.await_response(id).expect("the prompt is taken while the model is silent");
+        let answer = rig.await_response(id).expect("the prompt is accepted while the model is silent");
         let answer: PromptResult = serde_json::from_value(answer).expect("a result");
         answers.push(((*session).clone(), answer));
     }
@@ -55,15 +55,15 @@ fn s92_prompts_of_one_session_never_interleave_and_sessions_run_side_by_side() {
         std::thread::yield_now();
     }
     for session in &sessions {
-        let told = rig.updates().into_iter().filter(|update| update.session_id == *session);
-        let phases: Vec<bool> = told
+        let published = rig.updates().into_iter().filter(|update| update.session_id == *session);
+        let phases: Vec<bool> = published
             .filter_map(|update| match update.update {
                 Update::Run(RunView::Started { .. }) => Some(true),
                 Update::Run(RunView::Ended { .. }) => Some(false),
                 _ => None,
             })
             .collect();
-        assert_eq!(phases, [true, false], "one run took both prompts");
+        assert_eq!(phases, [true, false], "one run got both prompts");
         assert_eq!(facts_named(&workspace, session, "prompted").len(), 2);
     }
     rig.end();
@@ -95,7 +95,7 @@ fn s98_l10_twenty_sessions_edit_and_ask_at_once_without_cross_talk() {
     }
     let runs: Vec<_> = sessions.iter().map(|(session, number)| rig.prompt(session, number).run_id).collect();
     adjutant_testkit::process::wait_until("every session asks", || rig.held_asks().len() == sessions.len());
-    // The last asked is answered first; each answer lets its own session go on and no other.
+    // Answers the last ask first. Each answer lets only its own session continue.
     for ask in rig.held_asks().into_iter().rev() {
         let (at, (session, number)) = sessions
             .iter()
@@ -109,8 +109,9 @@ fn s98_l10_twenty_sessions_edit_and_ask_at_once_without_cross_talk() {
     }
     for (session, number) in &sessions {
         assert_eq!(rig.text_of(&format!("file{number}.txt")), format!("new line of {number}\nend\n"));
-        let told: Vec<_> = rig.updates().into_iter().filter(|update| update.session_id == *session).collect();
-        let text = format!("{told:?} {:?}", facts(&workspace, session));
+        let published: Vec<_> =
+            rig.updates().into_iter().filter(|update| update.session_id == *session).collect();
+        let text = format!("{published:?} {:?}", facts(&workspace, session));
         for (other, other_number) in sessions.iter().filter(|(other, _)| other != session) {
             assert!(!text.contains(&other.0) && !text.contains(&format!("file{other_number}.txt")), "{text}");
         }

@@ -1,7 +1,7 @@
-//! Nothing that a command starts outlives it, whatever it does to get away and however it ends.
+//! No process that a command starts outlives the command, however it tries to escape and however the command ends.
 //!
-//! Both ways to hold the processes of a command are played: control groups, which this machine has to
-//! let the test make, and the walk by number and parent. Looks at processes alone.
+//! Tests both ways to find the processes of a command: control groups, which this machine must let the test
+//! create, and the walk by number and parent. Checks processes only.
 
 use std::path::Path;
 
@@ -18,15 +18,15 @@ use serde_json::json;
 
 use super::kill::story::BINARY;
 
-/// Two that lose their parent, their session, their environment and their output; the second also
-/// changes the limit by which it could be known. Then the command waits.
+/// Starts two processes that lose their parent, session, environment and output. The second also changes
+/// the limit that would identify it. Then the command waits.
 const ESCAPES: &str = "for how in '' 'prlimit --rttime=100000:unlimited'; do \
     (setsid env -i PATH=\"$PATH\" $how sh -c 'echo $$ >> escaped; exec sleep 1000' </dev/null >/dev/null 2>&1 &); \
     done; sleep 1000";
 
-/// A server in the middle of such a command.
+/// A server while it runs such a command.
 struct Playing {
-    // Dropped before the model.
+    // The fields are dropped in this order: the editor before the model.
     editor: Editor,
     server: Server,
     workspace: Workspace,
@@ -73,7 +73,7 @@ fn lives(pid: i32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-/// Also one that has ended and was reaped by nobody is there.
+/// Whether the process exists; a zombie does.
 fn is_there(pid: i32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
@@ -109,7 +109,7 @@ fn finding_b7_nothing_outlives_cancel_close_shutdown_end_of_input_and_signals() 
                 !pids.iter().any(|pid| lives(*pid))
             });
             if stays {
-                // And nothing that was adopted stays as a zombie while the server lives.
+                // No adopted process stays a zombie while the server lives.
                 wait_until(&format!("all to be reaped after {way} ({hold}, {nobody})"), || {
                     !pids.iter().any(|pid| is_there(*pid))
                 });
@@ -126,8 +126,8 @@ fn finding_b7_what_a_killed_server_left_is_ended_by_the_next_one() {
         editor.expect_loss();
         server.kill();
         let pids = escaped(&workspace);
-        assert!(pids.iter().all(|pid| lives(*pid)), "nobody was there to end them");
-        // The one that changed its limit, too, is found by its group alone.
+        assert!(pids.iter().all(|pid| lives(*pid)), "no server was there to end them");
+        // Only the group finds the process that changed its limit.
         let found: Vec<i32> =
             pids.iter().copied().filter(|pid| hold == "group" || is_numbered(*pid)).collect();
         assert_eq!(found.len(), if hold == "group" { 2 } else { 1 });
@@ -141,7 +141,7 @@ fn finding_b7_what_a_killed_server_left_is_ended_by_the_next_one() {
     }
 }
 
-/// Whether a process has the limit that it was started with.
+/// Whether a process still has the limit that it was started with.
 fn is_numbered(pid: i32) -> bool {
     let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
     !limits.lines().any(|line| line.starts_with("Max realtime timeout") && line.contains(" 100000 "))
@@ -149,7 +149,7 @@ fn is_numbered(pid: i32) -> bool {
 
 #[test]
 fn finding_b7_a_command_that_can_have_no_group_says_so_where_it_needs_one() {
-    // Nobody may make a group in that of root; where the tests are not root, this machine may let them.
+    // The user `nobody` may not create a group in the group of root. Without root, the machine may allow a group.
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -168,6 +168,6 @@ fn finding_b7_a_command_that_can_have_no_group_says_so_where_it_needs_one() {
     editor.await_run_end(&session, &run);
     editor.shutdown();
     assert!(!workspace.exists("ledger"));
-    let told = format!("{:?}", model.requests()[1].json());
-    assert!(told.contains("start the command: make a group in "), "{told}");
+    let request = format!("{:?}", model.requests()[1].json());
+    assert!(request.contains("start the command: make a group in "), "{request}");
 }

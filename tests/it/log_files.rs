@@ -1,7 +1,7 @@
-//! What sessions leave on disk: who may read it, what can be counted, and what
-//! a server that is killed leaves to the next.
+//! The files that sessions leave on disk: their permissions, what can be counted in them, and how the next
+//! server continues after a kill.
 //!
-//! Never writes a log by itself; the server does.
+//! Never writes a log itself; the server does.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,9 +30,9 @@ fn workspace_with(model: &ModelServer) -> Workspace {
     workspace
 }
 
-/// A server as a process of its own, with an editor.
+/// Starts a server as a separate process, with an editor.
 fn spawn(workspace: &Workspace) -> (Server, Editor) {
-    // An approval binds the environment, so no two of these servers may differ in it.
+    // An approval is for one environment, so all servers of a test have the same.
     let mut server = Server::spawn_with(BINARY, workspace, &["lsp"], |command| {
         command.env(MARK, "the same for all");
     });
@@ -57,7 +57,7 @@ fn all_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Every text under one of these names, anywhere in a value.
+/// Collects every text of a field with one of these names, anywhere in a value.
 fn texts_named(value: &Value, names: &[&str], found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -96,9 +96,9 @@ fn all_state_is_its_owners_alone() {
         "{files:?}"
     );
     for path in files.iter().chain([&state]) {
-        let found = fs::symlink_metadata(path).expect("it is there");
-        let wanted = if found.is_dir() { 0o700 } else { 0o600 };
-        assert_eq!(found.permissions().mode() & 0o777, wanted, "{path:?}");
+        let found = fs::symlink_metadata(path).expect("the path exists");
+        let expected = if found.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(found.permissions().mode() & 0o777, expected, "{path:?}");
     }
 }
 
@@ -132,13 +132,13 @@ fn s97_turns_asks_and_tokens_can_be_counted_in_the_log_line_by_line() {
     assert_eq!(count(&workspace, &session, "ask_opened"), 2);
     let tokens: u64 = facts(&workspace, &session)
         .iter()
-        .filter_map(|fact| fact["reply"]["usage"]["input_tokens"].as_u64())
+        .filter_map(|event| event["reply"]["usage"]["input_tokens"].as_u64())
         .sum();
     assert_eq!(tokens, 60);
     assert_eq!(counted_as_documented(&workspace, &session), "3 turns, 60 tokens read, 6 written, 2 asks");
 }
 
-/// What the line of the documents prints, run as it is written there.
+/// Runs the `awk` line of `docs/log.md` as written and returns its output.
 fn counted_as_documented(workspace: &Workspace, session: &SessionId) -> String {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/log.md");
     let page = std::fs::read_to_string(page).expect("the page is readable");
@@ -167,13 +167,13 @@ fn l02_ids_of_one_moment_are_distinct_and_in_order() {
     rig.await_state(State::Idle);
     rig.end();
     let opened: Vec<Value> =
-        facts(&workspace, &session).into_iter().filter(|fact| fact["type"] == "call_opened").collect();
-    let indices: Vec<u64> = opened.iter().filter_map(|fact| fact["index"].as_u64()).collect();
+        facts(&workspace, &session).into_iter().filter(|event| event["type"] == "call_opened").collect();
+    let indices: Vec<u64> = opened.iter().filter_map(|event| event["index"].as_u64()).collect();
     assert_eq!(indices, (0..30).collect::<Vec<u64>>());
     let mut ids = Vec::new();
-    opened.iter().for_each(|fact| texts_named(fact, &["call"], &mut ids));
+    opened.iter().for_each(|event| texts_named(event, &["call"], &mut ids));
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 30);
-    // The order is that of the lines, not of any clock.
+    // The lines are in the order of their numbers, whatever any clock says.
     let lines: Vec<Value> =
         log_text(&workspace, &session).lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let seqs: Vec<u64> = lines.iter().filter_map(|line| line["seq"].as_u64()).collect();
@@ -265,8 +265,8 @@ fn a_command_that_a_killed_server_left_is_not_repeated_and_the_model_is_told() {
     assert_eq!(ask.kind, AskKind::ResumeTask);
     rig.answer(&ask.ask_id, "resume");
     rig.await_run_end(&session, &run);
-    let told = crate::rig::tool_outputs(&model.requests()[1]);
-    assert!(told[0].contains("outcome is unknown"), "{told:?}");
+    let outputs = crate::rig::tool_outputs(&model.requests()[1]);
+    assert!(outputs[0].contains("outcome is unknown"), "{outputs:?}");
     assert_eq!(workspace.read("ledger"), "ran\n");
     rig.await_state(State::Idle);
     rig.end();
@@ -296,10 +296,10 @@ fn s94_a_second_server_is_refused_what_the_first_one_writes_and_lists_it_all_the
     rig.end();
 }
 
-/// Takes the log away from under its writer, as a clean-up tool or a second copy would.
-fn take_log_away(workspace: &Workspace, session: &SessionId) {
+/// Renames the log while the server writes it, as a clean-up tool or a second copy would.
+fn move_log_away(workspace: &Workspace, session: &SessionId) {
     let log = session_dir(workspace, session).join("events.jsonl");
-    fs::rename(&log, log.with_extension("taken")).unwrap_or_else(|error| panic!("{error}"));
+    fs::rename(&log, log.with_extension("moved")).unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn l4_a_session_that_can_no_longer_be_written_says_so_and_leaves_nobody_waiting(
         methods::SESSION_WAIT,
         json!({ "sessionId": session, "runId": run, "timeoutMs": 60_000 }),
     );
-    take_log_away(&workspace, &session);
+    move_log_away(&workspace, &session);
     model.release();
     rig.await_update(|params| match &params.update {
         Update::Notice { message } => message.contains("can no longer be written"),
@@ -323,7 +323,7 @@ fn l4_a_session_that_can_no_longer_be_written_says_so_and_leaves_nobody_waiting(
     rig.await_state(State::Resumable);
     let (_, name) = refused(rig.await_response(&waiting));
     assert_eq!(name, "SessionReadOnly");
-    // Those who come now are told at once as well.
+    // Later requests get the same error at once.
     let late = json!({ "sessionId": session, "runId": run, "timeoutMs": 60_000 });
     assert_eq!(refused(rig.request(methods::SESSION_WAIT, late)).1, "SessionReadOnly");
     let resume = json!({ "sessionId": session });

@@ -1,4 +1,4 @@
-//! One integration binary: one module per feature, and the rules of the house.
+//! One integration binary: one module for each feature, and the rules of the code base (`tidy`).
 
 mod actions;
 mod asks;

@@ -1,6 +1,6 @@
 //! The model's wire through the whole loop: attempts, failures, history, keys.
 //!
-//! The model double speaks real HTTP; never a mock of the client that calls it.
+//! The model double speaks real HTTP. Never mocks the HTTP client of the server.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn workspace_with(model: &ModelServer) -> Workspace {
     workspace
 }
 
-/// The same with retries a test can wait for.
+/// Returns the same workspace with retries that are short enough for a test.
 fn quick(model: &ModelServer) -> Workspace {
     let workspace = workspace_with(model);
     workspace.add_config("[retry]\nbase_ms = 10\ncap_ms = 20\n");
@@ -40,7 +40,7 @@ fn s80_a_rate_limit_is_waited_out_as_long_as_the_provider_asks() {
     let failed = rig.await_update(
         |update| matches!(&update.update, Update::Turn(turn) if turn.phase == TurnPhase::AttemptFailed),
     );
-    let Update::Turn(failed) = failed.update else { panic!("it is a turn") };
+    let Update::Turn(failed) = failed.update else { panic!("not a turn") };
     assert!(failed.retry_at.is_some() && failed.message.is_some_and(|message| message.contains("slow down")));
     rig.await_update(
         |update| matches!(&update.update, Update::StateUpdate(view) if view.sub == Some(SubState::Retrying)),
@@ -74,14 +74,14 @@ fn s80_server_errors_are_tried_six_times_and_then_asked_about_and_retry_works() 
     let end = rig.await_update(
         |update| matches!(&update.update, Update::AgentMessage { text, .. } if text == "Here."),
     );
-    let next = end.run_id.expect("it is of a run");
+    let next = end.run_id.expect("the message belongs to a run");
     assert_eq!(rig.await_run_end(&session, &next).outcome, Outcome::Stopped);
-    let (begun, failed) =
+    let (started, failed) =
         (count(&workspace, &session, "turn_started"), count(&workspace, &session, "attempt_failed"));
-    // The last attempt of the first turn has a fact of its own.
+    // The last attempt of the first turn has its own event, `turn_failed`.
     let given_up = facts_named(&workspace, &session, "turn_failed").len();
-    assert_eq!((begun, failed, given_up), (2, 6, 1));
-    assert_eq!(model.requests().len(), begun + failed);
+    assert_eq!((started, failed, given_up), (2, 6, 1));
+    assert_eq!(model.requests().len(), started + failed);
     rig.end();
 }
 
@@ -132,7 +132,7 @@ fn s82_a_provider_that_does_not_begin_or_stands_still_is_given_up_and_tried_agai
     let session = rig.new_session();
     assert_eq!(rig.run_to_end(&session, "Hello?").summary.as_deref(), Some("Here."));
     let failed = facts_named(&workspace, &session, "attempt_failed");
-    let classes: Vec<&str> = failed.iter().filter_map(|fact| fact["failure"]["class"].as_str()).collect();
+    let classes: Vec<&str> = failed.iter().filter_map(|event| event["failure"]["class"].as_str()).collect();
     assert_eq!(classes, ["first_byte", "stalled"]);
     model.wait_for_closed(2);
     rig.await_state(State::Idle);
@@ -162,7 +162,7 @@ fn s74_s81_a_stream_that_dies_leaves_no_text_doubled() {
     assert!(said.iter().all(|(id, part, _)| *id == said[0].0 && text.starts_with(part.as_str())), "{said:?}");
     assert_eq!(said.last().map(|(_, text, cut)| (text.as_str(), *cut)), Some((text, false)));
     assert!(said.iter().filter(|(.., interrupted)| *interrupted).count() >= 1, "{said:?}");
-    // The model is told only what was said in the end.
+    // The next request has only the final text.
     model.push(Reply::text("Yes."));
     rig.run_to_end(&session, "Sure?");
     let body = model.requests()[3].json();
@@ -324,7 +324,7 @@ fn s3_the_key_goes_to_the_provider_and_nowhere_else() {
         Reply::status(401).body(format!(r#"{{"error":"the key {KEY} is bad"}}"#)),
     ]);
     let workspace = quick(&model);
-    // A process of its own: it has the key in its environment, as a user's server has.
+    // A separate process has the key in its environment, as a user's server has.
     let mut server = Server::spawn(env!("CARGO_BIN_EXE_adjutant"), &workspace, &["lsp"]);
     let rig = server.editor(Options::new(&workspace));
     let session = rig.new_session();
@@ -339,8 +339,8 @@ fn s3_the_key_goes_to_the_provider_and_nowhere_else() {
     for request in &requests {
         assert!(!String::from_utf8_lossy(&request.body).contains(KEY));
     }
-    assert!(!rig.seen().contains(KEY), "nothing of it goes to the editor");
-    assert!(!log_text(&workspace, &session).contains(KEY), "nothing of it goes to the disk");
-    assert!(!server.stderr().contains(KEY), "nothing of it is said on stderr");
+    assert!(!rig.seen().contains(KEY), "the key does not go to the editor");
+    assert!(!log_text(&workspace, &session).contains(KEY), "the key does not go to the disk");
+    assert!(!server.stderr().contains(KEY), "the key does not go to stderr");
     rig.shutdown();
 }

@@ -1,6 +1,6 @@
-//! Sessions on their way into memory and out of it: what a client sends meanwhile keeps its order.
+//! Requests to a session that opens or closes keep their order.
 //!
-//! Never waits a time: the disk holds the opening back until the test releases it.
+//! Never waits for a fixed time: the disk delays the opening until the test releases it.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 
 use crate::rig::{Rig, refused, session_dir, twin_for};
 
-/// Sessions that are closed, prompted and deleted at once.
+/// The number of sessions that are closed, prompted and deleted at once.
 const REPETITIONS: usize = 60;
 
-/// A server whose sessions are on a disk of the test. A prompt with the word "wait" keeps its model busy.
+/// A server whose sessions are on a disk double. A prompt with the word "wait" gets no reply from the model.
 struct Scene {
     _model: ModelServer,
     workspace: Workspace,
@@ -42,15 +42,15 @@ impl Scene {
         Scene { _model: model, workspace, disk, rig }
     }
 
-    /// A session with one run behind it that is on disk only.
+    /// Returns a closed session with one finished run; it is only on disk.
     fn closed_session(&self) -> SessionId {
         let session = self.rig.new_session();
         self.rig.run_to_end(&session, "Hello.");
-        self.send(methods::SESSION_CLOSE, &session).expect("it closes");
+        self.send(methods::SESSION_CLOSE, &session).expect("the session closes");
         session
     }
 
-    /// A closed session that nobody can open until the disk is released.
+    /// Returns a closed session that cannot open until the disk is released.
     fn slow_session(&self) -> SessionId {
         let session = self.closed_session();
         self.disk.hold(&session_dir(&self.workspace, &session));
@@ -103,7 +103,7 @@ fn a_prompt_that_is_withdrawn_while_its_session_opens_stays_posted() {
     rig.cancel_request(&prompted);
     rig.await_response(&prompted).expect_err("the request is withdrawn");
     scene.disk.release();
-    // As it is in a session that is in memory: only the reply is withdrawn.
+    // As for a session in memory, only the reply is withdrawn, not the prompt.
     let resumed = rig.resume(&session, None);
     assert_eq!(resumed.title, "Hello.");
     rig.await_state(State::Idle);
@@ -128,11 +128,11 @@ fn a_session_that_cannot_be_opened_refuses_all_that_waits_and_opens_later() {
     scene.disk.release();
     for waiting in prompts.iter().chain([&resumed]) {
         let error = rig.await_response(waiting).expect_err("it cannot be opened");
-        assert!(error.message.contains(&session.0), "it says which session: {error}");
+        assert!(error.message.contains(&session.0), "the error names the session: {error}");
         assert_eq!(refused::<Value>(Err(error)).1, "SessionReadOnly");
     }
-    // It left no registration: nothing is waited for.
-    scene.send(methods::SESSION_CLOSE, &session).expect("it is on disk and not in memory");
+    // The failed opening left no registration, so this request waits for nothing.
+    scene.send(methods::SESSION_CLOSE, &session).expect("the session is only on disk");
     scene.disk.heal();
     assert_eq!(rig.run_to_end(&session, "Hello again.").outcome, Outcome::Stopped);
     scene.rig.end();
@@ -148,7 +148,7 @@ fn one_slow_disk_holds_up_no_other_session() {
     assert!(!scene.rig.is_answered(&waiting));
     assert_eq!(scene.rig.run_to_end(&other, "Hello again.").outcome, Outcome::Stopped);
     scene.disk.release();
-    scene.rig.await_response(&waiting).expect("it opens in the end");
+    scene.rig.await_response(&waiting).expect("the session opens in the end");
     scene.rig.end();
 }
 
@@ -168,7 +168,7 @@ fn a_session_that_many_ask_for_is_opened_once() {
     scene.opening_begins();
     scene.disk.release();
     for waiting in &resumed {
-        let now = rig.await_response(waiting).expect("it opens");
+        let now = rig.await_response(waiting).expect("the session opens");
         serde_json::from_value::<ResumeResult>(now).expect("a result of resume");
     }
     assert_eq!(opened(&scene), before + 1);
@@ -185,14 +185,14 @@ fn a_session_closed_or_deleted_while_it_opens_does_both_behind_what_was_sent_bef
     scene.opening_begins();
     let close = rig.request_nowait(methods::SESSION_CLOSE, json!({"sessionId": closed}));
     let delete = rig.request_nowait(methods::SESSION_DELETE, json!({"sessionId": deleted}));
-    let behind = rig.request_nowait(methods::SESSION_PROMPT, prompt(&closed, "And now?"));
+    let after_close = rig.request_nowait(methods::SESSION_PROMPT, prompt(&closed, "And now?"));
     let _ = rig.request("agent/nothing", json!({}));
     scene.disk.release();
     let runs = prompts.map(|prompt| started(rig.await_response(&prompt)).run_id);
-    rig.await_response(&close).expect("it closes");
+    rig.await_response(&close).expect("the session closes");
     assert_eq!(rig.await_run_end(&closed, &runs[0]).outcome, Outcome::Cancelled);
-    let behind = started(rig.await_response(&behind));
-    assert_eq!(rig.await_run_end(&closed, &behind.run_id).outcome, Outcome::Stopped);
+    let after_close = started(rig.await_response(&after_close));
+    assert_eq!(rig.await_run_end(&closed, &after_close.run_id).outcome, Outcome::Stopped);
     assert_eq!(refused(rig.await_response(&delete)).1, "SessionLocked", "its run is open");
     scene.rig.end();
 }
@@ -208,7 +208,7 @@ fn a_delete_never_overtakes_a_prompt_that_was_sent_before_it() {
         let close = rig.request_nowait(methods::SESSION_CLOSE, params.clone());
         let prompted = rig.request_nowait(methods::SESSION_PROMPT, prompt(&session, "Now wait."));
         let delete = rig.request_nowait(methods::SESSION_DELETE, params.clone());
-        rig.await_response(&close).expect("it closes");
+        rig.await_response(&close).expect("the session closes");
         let prompted = rig.await_response(&prompted);
         assert!(prompted.is_ok(), "{repetition}: the delete overtook the prompt: {prompted:?}");
         let delete = refused(rig.await_response(&delete)).1;
@@ -219,7 +219,7 @@ fn a_delete_never_overtakes_a_prompt_that_was_sent_before_it() {
         let late = rig.request_nowait(methods::SESSION_PROMPT, prompt(&session, "Hello?"));
         rig.await_response(&delete).unwrap_or_else(|error| panic!("{repetition}: {error}"));
         let late = refused(rig.await_response(&late)).1;
-        assert_eq!(late, "SessionNotFound", "{repetition}: what comes behind a delete finds nothing");
+        assert_eq!(late, "SessionNotFound", "{repetition}: a request after the delete finds no session");
     }
     scene.rig.end();
 }
@@ -234,7 +234,7 @@ fn a_session_that_cannot_be_opened_is_not_where_the_user_goes_on() {
     let nowhere = command(json!({"sessionId": "s-0000000000000000", "text": "Hello?"}));
     let answer = rig.request("workspace/executeCommand", nowhere);
     assert_eq!(refused(answer).1, "SessionNotFound");
-    let told = rig.request("workspace/executeCommand", command(json!({"text": "Hello again."})));
-    assert_eq!(told.expect("it goes to the session before")["sessionId"], json!(session));
+    let answer = rig.request("workspace/executeCommand", command(json!({"text": "Hello again."})));
+    assert_eq!(answer.expect("the prompt goes to the session before")["sessionId"], json!(session));
     scene.rig.end();
 }

@@ -1,6 +1,7 @@
-//! Who owns what Adjutant believes and where it writes: settings, state, outputs (finding B8).
+//! Owners and modes of the files that Adjutant trusts and the folders that it writes: settings, state, outputs
+//! (finding B8).
 //!
-//! The binary runs without the rights of root, for which no owner and no mode would count.
+//! The binary runs without the rights of root, because owners and modes do not restrict root.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
@@ -22,7 +23,7 @@ fn mode_of(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// A workspace whose settings name a program that leaves a file when it runs.
+/// Returns a workspace whose settings name a key program, and the file that the program creates.
 fn with_key_program() -> (Workspace, std::path::PathBuf) {
     let workspace = Workspace::new("//- /a.txt\none\n");
     let ran = workspace.path().with_file_name("ran");
@@ -43,30 +44,30 @@ fn finding_b8_settings_that_others_can_write_are_not_believed() {
     let (workspace, ran) = with_key_program();
     let workspace = workspace.given_to_nobody();
     run(&workspace, &["run", "hello"]);
-    assert!(ran.exists(), "the program of one's own settings runs");
+    assert!(ran.exists(), "the program of the user's own settings runs");
     for wide in [0o620, 0o602] {
         fs::remove_file(&ran).ok();
         mode(&workspace.config_file(), wide);
-        let told = run(&workspace, &["run", "hello"]);
+        let output = run(&workspace, &["run", "hello"]);
         let file = workspace.config_file();
-        let wanted = format!("can be written by other users; run `chmod go-w {}`", file.display());
-        assert!(told.stderr.contains(&wanted), "{told}");
-        assert!(!ran.exists(), "{told}");
-        // What makes stricter counts all the same.
+        let expected = format!("can be written by other users; run `chmod go-w {}`", file.display());
+        assert!(output.stderr.contains(&expected), "{output}");
+        assert!(!ran.exists(), "{output}");
+        // A setting that makes the permissions stricter is used anyway.
         let shown = run(&workspace, &["config"]);
         assert!(shown.stdout.contains("\"run_command\"") && !shown.stdout.contains("touch"), "{shown}");
     }
     mode(&workspace.config_file(), 0o644);
     run(&workspace, &["run", "hello"]);
     assert!(ran.exists(), "others may read it");
-    // The directory: whoever may write it can put another file there.
+    // A user who can write the directory can replace the file.
     fs::remove_file(&ran).unwrap();
     let directory = workspace.config_file().parent().unwrap().to_owned();
     mode(&directory, 0o777);
-    let told = run(&workspace, &["run", "hello"]);
-    let wanted =
+    let output = run(&workspace, &["run", "hello"]);
+    let expected =
         format!("lies in a directory that other users can write; run `chmod go-w {}`", directory.display());
-    assert!(told.stderr.contains(&wanted) && !ran.exists(), "{told}");
+    assert!(output.stderr.contains(&expected) && !ran.exists(), "{output}");
 }
 
 #[test]
@@ -87,37 +88,37 @@ fn finding_h5_settings_below_a_directory_that_others_can_write_are_not_believed(
         Line::new(BINARY, &workspace, &["run", "hello"]).env("ADJUTANT_CONFIG", file).as_nobody().run()
     };
     run(&file);
-    assert!(ran.exists(), "below the temporary directory, which is open and sticky, they are");
+    assert!(ran.exists(), "settings below an open but sticky directory are trusted");
     for above in [top.join("middle"), top.clone()] {
         for wide in [0o777, 0o757] {
             mode(&above, wide);
-            let told = run(&file);
-            let wanted = format!(
+            let output = run(&file);
+            let expected = format!(
                 "lies below a directory that other users can write; run `chmod go-w {}`",
                 above.display()
             );
-            assert!(told.stderr.contains(&wanted) && !ran.exists(), "{told}");
+            assert!(output.stderr.contains(&expected) && !ran.exists(), "{output}");
         }
         mode(&above, 0o1777);
         run(&file);
-        assert!(ran.exists(), "nobody else can replace what is in a sticky one");
+        assert!(ran.exists(), "no other user can replace a file in a sticky directory");
         mode(&above, 0o755);
     }
     // A directory above belongs to another user.
     lchown(&top, Some(STRANGER), Some(STRANGER)).unwrap();
-    let told = run(&file);
-    assert!(told.stderr.contains("lies below a directory of another user") && !ran.exists(), "{told}");
+    let output = run(&file);
+    assert!(output.stderr.contains("lies below a directory of another user") && !ran.exists(), "{output}");
     lchown(&top, Some(unprivileged_id()), None).unwrap();
-    // The settings are a link in an open directory: it could be another link.
+    // The settings are a link in an open directory, so another user could replace the link.
     let named = top.join("open");
     fs::create_dir(&named).unwrap();
     give(&named, unprivileged_id());
     mode(&named, 0o777);
     symlink(&file, named.join("config.toml")).unwrap();
-    let told = run(&named.join("config.toml"));
+    let output = run(&named.join("config.toml"));
     assert!(
-        told.stderr.contains("lies in a directory that other users can write") && !ran.exists(),
-        "{told}"
+        output.stderr.contains("lies in a directory that other users can write") && !ran.exists(),
+        "{output}"
     );
 }
 
@@ -138,10 +139,10 @@ fn finding_h5_settings_in_a_home_are_believed_whatever_lies_above_it() {
     assert!(ran.exists());
     fs::remove_file(&ran).unwrap();
     mode(&home, 0o777);
-    let told = line().run();
+    let output = line().run();
     assert!(
-        told.stderr.contains("lies below a directory that other users can write") && !ran.exists(),
-        "{told}"
+        output.stderr.contains("lies below a directory that other users can write") && !ran.exists(),
+        "{output}"
     );
 }
 
@@ -152,13 +153,13 @@ fn finding_b8_settings_of_another_user_are_not_believed() {
     let workspace = workspace.given_to_nobody();
     mode(&workspace.config_file(), 0o644);
     give(&workspace.config_file(), STRANGER);
-    let told = run(&workspace, &["run", "hello"]);
+    let output = run(&workspace, &["run", "hello"]);
     assert!(
-        told.stderr.contains("config.toml: the file belongs to another user; make one of your own"),
-        "{told}"
+        output.stderr.contains("config.toml: the file belongs to another user; make one of your own"),
+        "{output}"
     );
-    assert!(!ran.exists(), "{told}");
-    // Those of root are believed: it can do everything anyway.
+    assert!(!ran.exists(), "{output}");
+    // Settings of root are trusted, because root can do everything anyway.
     give(&workspace.config_file(), 0);
     run(&workspace, &["run", "hello"]);
     assert!(ran.exists());
@@ -172,10 +173,10 @@ fn finding_b8_certificates_and_scripts_that_others_can_write_are_not_believed() 
     let script = workspace.config_file().with_file_name("script.toml");
     assert!(run(&workspace, &["run", "hello"]).expect(0).stdout.contains("Hello."));
     mode(&script, 0o666);
-    let told = run(&workspace, &["run", "hello"]);
-    let words = told.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("can be written by other users; run `chmod go-w"), "{told}");
-    assert!(!words.contains("Hello."), "{told}");
+    let output = run(&workspace, &["run", "hello"]);
+    let words = output.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("can be written by other users; run `chmod go-w"), "{output}");
+    assert!(!words.contains("Hello."), "{output}");
 }
 
 #[test]
@@ -187,16 +188,16 @@ fn finding_b8_a_state_directory_open_to_others_is_made_private_and_that_is_said(
     let workspace = workspace.given_to_nobody();
     mode(&workspace.state_dir(), 0o777);
     mode(&sessions, 0o757);
-    let told = run(&workspace, &["run", "hello"]);
-    assert!(told.expect(0).stderr.contains("was open to other users (mode 0777)"), "{told}");
-    assert!(told.stderr.contains("(mode 0757)"), "{told}");
+    let output = run(&workspace, &["run", "hello"]);
+    assert!(output.expect(0).stderr.contains("was open to other users (mode 0777)"), "{output}");
+    assert!(output.stderr.contains("(mode 0757)"), "{output}");
     assert_eq!((mode_of(&workspace.state_dir()), mode_of(&sessions)), (0o700, 0o700));
     let quiet = run(&workspace, &["run", "hello"]);
     assert!(!quiet.expect(0).stderr.contains("open to other users"), "{quiet}");
-    // What only reads says it as well.
+    // A command that only reads reports it as well.
     mode(&sessions, 0o755);
-    let told = run(&workspace, &["sessions", "list"]);
-    assert!(told.expect(0).stderr.contains("(mode 0755)"), "{told}");
+    let output = run(&workspace, &["sessions", "list"]);
+    assert!(output.expect(0).stderr.contains("(mode 0755)"), "{output}");
 }
 
 #[test]
@@ -211,8 +212,11 @@ fn finding_b8_a_state_directory_of_another_user_is_not_used() {
         give(&place, STRANGER);
         mode(&workspace.state_dir(), 0o777);
         mode(&place, 0o777);
-        let told = run(&workspace, &["run", "hello"]);
-        assert!(told.stderr.contains("belongs to another user") && !told.stdout.contains("Hello."), "{told}");
+        let output = run(&workspace, &["run", "hello"]);
+        assert!(
+            output.stderr.contains("belongs to another user") && !output.stdout.contains("Hello."),
+            "{output}"
+        );
         let listed = run(&workspace, &["sessions", "list"]);
         assert!(listed.stderr.contains("belongs to another user"), "{listed}");
     }
@@ -234,8 +238,8 @@ fn finding_b8_outputs_that_are_a_link_are_not_followed() {
     let outputs = session.join("outputs");
     fs::remove_dir_all(&outputs).unwrap();
     symlink(&elsewhere, &outputs).unwrap();
-    let told = run(&workspace, &["run", "-y", "--allow-commands", "--continue", "again"]);
-    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("it is a link; remove it"), "{told}");
-    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "{told}");
+    let output = run(&workspace, &["run", "-y", "--allow-commands", "--continue", "again"]);
+    let words = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("it is a link; remove it"), "{output}");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "{output}");
 }

@@ -1,8 +1,6 @@
-//! A rig whose editor has no plugin of ours: code actions and commands are all
-//! there is.
+//! A rig whose editor has no Adjutant plugin: it has only code actions and commands.
 //!
-//! Never uses a method of ours; what came of it is read in the buffers and at
-//! the model.
+//! Never uses an `agent/` method. Reads the results in the buffers and at the model.
 
 use std::time::Duration;
 
@@ -15,19 +13,19 @@ use serde_json::{Value, json};
 use crate::rig::Rig;
 use crate::stage::conversation_of;
 
-/// An editor without a plugin, and a model behind its server.
+/// An editor without a plugin, and the model of its server.
 pub struct Plain {
-    // Dropped first, so that the model is there as long as the server.
+    // Dropped first, so that the model lives as long as the server.
     pub rig: Rig,
     pub model: ModelServer,
     pub workspace: Workspace,
 }
 
-/// Why a client asks for code actions.
+/// The trigger kinds of a request for code actions.
 pub const INVOKED: u64 = 1;
 pub const AUTOMATIC: u64 = 2;
 
-/// What an editor without a plugin says it can do.
+/// Returns the capabilities of an editor without a plugin.
 pub fn capabilities() -> Capabilities {
     let kinds = json!({ "codeActionKind": { "valueSet": ["", "quickfix", "refactor", "source"] } });
     let actions = json!({ "codeAction": { "codeActionLiteralSupport": kinds, "dataSupport": true } });
@@ -35,22 +33,22 @@ pub fn capabilities() -> Capabilities {
 }
 
 impl Plain {
-    /// An editor in a workspace made from a fixture, with a model that says these turns.
+    /// Returns an editor in a workspace made from a fixture, with a model that gives these replies.
     pub fn new(fixture: &str, turns: impl IntoIterator<Item = Reply>) -> Plain {
         Plain::with(fixture, turns, capabilities())
     }
 
-    /// The same with another choice of position encodings.
+    /// Like `new`, with this position encoding.
     pub fn counting(fixture: &str, turns: impl IntoIterator<Item = Reply>, encoding: Encoding) -> Plain {
         Plain::with(fixture, turns, capabilities().with_encodings(&[encoding]))
     }
 
-    /// The same with any capabilities.
+    /// Like `new`, with these capabilities.
     pub fn with(fixture: &str, turns: impl IntoIterator<Item = Reply>, capabilities: Capabilities) -> Plain {
         Plain::human(fixture, turns, Duration::ZERO, |options| options.capabilities(capabilities))
     }
 
-    /// The same with manners of its own, and a user who has to have looked at a popup for so long.
+    /// Like `new`, with changed options. The server ignores an approval that comes within `reaction` of its popup.
     pub fn human(
         fixture: &str,
         turns: impl IntoIterator<Item = Reply>,
@@ -59,7 +57,7 @@ impl Plain {
     ) -> Plain {
         let model = ModelServer::start(turns);
         let workspace = Workspace::new(fixture);
-        // An editor that shows as much of a popup as there is.
+        // The settings say that the editor shows 12 lines of a popup.
         workspace.openai(&model.base_url()).add_config("[asks]\npopup_lines = 12\n");
         let options = adapt(Options::new(&workspace).capabilities(capabilities()));
         let rig = Rig::connect_human(&workspace, options, reaction);
@@ -69,7 +67,7 @@ impl Plain {
         Plain { rig, model, workspace }
     }
 
-    /// The same editor after its server was lost and started again.
+    /// Returns the same editor after its server was killed and started again.
     pub fn again(self) -> Plain {
         let Plain { rig, model, workspace } = self;
         rig.die();
@@ -77,7 +75,7 @@ impl Plain {
         Plain { rig, model, workspace }
     }
 
-    /// The code actions at a range; `context` may have `diagnostics`, `only` and `triggerKind`.
+    /// Returns the code actions at a range; `context` may have `diagnostics`, `only` and `triggerKind`.
     pub fn actions(&self, file: &str, range: Value, context: Value) -> Vec<Value> {
         let mut context = context;
         if context["diagnostics"].is_null() {
@@ -90,12 +88,12 @@ impl Plain {
         actions.as_array().cloned().unwrap_or_default()
     }
 
-    /// The titles of the code actions a user sees who asks for them.
+    /// Returns the titles of the code actions that a user gets on request.
     pub fn titles(&self, file: &str, range: Value) -> Vec<String> {
         titles(&self.actions(file, range, json!({ "triggerKind": INVOKED })))
     }
 
-    /// Waits for a code action whose title begins like this.
+    /// Waits for a code action whose title starts with `begins`.
     #[track_caller]
     pub fn await_action(&self, file: &str, begins: &str) -> Value {
         let mut found = None;
@@ -109,7 +107,7 @@ impl Plain {
         found.unwrap_or_else(|| panic!("{begins:?} is not among {seen:?}"))
     }
 
-    /// Does what a user does who picks a code action.
+    /// Executes a code action, as an editor does when the user picks it.
     pub fn pick(&self, action: &Value) -> Result<Value, RpcError> {
         let command = if action["command"].is_object() { &action["command"] } else { action };
         let params = json!({ "command": command["command"], "arguments": command["arguments"] });
@@ -121,27 +119,27 @@ impl Plain {
         self.rig.request("workspace/executeCommand", json!({ "command": name, "arguments": arguments }))
     }
 
-    /// Executes a command that must be refused, and returns what the user was told of it.
+    /// Executes a command that must fail. Checks that the user sees the error, and returns its message.
     #[track_caller]
     pub fn refused(&self, name: &str, arguments: Value) -> String {
         let error = self.command(name, arguments).expect_err("this must be refused");
-        let told = self.rig.await_message();
-        assert!(told.contains(&error.message), "the user is told {told:?} of {error}");
+        let shown = self.rig.await_message();
+        assert!(shown.contains(&error.message), "the user sees {shown:?} for {error}");
         error.message
     }
 
-    /// Waits for the end of the run a command started.
+    /// Waits for the end of the run that a command started.
     pub fn finish(&self, started: &Value) -> adjutant_protocol::session::RunEnd {
         let id = |name: &str| started[name].as_str().unwrap_or_default().to_owned();
         self.rig.await_run_end(&id("sessionId").as_str().into(), &id("runId").as_str().into())
     }
 
-    /// The user's words in the model's first request, once it has come.
+    /// Waits for this request to the model and returns the last message of the user in it.
     pub fn told(&self, request: usize) -> String {
         let requests = self.model.wait_for_requests(request + 1);
         let conversation = conversation_of(&requests[request]);
-        let said = conversation.into_iter().rev().find(|(role, _)| role == "user");
-        said.map(|(_, text)| text).unwrap_or_default()
+        let last = conversation.into_iter().rev().find(|(role, _)| role == "user");
+        last.map(|(_, text)| text).unwrap_or_default()
     }
 }
 
@@ -153,7 +151,7 @@ pub fn titles(actions: &[Value]) -> Vec<String> {
     actions.iter().map(|action| title(action).to_owned()).collect()
 }
 
-/// The empty range at a place.
+/// Returns the empty range at a position.
 pub fn at(line: u32, character: u32) -> Value {
     range((line, character), (line, character))
 }
@@ -162,7 +160,7 @@ pub fn range(from: (u32, u32), to: (u32, u32)) -> Value {
     json!({ "start": { "line": from.0, "character": from.1 }, "end": { "line": to.0, "character": to.1 } })
 }
 
-/// A diagnostic of some other server.
+/// Returns a diagnostic of another server.
 pub fn problem(range: Value, message: &str) -> Value {
     json!({ "range": range, "severity": 1, "source": "rustc", "code": "E0001", "message": message })
 }

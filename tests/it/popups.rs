@@ -1,8 +1,7 @@
-//! Asks as popups of a plain client: one at a time, whole or not to be allowed,
-//! and nothing but a pressed button is an answer.
+//! Asks as popups of a plain client: one popup at a time. Only a popup with the whole text can approve, and
+//! only a pressed button is an answer.
 //!
-//! Whether something ran is read at the model and on the disk, never from the
-//! popup.
+//! Reads at the model and on disk whether something ran, never from the popup.
 
 mod doors;
 
@@ -23,7 +22,7 @@ fn command(line: &str) -> Reply {
     Reply::call("run_command", json!({ "command": line }))
 }
 
-/// A plain editor whose run asks for one thing and then says that it is done.
+/// Returns a plain editor, and a run that asks once and then ends.
 fn asking(asks: Reply) -> (Plain, Value) {
     let plain = Plain::new(FILE, [asks, Reply::text("Done.")]);
     let started = start(&plain);
@@ -31,16 +30,16 @@ fn asking(asks: Reply) -> (Plain, Value) {
 }
 
 fn start(plain: &Plain) -> Value {
-    plain.command("adjutant.start", json!(["do", "it"])).expect("it is started")
+    plain.command("adjutant.start", json!(["do", "it"])).expect("the run starts")
 }
 
-/// What the one tool of the run told the model.
-fn told(plain: &Plain) -> String {
+/// Returns the output of the run's only tool call, as the model gets it.
+fn tool_output(plain: &Plain) -> String {
     let requests = plain.model.wait_for_requests(2);
     tool_outputs(&requests[1]).join("\n")
 }
 
-/// The text of the only file the user was shown.
+/// Returns the text of the last of `count` files that the user sees, and the params of that request.
 fn shown(plain: &Plain, count: usize) -> (String, Value) {
     let params = plain.rig.await_shown(count);
     let uri = params["uri"].as_str().unwrap_or_default().to_owned();
@@ -87,8 +86,8 @@ fn d15_what_is_too_long_is_shown_first_and_then_allowed() {
     let popup = plain.rig.await_popup();
     assert_eq!(popup.actions, ["Reject", "Show"]);
     plain.rig.answer_popup(&popup, json!({ "title": "Yes, once" }));
-    // It was not offered, so it is no answer; the user does something, and is asked again.
-    plain.command("adjutant.capabilities", json!([])).expect("it is answered");
+    // The popup did not offer this button, so it is no answer. After an action of the user the popup comes back.
+    plain.command("adjutant.capabilities", json!([])).expect("a result");
     plain.rig.await_message();
     let popup = plain.rig.await_popup();
     let whole = press_again(&plain, &popup, "Show");
@@ -96,7 +95,11 @@ fn d15_what_is_too_long_is_shown_first_and_then_allowed() {
     assert!(text.trim_end().ends_with(&format!(":\n\n{}", line.trim_end())), "{text}");
     assert_eq!(params["takeFocus"], json!(false));
     assert_eq!(whole.actions[..3], ["Reject", "Show", "Yes, once"]);
-    assert!(whole.message.contains("asks/"), "it says where the whole is: {}", whole.message);
+    assert!(
+        whole.message.contains("asks/"),
+        "the popup names the file with the whole text: {}",
+        whole.message
+    );
     plain.rig.press(&whole, Some("Yes, once"));
     plain.finish(&started);
     assert!(plain.workspace.exists("out.txt"));
@@ -111,9 +114,9 @@ fn d15_who_opens_no_documents_is_told_where_it_is() {
     let started = start(&plain);
     let popup = plain.rig.await_popup();
     let whole = press_again(&plain, &popup, "Show");
-    let told = plain.rig.await_message();
-    let path = told.split_whitespace().last().expect("a path");
-    let metadata = std::fs::metadata(path).unwrap_or_else(|error| panic!("{told}: {error}"));
+    let message = plain.rig.await_message();
+    let path = message.split_whitespace().last().expect("a path");
+    let metadata = std::fs::metadata(path).unwrap_or_else(|error| panic!("{message}: {error}"));
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777, 0o600);
     plain.rig.press(&whole, Some("Reject"));
     plain.finish(&started);
@@ -133,15 +136,19 @@ fn n02_nothing_but_an_offered_button_is_consent() {
     for answer in wrong {
         let popup = plain.rig.await_popup();
         plain.rig.answer_popup(&popup, answer);
-        // A closed popup does not come back by itself, but when the user does something.
-        plain.command("adjutant.capabilities", json!([])).expect("it is answered");
+        // A closed popup comes back only after an action of the user.
+        plain.command("adjutant.capabilities", json!([])).expect("a result");
         plain.rig.await_message();
     }
     let popup = plain.rig.await_popup();
     assert_eq!(plain.model.requests().len(), 1, "the run waits");
     plain.rig.press(&popup, Some("Reject"));
     plain.finish(&started);
-    assert!(!plain.workspace.exists("out.txt") && told(&plain).contains("reject"), "{}", told(&plain));
+    assert!(
+        !plain.workspace.exists("out.txt") && tool_output(&plain).contains("reject"),
+        "{}",
+        tool_output(&plain)
+    );
     plain.rig.end();
 }
 
@@ -172,15 +179,15 @@ fn d15_an_approval_that_nobody_can_have_read_does_not_count() {
         let popup = plain.rig.await_popup();
         plain.rig.press(&popup, Some("Yes, once"));
     }
-    // Three times is somebody who leans on a key: it waits on the other surfaces.
+    // After three such answers the user may lean on a key, so the ask waits in the other surfaces.
     plain.await_action("a.txt", "Adjutant: Reject");
-    plain.command("adjutant.capabilities", json!([])).expect("it is answered");
+    plain.command("adjutant.capabilities", json!([])).expect("a result");
     plain.rig.await_message();
     let popup = plain.rig.await_popup();
-    assert_eq!(plain.rig.popups().len(), 4, "nothing came by itself");
+    assert_eq!(plain.rig.popups().len(), 4, "no popup came by itself");
     assert!(!plain.workspace.exists("out.txt"));
     let seen = Instant::now();
-    wait_until("somebody has read it", || seen.elapsed() > reaction + Duration::from_millis(50));
+    wait_until("the time to read the popup", || seen.elapsed() > reaction + Duration::from_millis(50));
     plain.rig.press(&popup, Some("Yes, once"));
     plain.finish(&started);
     assert!(plain.workspace.exists("out.txt"));
@@ -207,7 +214,7 @@ fn s03_one_popup_at_a_time_and_the_oldest_first() {
     let ends: Vec<_> = sessions.iter().map(|session| plain.rig.prompt(session, "do it").run_id).collect();
     let mut seen = Vec::new();
     for _ in 0..4 {
-        // The double counts a second one that is open as a fault of the server.
+        // The double reports a second open popup as a fault of the server.
         let popup = plain.rig.await_popup();
         assert!(!seen.contains(&popup.message), "{seen:?}");
         seen.push(popup.message.clone());
@@ -227,13 +234,13 @@ fn s03_a_question_is_answered_by_a_suggestion() {
     assert_eq!(popup.actions, ["red", "green"]);
     plain.rig.press(&popup, Some("green"));
     plain.finish(&started);
-    assert!(told(&plain).contains("green"));
+    assert!(tool_output(&plain).contains("green"));
     plain.rig.end();
 }
 
 #[test]
 fn finding_d1_a_closed_popup_comes_back_by_a_command_or_a_prompt_and_by_nothing_else() {
-    // The command begins a run of its own, and both are told that the model is done.
+    // The command starts a second run. The model ends both runs with "Done.".
     let plain = Plain::new(FILE, [command("echo no > out.txt"), Reply::text("Done."), Reply::text("Done.")]);
     let started = start(&plain);
     let popup = plain.rig.await_popup();
@@ -243,10 +250,10 @@ fn finding_d1_a_closed_popup_comes_back_by_a_command_or_a_prompt_and_by_nothing_
             plain.actions("a.txt", crate::plain::at(line % 2, 0), context.clone());
         }
     }
-    // What a request sets off is there before the answer to one that comes after it.
-    let other = plain.command("adjutant.start", json!(["look", "too"])).expect("it is started");
+    // The effects of a request come before the answer to a later request.
+    let other = plain.command("adjutant.start", json!(["look", "too"])).expect("the run starts");
     let popup = plain.rig.await_popup();
-    assert_eq!(plain.rig.popups().len(), 2, "the cursor moved, and nobody did anything");
+    assert_eq!(plain.rig.popups().len(), 2, "a moved cursor brings no popup back");
     plain.rig.press(&popup, Some("Reject"));
     for run in [&started, &other] {
         assert_eq!(plain.finish(run).summary.as_deref(), Some("Done."));
@@ -258,7 +265,7 @@ fn finding_d1_a_closed_popup_comes_back_by_a_command_or_a_prompt_and_by_nothing_
 fn finding_d2_no_popup_where_none_is_wanted_or_none_can_be_answered() {
     let turns = || [command("echo no > out.txt"), Reply::text("Done.")];
     let quiet = json!({ "asks": { "popup": "never" } });
-    let unwanted = Plain::human(FILE, turns(), Duration::ZERO, |options| Options {
+    let without_popups = Plain::human(FILE, turns(), Duration::ZERO, |options| Options {
         initialization_options: quiet,
         capabilities: Capabilities { configuration: false, ..options.capabilities.clone() },
         ..options
@@ -267,15 +274,15 @@ fn finding_d2_no_popup_where_none_is_wanted_or_none_can_be_answered() {
         let name = name.to_owned();
         Plain::human(FILE, turns(), Duration::ZERO, |options| Options { name, ..options })
     };
-    for plain in [unwanted, named("Qt Creator"), named("vim-lsp")] {
+    for plain in [without_popups, named("Qt Creator"), named("vim-lsp")] {
         let started = start(&plain);
         let reject = plain.await_action("a.txt", "Adjutant: Reject");
-        plain.command("adjutant.capabilities", json!([])).expect("it is answered");
+        plain.command("adjutant.capabilities", json!([])).expect("a result");
         let table = plain.rig.await_message();
-        plain.pick(&reject).expect("it is answered");
+        plain.pick(&reject).expect("a result");
         plain.finish(&started);
         assert!(plain.rig.popups().is_empty(), "{table}");
-        assert!(told(&plain).contains("reject"));
+        assert!(tool_output(&plain).contains("reject"));
         plain.rig.end();
     }
 }

@@ -1,7 +1,7 @@
-//! The wire protocol and what is written about it come from one source (L04).
+//! The wire protocol and its documents come from one source (L04).
 //!
-//! Compares everything that is generated; `UPDATE_DOCS=1` writes it anew.
-//! Never checks how the server behaves, but for the one conversation it shows.
+//! Compares everything that is generated; `UPDATE_DOCS=1` writes it again.
+//! Never checks the behaviour of the server, except in the conversation that the page shows.
 
 mod calls;
 pub(crate) mod client;
@@ -27,33 +27,33 @@ fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-/// Compares a generated file with what stands in the repository, or writes it.
-fn is_generated(path: &str, wanted: &str) {
+/// Compares a generated file with the one in the repository, or writes it.
+fn is_generated(path: &str, expected: &str) {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::create_dir_all(file(path).parent().unwrap()).unwrap();
-        fs::write(file(path), wanted).unwrap();
+        fs::write(file(path), expected).unwrap();
     }
     let found = fs::read_to_string(file(path)).unwrap_or_default();
     assert!(
-        found == wanted,
-        "{path} is not what the types in server/protocol say; \
+        found == expected,
+        "{path} differs from the types in server/protocol; \
          run `UPDATE_DOCS=1 cargo test -p adjutant --test it protocol` and read the difference"
     );
 }
 
-/// The same for one part of the page, between its markers.
-fn is_generated_part(name: &str, wanted: &str) {
+/// Compares or writes one part of the page, between its markers.
+fn is_generated_part(name: &str, expected: &str) {
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
     let page = fs::read_to_string(file(PAGE)).unwrap();
     let (before, rest) = page.split_once(&begin).unwrap_or_else(|| panic!("{PAGE} has no mark {begin}"));
     let (found, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{PAGE} has no mark {end}"));
-    let wanted = format!("\n{}\n\n", wanted.trim());
+    let expected = format!("\n{}\n\n", expected.trim());
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(file(PAGE), format!("{before}{begin}{wanted}{end}{after}")).unwrap();
+        fs::write(file(PAGE), format!("{before}{begin}{expected}{end}{after}")).unwrap();
     } else {
         assert!(
-            found == wanted,
-            "the part \"{name}\" of {PAGE} is out of step; \
+            found == expected,
+            "the part \"{name}\" of {PAGE} is out of date; \
              run `UPDATE_DOCS=1 cargo test -p adjutant --test it protocol` and read the difference"
         );
     }
@@ -63,7 +63,7 @@ fn schema() -> Value {
     serde_json::from_str(&json_schema()).expect("the schema is JSON")
 }
 
-/// The constants that a schema definition allows, whichever way it spells them.
+/// Returns the constants that a schema definition allows, in any form of the schema.
 fn constants(definition: &Value) -> BTreeSet<String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let listed = definition["enum"].as_array().into_iter().flatten().filter_map(text);
@@ -82,7 +82,7 @@ fn l04_schema_and_types_are_generated() {
     is_generated("docs/protocol/protocol.d.ts", &typescript());
 }
 
-/// One test for both parts: two would write the page at the same time.
+/// One test for both parts, because two tests would write the page at the same time.
 #[test]
 fn l04_the_page_has_the_tables_and_a_real_conversation() {
     is_generated_part("generated", &tables());
@@ -112,7 +112,7 @@ fn every_reference_of_the_schema_leads_somewhere() {
         }
     }
     assert!(seen > 50, "only {seen} references were found: is the schema still read right?");
-    assert!(wrong.is_empty(), "these lead nowhere: {wrong:?}");
+    assert!(wrong.is_empty(), "these references have no target: {wrong:?}");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn every_type_of_a_method_is_in_schema_and_typescript() {
     }
 }
 
-/// The constants of `methods.rs` with the names they stand for.
+/// Returns the constants of `methods.rs` with their values.
 fn constants_of_methods() -> Vec<(String, String)> {
     let text = read("server/protocol/src/methods.rs");
     let constant = |line: &str| {
@@ -162,7 +162,7 @@ fn every_method_is_routed_or_sent() {
         if matches!(method.direction, Direction::ServerRequest | Direction::ServerNotification) {
             assert!(
                 senders.contains(&format!("methods::{constant}")),
-                "{} is sent by no door; send it, or take it off the table",
+                "no file of server/src/client sends {}; send it, or remove it from the table",
                 method.name
             );
             continue;
@@ -170,7 +170,7 @@ fn every_method_is_routed_or_sent() {
         let route = format!("names::{constant} => ");
         let (_, after) = router.split_once(&route).unwrap_or_else(|| {
             panic!(
-                "{} is not in the table of server/src/agent.rs; put it there, or take it off the table",
+                "{} is not in the table of server/src/agent.rs; add it there, or remove it from `METHODS`",
                 method.name
             )
         });
@@ -178,11 +178,11 @@ fn every_method_is_routed_or_sent() {
         let head = format!("async fn {function}(&self, params: ");
         let (_, signature) = requests
             .split_once(&head)
-            .unwrap_or_else(|| panic!("{function} is not in server/src/agent, or takes no params"));
+            .unwrap_or_else(|| panic!("{function} is not in server/src/agent, or has no params"));
         let (signature, _) = signature.split_once('{').expect("a function has a body");
-        let takes = [method.params.to_owned(), format!("Option<{}>", method.params)];
+        let allowed = [method.params.to_owned(), format!("Option<{}>", method.params)];
         let (params, result) = signature.split_once(')').expect("a signature is closed");
-        assert!(takes.iter().any(|wanted| wanted == params), "{function} takes {params}, not {takes:?}");
+        assert!(allowed.iter().any(|one| one == params), "{function} has {params}, not one of {allowed:?}");
         if !method.result.is_empty() {
             assert_eq!(result.trim(), format!("-> Result<{}>", method.result), "{function}");
         }
@@ -198,12 +198,12 @@ fn no_method_stands_outside_the_table() {
         }
     }
     let names: BTreeSet<&str> = METHODS.iter().map(|method| method.name).collect();
-    assert_eq!(names.len(), METHODS.len(), "a method stands twice in the table");
+    assert_eq!(names.len(), METHODS.len(), "a method is in the table twice");
     assert!(names.iter().all(|name| name.starts_with("agent/")), "{names:?}");
     assert!(names.contains(methods::SESSION_PROMPT));
 }
 
-/// One update of each kind.
+/// Returns one update of each kind.
 fn updates() -> Vec<Value> {
     let state = json!({ "state": "idle", "since": 1, "asks": [], "requiredAction": "new_task" });
     let usage = json!({ "inputTokens": 1, "outputTokens": 2, "cacheReadTokens": 0, "cacheWriteTokens": 0 });
@@ -255,11 +255,11 @@ fn every_update_kind_is_its_tag() {
         assert_eq!(again, value, "an update does not survive the wire");
         assert_eq!(again["sessionUpdate"], kind, "the table of kinds is in the order of the examples");
         assert_eq!(update.kind(), kind);
-        // Only what streams and what is no item may be lost.
+        // Only chunks and notices may be lost.
         assert_eq!(!lasting, kind.ends_with("_chunk") || kind == "notice", "{kind}");
     }
     let schema = schema();
-    let branches = schema["$defs"]["Update"]["oneOf"].as_array().expect("one branch a kind");
+    let branches = schema["$defs"]["Update"]["oneOf"].as_array().expect("one branch for each kind");
     let tags: BTreeSet<&str> = branches
         .iter()
         .map(|branch| branch["properties"]["sessionUpdate"]["const"].as_str().expect("a branch has its tag"))
@@ -353,7 +353,7 @@ fn the_page_names_every_way_to_answer_an_ask() {
 fn the_page_says_which_errors_nobody_answers() {
     let page = read(PAGE);
     let (_, after) = page.split_once("\n- The errors ").expect("a point about the errors that are reserved");
-    let (reserved, _) = after.split_once(" reserved").expect("it says that they are reserved");
+    let (reserved, _) = after.split_once(" reserved").expect("the point says that they are reserved");
     let code: String = files("server/src", &[".rs"]).into_iter().map(|file| file.text).collect();
     for error in ErrorName::ALL {
         let answered = code.contains(&format!("ErrorName::{error:?}"));

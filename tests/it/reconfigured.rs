@@ -1,6 +1,6 @@
 //! Settings that the editor sends while the server runs.
 //!
-//! A deny rule counts at once, also for what is asked already; anything else for the next run.
+//! A deny rule is valid at once, also for an open ask. Any other setting is valid from the next run.
 
 use adjutant_protocol::ask::AskKind;
 use adjutant_testkit::fixture::Workspace;
@@ -24,12 +24,15 @@ fn a_section_of_the_editor_counts_for_the_next_run_and_its_mistakes_are_told() {
         "workspace/didChangeConfiguration",
         json!({ "settings": { "adjutant": { "permissions": { "deny": ["run_command"] }, "retry": { "attempts": "many" } } } }),
     );
-    let told = rig.await_message();
-    assert!(told.contains("retry.attempts"), "{told}");
+    let message = rig.await_message();
+    assert!(message.contains("retry.attempts"), "{message}");
     rig.answer(&ask.ask_id, "allow");
     rig.await_run_end(&session, &run);
     let outputs = tool_outputs(&model.requests()[1]).join("");
-    assert!(outputs.contains("Denied: the rule \"run_command\""), "denials win over an answer: {outputs}");
+    assert!(
+        outputs.contains("Denied: the rule \"run_command\""),
+        "a deny rule wins over an answer: {outputs}"
+    );
 
     let run = rig.prompt(&session, "Run it again.").run_id;
     rig.await_run_end(&session, &run);

@@ -1,6 +1,6 @@
-//! The past of a session, told again and written down: while the session works on, and in bounded memory.
+//! Replays and transcripts of past updates: the session works meanwhile, and the memory is bounded.
 //!
-//! Never waits a time: the disk holds the reading back until the test releases it.
+//! Never waits for a fixed time: the disk delays the reading until the test releases it.
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -32,12 +32,12 @@ use serde_json::json;
 use crate::rig::{Rig, lasting, session_dir, twin_for};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
-/// Bytes of the reply and of the output of a turn in a long log.
+/// The size of the reply and of the output of each turn in a long log, in bytes.
 const LARGE: usize = 32 << 10;
-/// The most a server may grow by for telling a past again, however long that is.
+/// The most memory that a replay may add, however long the log is, in bytes.
 const GROWTH: u64 = 24 << 20;
 
-/// A session with one run behind it, on a disk that the test holds back.
+/// A session with one finished run, on a disk that the test can delay.
 struct Scene {
     _model: ModelServer,
     workspace: Workspace,
@@ -67,7 +67,7 @@ impl Scene {
         wait_until("the log to be read", || self.disk.stuck() > 0);
     }
 
-    /// A run of the session that is in its log while the disk is held back; the end of it may not be told yet.
+    /// Runs the session until the log has the end of the run. Its end may not be published yet.
     fn works_on(&self) {
         let run = self.rig.prompt(&self.session, "Hello again.").run_id;
         let log = session_dir(&self.workspace, &self.session).join("events.jsonl");
@@ -82,12 +82,12 @@ impl Scene {
 fn s09_a_session_works_on_while_its_past_is_told_again() {
     let scene = Scene::new();
     let (rig, session) = (&scene.rig, &scene.session);
-    let told = lasting(&rig.updates());
+    let past = lasting(&rig.updates());
     scene.hold();
     let from = json!({"sessionId": session, "replayFrom": ReplayFrom::Start});
     let resumed = rig.request_nowait(methods::SESSION_RESUME, from);
     scene.reading_begins();
-    let now = rig.await_response(&resumed).expect("it answers what is true now");
+    let now = rig.await_response(&resumed).expect("the answer has the present state");
     let now: ResumeResult = serde_json::from_value(now).expect("a result of resume");
     scene.works_on();
     scene.disk.release();
@@ -97,12 +97,12 @@ fn s09_a_session_works_on_while_its_past_is_told_again() {
     };
     rig.await_update(last);
     let all = lasting(&rig.updates());
-    let (first, again) = all.split_at(told.len());
-    assert_eq!(first, told);
-    assert_eq!(&again[..told.len()], told, "all of the past, once");
-    let numbers: Vec<u64> = again[told.len()..].iter().map(|update| update.seq).collect();
+    let (first, again) = all.split_at(past.len());
+    assert_eq!(first, past);
+    assert_eq!(&again[..past.len()], past, "all past updates, once");
+    let numbers: Vec<u64> = again[past.len()..].iter().map(|update| update.seq).collect();
     let following: Vec<u64> = (now.seq + 1..).take(numbers.len()).collect();
-    assert_eq!(numbers, following, "and behind it what came meanwhile");
+    assert_eq!(numbers, following, "new updates come after the past ones");
     scene.rig.end();
 }
 
@@ -112,7 +112,7 @@ fn s101_a_session_works_on_while_its_transcript_is_written_and_no_block_is_lost(
     let (rig, session) = (&scene.rig, &scene.session);
     scene.hold();
     let show = json!({"command": "adjutant.showTranscript", "arguments": [{"sessionId": session}]});
-    rig.request("workspace/executeCommand", show).expect("it is shown");
+    rig.request("workspace/executeCommand", show).expect("the transcript is shown");
     scene.reading_begins();
     scene.works_on();
     scene.disk.release();
@@ -141,17 +141,17 @@ fn s09_an_ask_that_closed_long_ago_is_not_closed_again_by_a_replay() {
     rig.await_state(State::Idle);
     let resolved = || rig.seen().matches(methods::ASK_RESOLVED).count();
     let before = resolved();
-    assert!(before > 0, "it closed");
-    let told = rig.updates().len();
+    assert!(before > 0, "the ask was closed");
+    let seen = rig.updates().len();
     let now = rig.resume(&session, Some(ReplayFrom::Start));
-    wait_until("the whole past again", || rig.updates()[told..].iter().any(|update| update.seq == now.seq));
-    // Answered behind the past, so all of it has come.
+    wait_until("the whole past again", || rig.updates()[seen..].iter().any(|update| update.seq == now.seq));
+    // This answer comes after all past updates.
     rig.resume(&session, None);
     assert_eq!(resolved(), before);
     rig.end();
 }
 
-/// A session as the core makes it, written as it goes.
+/// A session of the core and its log.
 struct Past {
     session: Session,
     log: Vec<u8>,
@@ -164,13 +164,13 @@ impl Past {
         let mut seed = [0; 16];
         seed[..8].copy_from_slice(&self.now.to_le_bytes());
         let stamp = Stamp::new(1_700_000_000_000 + self.now, seed);
-        let events = accept(&self.session, &stamp, input).expect("it is legal");
+        let events = accept(&self.session, &stamp, input).expect("the input is valid");
         let id = self.session.id.0.clone();
         for (index, event) in events.iter().enumerate() {
             let last = index + 1 == events.len();
-            let fact = Record { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
-            line::put_record(&mut self.log, &id, (fact.seq, fact.at, !last), event).expect("a record");
-            self.session.apply(&fact);
+            let record = Record { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
+            line::put_record(&mut self.log, &id, (record.seq, record.at, !last), event).expect("a record");
+            self.session.apply(&record);
         }
     }
 
@@ -204,7 +204,7 @@ impl Past {
         }));
     }
 
-    /// The log of one run of so many bytes.
+    /// Returns a session with one run whose log has at least `bytes` bytes.
     fn of(id: &SessionId, root: &str, bytes: usize) -> Past {
         let session = Session::new(id.clone(), vec![root.to_owned()]);
         let mut past = Past { session, log: Vec::new(), now: 0 };
@@ -248,20 +248,20 @@ fn s09_a_long_past_is_told_again_in_bounded_memory() {
     let deadline = std::time::Duration::from_secs(60);
     let editor = server.editor(Options { deadline, ..Options::new(&workspace) });
     let now = editor.resume(&id, None);
-    let before = server.memory().expect("its memory is told");
+    let before = server.memory().expect("the memory can be read");
     let after = editor.resume(&id, Some(ReplayFrom::Start));
     assert_eq!(after.seq, now.seq);
     editor.await_update(|update| update.seq == now.seq && update.sub.is_none());
-    let told = lasting(&editor.updates()).len() as u64;
-    assert!(told >= now.seq, "{told} of {}", now.seq);
-    let peak = server.memory().expect("its memory is told").peak;
+    let updates = lasting(&editor.updates()).len() as u64;
+    assert!(updates >= now.seq, "{updates} of {}", now.seq);
+    let peak = server.memory().expect("the memory can be read").peak;
     let grown = peak.saturating_sub(before.peak.max(before.resident));
     eprintln!(
-        "a log of {} MiB: {} MiB in memory, {} MiB more for its past",
+        "a log of {} MiB: {} MiB in memory, {} MiB more for the replay",
         bytes >> 20,
         before.resident >> 20,
         grown >> 20
     );
-    assert!(grown <= GROWTH, "it grew by {} MiB", grown >> 20);
+    assert!(grown <= GROWTH, "the server grew by {} MiB", grown >> 20);
     editor.shutdown();
 }

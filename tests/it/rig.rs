@@ -1,7 +1,6 @@
-//! The real server in this process, with the editor double on its pipe.
+//! The real server in this process, connected to the editor double by a pipe.
 //!
-//! Never reaches around the protocol: what a test wants to know it asks the
-//! editor, the model double or the files in the state directory.
+//! Uses only the protocol: tests ask the editor, the model double or the files in the state directory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,13 +24,13 @@ use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::Request;
 use serde_json::Value;
 
-/// How long a server may take to end.
+/// The most time in which a server may end.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// An editor and its server; a `Rig` is used as the editor.
+/// An editor and its server. A `Rig` derefs to the editor.
 ///
-/// Dropped, it looks at what the server did wrong, then waits until the server has gone, so that
-/// the next one finds every session unlocked.
+/// A drop reports the faults of the server and waits until it has ended. So the next server finds every
+/// session unlocked.
 pub struct Rig {
     pub editor: Editor,
     server: Server,
@@ -46,12 +45,12 @@ impl Deref for Rig {
 }
 
 impl Rig {
-    /// A rich editor in a workspace, past `initialize`.
+    /// Returns a rich editor in a workspace, after `initialize`.
     pub fn start(workspace: &Workspace) -> Rig {
         Rig::start_with(workspace, Options::new(workspace))
     }
 
-    /// Any editor in a workspace, past `initialize`.
+    /// Returns an editor with these options, after `initialize`.
     pub fn start_with(workspace: &Workspace, options: Options) -> Rig {
         let rig = Rig::connect(workspace, options);
         if let Err(error) = rig.initialize() {
@@ -60,23 +59,23 @@ impl Rig {
         rig
     }
 
-    /// Any editor that has said nothing yet.
+    /// Returns an editor that has sent no message yet.
     pub fn connect(workspace: &Workspace, options: Options) -> Rig {
-        // A double reads as fast as it is told.
+        // The double answers a popup at once.
         Rig::connect_human(workspace, options, Duration::ZERO)
     }
 
-    /// The same, for a user who has to have looked at a popup for so long.
+    /// Like `connect`. The server ignores an approval that comes within `reaction` of its popup.
     pub fn connect_human(workspace: &Workspace, options: Options, reaction: Duration) -> Rig {
         Rig::with(workspace, options, |server| server.reaction = reaction)
     }
 
-    /// A rich editor whose server keeps its sessions on another disk, past `initialize`.
+    /// Returns a rich editor whose server keeps its sessions on another disk, after `initialize`.
     pub fn start_on(workspace: &Workspace, storage: Arc<dyn Storage>) -> Rig {
         Rig::set_up(workspace, |server| server.storage = storage)
     }
 
-    /// The same with one thread for all sessions.
+    /// Like `start_on`, with one thread for all sessions.
     pub fn start_narrow_on(workspace: &Workspace, storage: Arc<dyn Storage>) -> Rig {
         let rig = Rig::with_workers(1, workspace, Options::new(workspace), |server| server.storage = storage);
         if let Err(error) = rig.initialize() {
@@ -85,7 +84,7 @@ impl Rig {
         rig
     }
 
-    /// A rich editor whose server is set up first, past `initialize`.
+    /// Returns a rich editor whose server gets options from `set`, after `initialize`.
     pub fn set_up(workspace: &Workspace, set: impl FnOnce(&mut lsp::Options)) -> Rig {
         let rig = Rig::with(workspace, Options::new(workspace), |server| {
             server.reaction = Duration::ZERO;
@@ -107,20 +106,20 @@ impl Rig {
         options: Options,
         set: impl FnOnce(&mut lsp::Options),
     ) -> Rig {
-        let (near, far) = transport::pipe().expect("the system gives a pipe");
+        let (near, far) = transport::pipe().expect("a pipe");
         let mut server = lsp::Options::new(sources(workspace), models(workspace));
         set(&mut server);
         let server = Server::start(server, far, workers);
         Rig { editor: Editor::connect(near.reader, near.writer, options), server }
     }
 
-    /// Ends the server as an editor that is closed does, and waits until it has gone.
+    /// Ends the server as a closing editor does, and waits for its end.
     pub fn end(self) -> ConnectionEnd {
         self.editor.shutdown();
         self.lost()
     }
 
-    /// Ends the server as an editor that dies does, and waits until it has gone.
+    /// Closes the pipe as a dying editor does, and waits for the end of the server.
     pub fn die(self) -> ConnectionEnd {
         self.editor.hang_up();
         self.lost()
@@ -133,16 +132,16 @@ impl Rig {
     }
 }
 
-/// A server on a runtime of its own.
+/// A server on its own runtime.
 struct Server {
     ended: Receiver<ConnectionEnd>,
-    /// Gone when everything of the server is.
+    /// Disconnected when every task of the server has ended.
     gone: Receiver<()>,
 }
 
 impl Server {
     fn start(options: lsp::Options, far: transport::End, workers: usize) -> Server {
-        let (told, ended) = channel();
+        let (report, ended) = channel();
         let (running, gone) = channel();
         thread::spawn(move || {
             let _running = running;
@@ -151,7 +150,7 @@ impl Server {
             let runtime = runtime.expect("a runtime starts");
             let ended = runtime.block_on(lsp::serve(options, far.reader, far.writer));
             runtime.shutdown_timeout(DEADLINE);
-            let _ = told.send(ended);
+            let _ = report.send(ended);
         });
         Server { ended, gone }
     }
@@ -160,13 +159,13 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         let left = self.gone.recv_timeout(DEADLINE);
-        // Nothing is ever sent, so an end of the channel is what is waited for.
+        // Nothing is ever sent, so this waits for the end of the channel.
         let hangs = left == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
         assert!(!hangs || thread::panicking(), "the server did not end in {DEADLINE:?}");
     }
 }
 
-/// What a server started in this workspace finds, and nothing of the one who runs the tests.
+/// Returns the sources of a server in this workspace, without the environment of the test process.
 fn sources(workspace: &Workspace) -> Sources {
     let environment: BTreeMap<String, String> = workspace.env().into_iter().collect();
     let home = environment.get("HOME").map(PathBuf::from);
@@ -178,7 +177,7 @@ fn models(workspace: &Workspace) -> Models {
     Models::with_keys(move |name| environment.get(name).cloned())
 }
 
-/// Returns a disk in memory for the sessions of a workspace; what leads to its state is durable.
+/// Returns a disk in memory for the sessions of a workspace. The state directory already exists on it.
 pub fn twin_for(workspace: &Workspace) -> FaultyDisk {
     let disk = FaultyDisk::new();
     disk.plant(&workspace.state_dir().join("was-there"), b"");
@@ -190,16 +189,16 @@ pub fn session_dir(workspace: &Workspace, session: &SessionId) -> PathBuf {
     workspace.state_dir().join("sessions").join(&session.0)
 }
 
-/// Returns the log of a session as it stands on disk.
+/// Returns the log of a session on disk.
 pub fn log_text(workspace: &Workspace, session: &SessionId) -> String {
     let path = session_dir(workspace, session).join("events.jsonl");
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("read {path:?}: {error}"))
 }
 
-/// Returns the facts of a session as they stand on disk, oldest first.
+/// Returns the events of a session on disk, oldest first.
 pub fn facts(workspace: &Workspace, session: &SessionId) -> Vec<Value> {
     let text = log_text(workspace, session);
-    // A last line without its end is just being written.
+    // If the last line has no line end, the server is still writing it.
     let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
     let lines = whole.map(|line| {
         serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("the line {line:?}: {error}"))
@@ -207,23 +206,23 @@ pub fn facts(workspace: &Workspace, session: &SessionId) -> Vec<Value> {
     lines.filter(|line| line["event"].is_object()).map(|line| line["event"].clone()).collect()
 }
 
-/// Returns the facts with this name.
+/// Returns the events with this name.
 pub fn facts_named(workspace: &Workspace, session: &SessionId, name: &str) -> Vec<Value> {
-    facts(workspace, session).into_iter().filter(|fact| fact["type"] == name).collect()
+    facts(workspace, session).into_iter().filter(|event| event["type"] == name).collect()
 }
 
-/// Counts the facts with this name, as `grep -c` would.
+/// Counts the events with this name, as `grep -c` would.
 pub fn count(workspace: &Workspace, session: &SessionId, name: &str) -> usize {
     let quoted = format!("\"{name}\"");
     log_text(workspace, session).lines().filter(|line| line.contains(&quoted)).count()
 }
 
-/// Returns the lasting updates among these, which a replay has to tell again.
+/// Returns the lasting updates, which a replay must publish again.
 pub fn lasting(updates: &[SessionUpdateParams]) -> Vec<SessionUpdateParams> {
     updates.iter().filter(|update| update.sub.is_none()).cloned().collect()
 }
 
-/// Returns what a model was told the tools gave, oldest first.
+/// Returns the tool outputs in a request to the model, oldest first.
 pub fn tool_outputs(request: &Request) -> Vec<String> {
     let body = request.json();
     let messages = body["messages"].as_array().cloned().unwrap_or_default();
@@ -231,14 +230,14 @@ pub fn tool_outputs(request: &Request) -> Vec<String> {
     outputs.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// Returns the names of the tools a model was offered.
+/// Returns the names of the tools in a request to the model.
 pub fn tools_offered(request: &Request) -> Vec<String> {
     let body = request.json();
     let tools = body["tools"].as_array().cloned().unwrap_or_default();
     tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// Returns the error an answer must be, with its name among ours.
+/// Returns the code and the name of an error, which the answer must be.
 #[track_caller]
 pub fn refused<T: std::fmt::Debug>(answer: Result<T, RpcError>) -> (i64, String) {
     let error = answer.expect_err("this must be refused");
@@ -246,7 +245,7 @@ pub fn refused<T: std::fmt::Debug>(answer: Result<T, RpcError>) -> (i64, String)
     (error.code, data["name"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Checks that a request was refused for want of room, and that the client may send it again.
+/// Checks that a request failed with `Overloaded` and that the client may send it again.
 #[track_caller]
 pub fn assert_overloaded(answer: Result<Value, RpcError>) {
     let data = answer.expect_err("there is no room for this").data.unwrap_or_default();
@@ -255,7 +254,7 @@ pub fn assert_overloaded(answer: Result<Value, RpcError>) {
     assert!(data["retryAfterMs"].as_u64().is_some_and(|pause| pause > 0), "{data}");
 }
 
-/// Checks what a strict provider checks: every call has exactly one output, right behind it.
+/// Checks what a strict provider checks: every call has exactly one output, right after it.
 #[track_caller]
 pub fn assert_paired(request: &Request) {
     let body = request.json();

@@ -1,5 +1,5 @@
-//! Rules of the connection (G1) over the real server: what is asked of the
-//! editor never holds anything up, order is kept, and its output is frames.
+//! Rules of the connection (G1) with the real server: a request to the editor delays nothing, messages keep
+//! their order, and the output has only frames.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn b6_1_nothing_waits_for_an_editor_that_answers_nothing() {
         options.apply(ApplyBehaviour::NeverAnswer)
     });
     stage.rig.open("a.txt");
-    // One session has its edit at the editor, sixteen have their ask there.
+    // One session waits for its edit, sixteen wait for their ask.
     stage.model.push(edit("a.txt", "one", "1"));
     let first = stage.rig.prompt(&stage.session, "go on").run_id;
     let ask = stage.rig.await_ask();
@@ -32,8 +32,8 @@ fn b6_1_nothing_waits_for_an_editor_that_answers_nothing() {
         stage.rig.await_ask();
     }
     for _ in 0..100 {
-        stage.rig.request("agent/session/list", json!({})).expect("it is answered");
-        stage.rig.request("agent/ask/list", json!({"sessionId": stage.session})).expect("it is answered");
+        stage.rig.request("agent/session/list", json!({})).expect("a result");
+        stage.rig.request("agent/ask/list", json!({"sessionId": stage.session})).expect("a result");
     }
     stage.rig.cancel_run(&stage.session);
     stage.rig.await_run_end(&stage.session, &first);
@@ -49,9 +49,9 @@ fn b6_3_a_read_sent_behind_a_change_sees_it() {
         let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "go on"}]});
         let prompted = stage.rig.request_nowait("agent/session/prompt", prompt);
         let resumed = stage.rig.request("agent/session/resume", json!({"sessionId": session}));
-        let resumed = resumed.expect("it is answered");
+        let resumed = resumed.expect("a result");
         assert_eq!(resumed["state"]["state"], json!(State::Running), "round {round}: {resumed}");
-        stage.rig.await_response(&prompted).expect("it is taken");
+        stage.rig.await_response(&prompted).expect("the prompt is accepted");
         stage.rig.cancel_run(&session);
     }
 }
@@ -60,14 +60,14 @@ fn b6_3_a_read_sent_behind_a_change_sees_it() {
 fn b6_8_standard_output_is_frames_and_nothing_else() {
     let workspace = Workspace::new("//- /a.txt\none\n");
     workspace.script("[[turn]]\ntext = \"I look.\"\n[[turn.call]]\ntool = \"read_file\"\narguments = { path = \"a.txt\" }\n[[turn]]\ntext = \"Done.\"\n");
-    // With a debug log, and with settings that cannot be read: both have something to say.
+    // A debug log and unreadable settings both write messages.
     workspace.add_config("nonsense = [1, 2\n");
     let mut server = Server::spawn(env!("CARGO_BIN_EXE_adjutant"), &workspace, &["lsp", "-d"]);
     let editor = server.editor(Options::new(&workspace));
     editor.await_message();
     let session = editor.new_session();
     let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "go"}]});
-    // Taken or refused for the settings: the editor double takes nothing but frames.
+    // The answer may be an error because of the settings. The editor double accepts only frames.
     let _ = editor.request("agent/session/prompt", prompt);
     editor.send_bytes(b"");
     editor.shutdown();
@@ -78,13 +78,13 @@ fn b6_8_standard_output_is_frames_and_nothing_else() {
 fn b6_9_twenty_thousand_edits_end_in_the_exact_document() {
     const EDITS: u64 = 20_000;
     let stage = Stage::with(Workspace::new("//- /a.txt\none\n"), |options| Options {
-        // A debug build on a busy machine has to go through all of them before it answers.
+        // A debug build on a busy machine needs long for all of them.
         deadline: Duration::from_secs(60),
         ..options
     });
     stage.rig.open("a.txt");
     let uri = stage.workspace.uri("a.txt");
-    // Characters of one, two and four bytes, so that a wrong order or a wrong unit shows.
+    // Characters of one, two and four bytes make a wrong order or a wrong unit visible.
     let marks = ["a", "é", "\u{1f600}", "z"];
     let mut lines: Vec<Vec<usize>> = vec![Vec::new(); 40];
     let mut seed = 7_u64;
@@ -115,14 +115,14 @@ fn b6_9_twenty_thousand_edits_end_in_the_exact_document() {
         let params = json!({"textDocument": document, "contentChanges": [change]});
         stage.rig.notify("textDocument/didChange", params);
         if number % 500 == 0 {
-            // Requests run beside the changes and do not mix them up.
+            // Requests between the changes do not change their order.
             stage.rig.request_nowait("agent/session/list", json!({}));
         }
     }
     let mut expected = String::new();
     for (number, line) in lines.iter().enumerate() {
         let text: String = line.iter().map(|mark| marks[*mark]).collect();
-        writeln!(expected, "{:>6}\t{text}", number + 1).expect("a text can be written");
+        writeln!(expected, "{:>6}\t{text}", number + 1).expect("a write to a string");
     }
     let read = stage.call("read_file", json!({"path": "a.txt"}));
     assert_eq!(read, expected);

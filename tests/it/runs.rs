@@ -1,7 +1,6 @@
 //! Runs from their first turn to their one end: states, limits, cancels, breaks.
 //!
-//! Never believes an update alone: ends are counted in the log, effects in the
-//! workspace, requests at the model.
+//! Never trusts an update alone: counts ends in the log, effects in the workspace, and requests at the model.
 
 use adjutant_protocol::ask::{AskKind, Resolution, RespondStatus};
 use adjutant_protocol::state::{Outcome, State, StopReason, SubState};
@@ -25,7 +24,7 @@ fn command(line: &str) -> Reply {
     Reply::call("run_command", json!({"command": line}))
 }
 
-/// The states told of a session, with their sub-states.
+/// Returns the states in these updates, with their sub-states.
 fn states(updates: &[SessionUpdateParams]) -> Vec<(State, Option<SubState>)> {
     let states = updates.iter().filter_map(|update| match &update.update {
         Update::StateUpdate(view) => Some((view.state, view.sub)),
@@ -34,7 +33,7 @@ fn states(updates: &[SessionUpdateParams]) -> Vec<(State, Option<SubState>)> {
     states.collect()
 }
 
-/// Cancels and waits until the client was told that nothing runs any more.
+/// Cancels and waits until the client has the end of the run and the state `cancelled`.
 fn cancelled(rig: &Rig, session: &SessionId, run: &RunId) {
     rig.cancel_run(session);
     let end = rig.await_run_end(session, run);
@@ -71,7 +70,11 @@ fn s06_a_long_command_streams_and_is_stopped_with_its_whole_tree() {
     let (child, shell) = (pid_in(&workspace, "child.pid"), pid_in(&workspace, "shell.pid"));
     let ask = rig.await_ask_of(AskKind::CommandOutput);
     let now = rig.resume(&session, None).state;
-    assert_eq!((now.state, now.sub), (State::Running, Some(SubState::Tools)), "it blocks nothing");
+    assert_eq!(
+        (now.state, now.sub),
+        (State::Running, Some(SubState::Tools)),
+        "the ask does not block the run"
+    );
     assert!(is_running(child) && is_running(shell));
     rig.answer(&ask.ask_id, "abort");
     rig.await_run_end(&session, &run);
@@ -98,7 +101,7 @@ fn s06_a_command_that_is_let_run_goes_on_and_the_ask_goes_when_it_ends() {
     rig.answer(&ask.ask_id, "continue");
     rig.await_resolved(&ask.ask_id);
     workspace.write("go", "");
-    // Nobody answers the second one.
+    // The second ask gets no answer.
     let ask = rig.await_ask_of(AskKind::CommandOutput);
     workspace.write("go-again", "");
     assert_eq!(rig.await_resolved(&ask.ask_id), Resolution::Withdrawn);
@@ -121,11 +124,11 @@ fn s07_streaming_is_entered_and_left_once_per_call() {
     let session = rig.new_session();
     rig.run_to_end(&session, "Look.");
     rig.await_state(State::Idle);
-    let told = states(&rig.updates());
-    let streaming = told.iter().filter(|(_, sub)| *sub == Some(SubState::Streaming)).count();
-    assert_eq!(streaming, 3, "one for each request that began to answer: {told:?}");
-    let twice = told.windows(2).any(|pair| pair[0] == pair[1]);
-    assert!(!twice, "no state is told twice in a row: {told:?}");
+    let published = states(&rig.updates());
+    let streaming = published.iter().filter(|(_, sub)| *sub == Some(SubState::Streaming)).count();
+    assert_eq!(streaming, 3, "one for each reply that started: {published:?}");
+    let twice = published.windows(2).any(|pair| pair[0] == pair[1]);
+    assert!(!twice, "no state is published twice in a row: {published:?}");
     rig.end();
 }
 
@@ -166,15 +169,15 @@ fn s20_turn_pairs_and_failed_attempts_are_the_requests_the_model_saw() {
         let updates = rig.updates();
         updates
             .iter()
-            .filter(|told| matches!(&told.update, Update::Turn(turn) if turn.phase == phase))
+            .filter(|update| matches!(&update.update, Update::Turn(turn) if turn.phase == phase))
             .count()
     };
     assert_eq!((turns(TurnPhase::Started), turns(TurnPhase::Ended)), (2, 2));
     assert_eq!(turns(TurnPhase::AttemptFailed), 3);
-    // What anybody can count with `grep -c`.
-    let (begun, failed) =
+    // `grep -c` on the log counts the same.
+    let (started, failed) =
         (count(&workspace, &session, "turn_started"), count(&workspace, &session, "attempt_failed"));
-    assert_eq!(begun + failed, model.requests().len());
+    assert_eq!(started + failed, model.requests().len());
     rig.end();
 }
 
@@ -228,7 +231,7 @@ fn s23_idle_comes_once_per_run_and_completion_at_most_once() {
         _ => None,
     });
     assert_eq!(complete.collect::<Vec<_>>(), ["first"]);
-    assert_eq!(facts_named(&workspace, &session, "completed").len(), 1, "it is on disk");
+    assert_eq!(facts_named(&workspace, &session, "completed").len(), 1, "the completion is on disk");
     rig.end();
 }
 
@@ -391,12 +394,12 @@ fn s90_cancel_while_an_edit_is_on_its_way_finds_out_by_the_text() {
     rig.open("a.txt");
     rig.on_ask(|_| Answer::option("allow"));
     let session = rig.new_session();
-    let settled = |rig: &Rig, wanted: HunkState| {
+    let settled = |rig: &Rig, expected: HunkState| {
         rig.await_update(|update| {
-            matches!(&update.update, Update::ChangeSet(view) if view.hunks.iter().all(|hunk| hunk.state == wanted))
+            matches!(&update.update, Update::ChangeSet(view) if view.hunks.iter().all(|hunk| hunk.state == expected))
         });
     };
-    // It never lands: the client withdraws it.
+    // The server withdraws the edit before the client applies it.
     rig.apply_next(ApplyBehaviour::ApplyLate);
     let run = rig.prompt(&session, "Edit it.").run_id;
     rig.await_apply(1);
@@ -405,10 +408,10 @@ fn s90_cancel_while_an_edit_is_on_its_way_finds_out_by_the_text() {
     assert!(rig.applies()[0].withdrawn);
     assert_eq!(rig.text_of("a.txt"), "hello\n");
     rig.run_to_end(&session, "What is in the file?");
-    let told = model.requests()[1].json().to_string();
-    assert!(told.contains("is not in the file"), "{told}");
+    let request = model.requests()[1].json().to_string();
+    assert!(request.contains("is not in the file"), "{request}");
     assert_paired(&model.requests()[1]);
-    // It lands although nobody says so.
+    // The client applies the edit but never answers.
     rig.apply_next(ApplyBehaviour::ApplyNeverAnswer);
     let run = rig.prompt(&session, "Edit it again.").run_id;
     rig.await_text("a.txt", "bye\n");
@@ -460,14 +463,14 @@ fn s91_s42_cancel_at_every_update_of_a_run_ends_it_once_and_nothing_happens_late
     for (ledger, ran, session) in ledgers {
         assert_eq!(workspace.exists(&ledger), ran, "{ledger} was written after the cancel");
         let finished = facts_named(&workspace, &session, "tool_finished");
-        let completed = |fact: &&serde_json::Value| fact["result"]["end"] == "completed";
+        let completed = |event: &&serde_json::Value| event["result"]["end"] == "completed";
         assert!(!ran || finished.iter().filter(completed).count() >= 2 || workspace.read(&ledger) == "ran\n");
     }
 }
 
 #[test]
 fn s111_a_reply_no_record_can_hold_ends_its_run_and_not_the_session() {
-    // Each takes six bytes in a record.
+    // Each character has six bytes in a record.
     let much = "\u{1}".repeat((42 << 20) / 6);
     let model =
         ModelServer::start([Reply::text("So.").and_raw_call("write_file", &much), Reply::text("Here I am.")]);
@@ -479,7 +482,7 @@ fn s111_a_reply_no_record_can_hold_ends_its_run_and_not_the_session() {
     assert_eq!((end.outcome, end.stop_reason), (Outcome::Failed, StopReason::Failed));
     let why = end.summary.unwrap_or_default();
     assert!(why.contains("larger than the 40 MiB that one reply may have"), "{why}");
-    assert_eq!(model.requests().len(), 1, "the same request would bring the same flood again");
+    assert_eq!(model.requests().len(), 1, "a retry would get the same large reply");
     let run = rig.prompt(&session, "Are you there?").run_id;
     assert_eq!(rig.await_run_end(&session, &run).outcome, Outcome::Stopped);
     rig.await_state(State::Idle);
@@ -506,7 +509,7 @@ fn s80_a_reply_that_breaks_once_is_told_whole_and_no_word_of_it_twice() {
         let end = rig.run_to_end(&session, "Speak.");
         assert_eq!(end.outcome, Outcome::Stopped, "{what}: {end:?}");
         rig.await_state(State::Idle);
-        // What a client shows: pieces are added, an item replaces, and a new attempt begins anew.
+        // A client shows the text like this: it adds chunks, an item replaces them, and a new attempt clears them.
         let (mut shown, mut item, mut broke_off) = (String::new(), None, 0);
         for update in rig.updates() {
             match update.update {

@@ -1,7 +1,7 @@
-//! Too few descriptors or processes for a while: what is refused says what to do, and works once there
-//! are enough again (finding F5).
+//! Too few descriptors for a while: the error of a refused request says what to do, and the request works when
+//! there are enough again (finding F5).
 //!
-//! Limits only processes that it started.
+//! Limits only processes that the test started.
 
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{PromptResult, SessionListResult};
@@ -16,9 +16,9 @@ use crate::rig::assert_overloaded;
 use crate::scenarios::system::{descriptors, open_now};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
-/// What is below the descriptors that are open: a limit counts numbers, and some of them are free.
+/// The most free numbers below the open descriptors. A limit is on the number of a descriptor, not on the count.
 const HOLES: u64 = 6;
-/// Steps from no free descriptor to more than anything here needs.
+/// The number of steps from no free descriptor to more than any request needs.
 const STEPS: u64 = 22;
 
 fn says_what_to_do(answer: Result<Value, RpcError>, when: &str) {
@@ -40,7 +40,7 @@ fn finding_f5_a_prompt_without_free_descriptors_is_refused_and_its_session_lives
     workspace.openai(&model.base_url());
     let mut server = Server::spawn(BINARY, &workspace, &["lsp"]);
     let editor = server.editor(Options::new(&workspace));
-    // The connection to the model is there from now on.
+    // The server keeps the connection to the model from now on.
     ends_well(&editor, &editor.new_session(), "with room");
     let mut was_refused = 0;
     for step in 0..STEPS {
@@ -51,9 +51,13 @@ fn finding_f5_a_prompt_without_free_descriptors_is_refused_and_its_session_lives
         let answer = editor.request(methods::SESSION_PROMPT, prompt);
         descriptors(&server, before);
         match answer {
-            Ok(taken) => {
-                let taken: PromptResult = serde_json::from_value(taken).expect("a result");
-                assert_eq!(editor.await_run_end(&session, &taken.run_id).outcome, Outcome::Stopped, "{when}");
+            Ok(accepted) => {
+                let accepted: PromptResult = serde_json::from_value(accepted).expect("a result");
+                assert_eq!(
+                    editor.await_run_end(&session, &accepted.run_id).outcome,
+                    Outcome::Stopped,
+                    "{when}"
+                );
             }
             refusal => {
                 was_refused += 1;
@@ -75,7 +79,7 @@ fn finding_f5_lists_and_sessions_on_disk_without_free_descriptors_are_refused_an
     let editor = server.editor(Options::new(&workspace));
     let session = editor.new_session();
     ends_well(&editor, &session, "with room");
-    editor.request(methods::SESSION_CLOSE, json!({"sessionId": session})).expect("it closes");
+    editor.request(methods::SESSION_CLOSE, json!({"sessionId": session})).expect("the session closes");
     let (mut lists, mut resumes) = (0, 0);
     for step in 0..STEPS {
         let when = format!("step {step}");
@@ -99,7 +103,7 @@ fn finding_f5_lists_and_sessions_on_disk_without_free_descriptors_are_refused_an
             says_what_to_do(resumed, &when);
         }
         ends_well(&editor, &session, &when);
-        editor.request(methods::SESSION_CLOSE, json!({"sessionId": session})).expect("it closes");
+        editor.request(methods::SESSION_CLOSE, json!({"sessionId": session})).expect("the session closes");
     }
     assert!(
         (1..STEPS).contains(&lists) && (1..STEPS).contains(&resumes),

@@ -1,8 +1,8 @@
-//! Scenarios of approvals and of a system that fails, as they were given: each line of
-//! `tests/corpus/{approvals,os_faults}.jsonl` is a story in words, so it is told by a test of that name.
+//! Scenarios of approvals and of a failing system: each line of `tests/corpus/{approvals,os_faults}.jsonl`
+//! describes a scenario in words, and at least one test plays it.
 //!
-//! Two tables and no third: what shows a line, and what a line waits for. Never passes over one: a line in
-//! neither, in both, or with another expectation than the table says, fails.
+//! Two tables cover all lines: the tests of a line, or the feature that the line waits for. A line fails if it
+//! is in neither table, in both, or has another expectation than its row.
 
 mod approvals;
 pub mod system;
@@ -16,10 +16,10 @@ use super::tidy::source::{blank, read, rust};
 const APPROVALS: &str = include_str!("../corpus/approvals.jsonl");
 const OS_FAULTS: &str = include_str!("../corpus/os_faults.jsonl");
 
-/// What a line expects, and the tests that show it.
+/// The id of a line, its expectation, and the tests that show it.
 type Shown = (&'static str, &'static str, &'static [&'static str]);
 
-/// Where the words of a line mean something else here, its row says so.
+/// The lines with tests. A comment says where the words of a line mean something different in Adjutant.
 const SHOWN: &[Shown] = &[
     (
         "appr-001",
@@ -27,13 +27,13 @@ const SHOWN: &[Shown] = &[
         &["f22_whatever_is_changed_in_a_command_that_was_asked_about_its_digest_changes"],
     ),
     ("appr-005", "reask", &["appr_005_a_path_that_changed_since_the_ask_is_asked_anew"]),
-    // The ask is closed and another one opened: what was allowed does not run.
+    // Adjutant closes the ask and opens another one: the approved command does not run.
     ("appr-009", "not_executed", &["l05_a_command_whose_environment_changed_meanwhile_is_asked_anew"]),
     ("appr-011", "refused", &["a2_commands_that_cannot_be_shown_are_refused"]),
     ("appr-013", "shows_exact", &["appr_013_white_space_of_a_command_is_shown_and_run_as_it_is"]),
     ("appr-015", "no_injection", &["appr_015_a_command_that_looks_like_an_answer_answers_nothing"]),
     ("appr-019", "summary_plus_full", &["d15_what_is_too_long_is_shown_first_and_then_allowed"]),
-    // Nothing is ever shortened where it can be allowed.
+    // Adjutant never shortens a text that can be approved.
     ("appr-021", "refused", &["d15_what_does_not_fit_can_be_shown_or_rejected_and_nothing_else"]),
     (
         "appr-023",
@@ -57,10 +57,10 @@ const SHOWN: &[Shown] = &[
     ("appr-036", "ignored", &["appr_036_words_of_the_model_approve_nothing"]),
     ("appr-039", "ignored", &["a5_a_guessed_id_an_unknown_option_and_an_empty_text_answer_nothing"]),
     ("appr-043", "refused", &["appr_043_a_tool_that_sounds_like_consent_is_unknown"]),
-    // The name of the option says that it is not bound to what the line runs.
+    // The name of the option says that it covers only the line, not the programs that the line runs.
     ("appr-045", "ask", &["appr_045_always_says_that_it_binds_the_line_alone"]),
     ("appr-047", "not_offered", &["a6_a_command_with_a_substitution_is_asked_about_each_time"]),
-    // A rule is of one session, and a session of one workspace.
+    // A rule belongs to one session, and a session to one workspace.
     ("appr-049", "ask", &["appr_049_a_rule_of_one_session_is_none_of_another"]),
     ("appr-051", "denied", &["where_nobody_is_every_kind_is_denied_or_left_open_and_none_allowed"]),
     (
@@ -69,7 +69,7 @@ const SHOWN: &[Shown] = &[
         &["f10_a_disk_of_64_kib_fills_up_with_one_clear_message_and_all_it_holds_is_sound"],
     ),
     ("os-003", "refuse_turn", &["os_003_where_no_file_can_be_made_a_prompt_is_refused"]),
-    // A session nobody keeps would lose what it was told; the prompt is refused, and why is said.
+    // A session without a log would lose its prompts, so Adjutant refuses the prompt and says why.
     (
         "os-005",
         "memory_only_notice",
@@ -103,17 +103,17 @@ const SHOWN: &[Shown] = &[
     ("os-029", "bounded", &["s44_a_line_without_end_and_a_flood_are_bounded"]),
     ("os-031", "no_tty", &["s56_a_command_has_no_key_no_input_and_no_terminal"]),
     ("os-033", "returns", &["a_held_pipe_does_not_hold_the_tool"]),
-    // A link made meanwhile: by whom does not matter.
+    // It does not matter which program made the link.
     ("os-039", "blocked", &["p1_a_link_exchanged_while_the_ask_is_open_is_not_followed"]),
 ];
 
-/// What a line waits for: a row of `docs/rows.md` that does not work yet, and why.
+/// The lines without tests: the row of `docs/rows.md` that each waits for, and why.
 const LATER: &[(&str, &str, &str)] = &[
-    ("appr-003", "S51", "what a script is and holds is known when command lines are taken apart"),
-    ("appr-007", "S56", "where a command writes is bound when commands are confined"),
-    ("appr-017", "S121", "nothing opens an address yet"),
-    ("appr-041", "N16", "a process has one connection; asks have ids nobody can guess"),
-    ("os-009", "N17", "nothing watches files yet"),
+    ("appr-003", "S51", "Adjutant does not parse command lines yet, so it does not know the script"),
+    ("appr-007", "S56", "Adjutant does not confine commands yet, so it cannot bind where they write"),
+    ("appr-017", "S121", "no tool opens an address yet"),
+    ("appr-041", "N16", "a process has one connection, and the ids of asks cannot be guessed"),
+    ("os-009", "N17", "Adjutant does not watch files yet"),
     ("os-035", "S56", "there is no sandbox yet"),
     ("os-037", "S56", "there is no sandbox yet"),
 ];
@@ -135,7 +135,7 @@ fn every_scenario_is_shown_by_a_test_or_waits_for_a_row() {
         match (&shown[..], &later[..]) {
             ([(_, expect, tests)], []) => {
                 if line.expect != *expect {
-                    wrong.push(format!("{} expects {}, and the table says {expect}", line.id, line.expect));
+                    wrong.push(format!("{} expects {}, but the table has {expect}", line.id, line.expect));
                 }
                 let missing = tests.iter().filter(|test| !functions.contains(**test));
                 wrong.extend(missing.map(|test| format!("{}: there is no test `{test}`", line.id)));
@@ -144,7 +144,10 @@ fn every_scenario_is_shown_by_a_test_or_waits_for_a_row() {
                 let row_of = |text: &&str| text.starts_with(&format!("| {row} |"));
                 let open = page.lines().find(row_of).is_some_and(|text| !text.contains("| works |"));
                 if !open {
-                    wrong.push(format!("{} waits for {row}, which works or is no row: show it", line.id));
+                    wrong.push(format!(
+                        "{} waits for {row}, which works or does not exist: add a test",
+                        line.id
+                    ));
                 }
             }
             (shown, later) => {
@@ -158,7 +161,7 @@ fn every_scenario_is_shown_by_a_test_or_waits_for_a_row() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The names of all functions of the tree.
+/// Returns the names of all functions in the repository.
 fn functions() -> BTreeSet<String> {
     let sources = rust();
     let code: Vec<String> = sources.iter().map(|source| blank(&source.text)).collect();

@@ -1,6 +1,6 @@
-//! Sessions over the wire: made, followed, resumed, listed, deleted.
+//! Sessions over the wire: created, followed, resumed, listed, deleted.
 //!
-//! Never looks into the server; every claim is read off the wire or the disk.
+//! Never looks into the server; checks only messages and files.
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::AskKind;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::rig::{Rig, facts, lasting, refused, session_dir};
 
-/// A session with a read, an approved command, text and a completion in it.
+/// Returns a session that has a read, an approved command, text and a completion.
 fn a_full_session(workspace: &Workspace, rig: &Rig) -> SessionId {
     let session = rig.new_session();
     let run = rig.prompt(&session, "Look at a.txt and say hello.").run_id;
@@ -44,7 +44,7 @@ fn workspace_with(model: &ModelServer) -> Workspace {
     workspace
 }
 
-/// Resumes and returns the replayed updates, once there are `count`.
+/// Resumes and returns the replayed updates when there are `count`.
 fn replayed(rig: &Rig, session: &SessionId, from: ReplayFrom, count: usize) -> Vec<SessionUpdateParams> {
     let before = rig.updates().len();
     rig.resume(session, Some(from));
@@ -58,12 +58,12 @@ fn s01_s09_a_replay_tells_what_was_told_from_the_start_or_from_any_number() {
     let workspace = workspace_with(&model);
     let rig = Rig::start(&workspace);
     let session = a_full_session(&workspace, &rig);
-    let told = lasting(&rig.updates());
-    let last = told.last().map_or(0, |update| update.seq);
-    assert_eq!(told.len() as u64, last, "every lasting update has a number of its own");
-    assert_eq!(replayed(&rig, &session, ReplayFrom::Start, told.len()), told);
+    let published = lasting(&rig.updates());
+    let last = published.last().map_or(0, |update| update.seq);
+    assert_eq!(published.len() as u64, last, "every lasting update has its own number");
+    assert_eq!(replayed(&rig, &session, ReplayFrom::Start, published.len()), published);
     for seq in 0..=last {
-        let rest: Vec<_> = told.iter().filter(|update| update.seq > seq).cloned().collect();
+        let rest: Vec<_> = published.iter().filter(|update| update.seq > seq).cloned().collect();
         assert_eq!(replayed(&rig, &session, ReplayFrom::Seq { seq }, rest.len()), rest, "from {seq}");
     }
     rig.end();
@@ -76,15 +76,15 @@ fn s01_s96_s106_a_new_server_tells_the_same_and_nothing_ephemeral() {
     let rig = Rig::start(&workspace);
     let session = a_full_session(&workspace, &rig);
     let all = rig.updates();
-    let told = lasting(&all);
-    assert!(all.len() > told.len(), "something ephemeral was told the first time");
+    let published = lasting(&all);
+    assert!(all.len() > published.len(), "the first server also published ephemeral updates");
     rig.end();
 
     let rig = Rig::start(&workspace);
     let now = rig.resume(&session, Some(ReplayFrom::Start));
     wait_until("the replay", || lasting(&rig.updates()).len() as u64 >= now.seq);
     let again = rig.updates();
-    assert_eq!(again[..told.len()], told[..], "what was told before is told alike");
+    assert_eq!(again[..published.len()], published[..], "the replay has the same updates");
     assert!(again.iter().all(|update| update.sub.is_none()), "{again:?}");
     rig.end();
 }
@@ -100,15 +100,15 @@ fn s09_who_follows_a_run_under_way_misses_nothing_and_sees_nothing_twice() {
     let session = rig.new_session();
     let run = rig.prompt(&session, "Count.").run_id;
     rig.await_update(|update| matches!(update.update, Update::AgentMessageChunk { .. }));
-    let told = lasting(&rig.updates());
+    let published = lasting(&rig.updates());
     let now = rig.resume(&session, Some(ReplayFrom::Start));
     assert_eq!((now.state.state, now.state.run_id), (State::Running, Some(run.clone())));
     model.release();
     rig.await_run_end(&session, &run);
     rig.await_state(State::Idle);
-    // The double finds gaps and repetitions by itself; here is what it cannot know.
+    // The double finds gaps and repetitions by itself, but not whether the replay has the same updates.
     let all = lasting(&rig.updates());
-    assert_eq!(all[told.len()..told.len() * 2], told[..]);
+    assert_eq!(all[published.len()..published.len() * 2], published[..]);
     rig.end();
 }
 
@@ -215,14 +215,14 @@ fn s28_a_prompt_is_answered_before_the_model_is_asked_to_its_end() {
     let workspace = workspace_with(&model);
     let rig = Rig::start(&workspace);
     let session = rig.new_session();
-    let told = rig.prompt(&session, "Wait for it.");
-    assert_eq!(told.disposition, Disposition::Started);
-    assert!(told.accepted_at > 0);
+    let prompted = rig.prompt(&session, "Wait for it.");
+    assert_eq!(prompted.disposition, Disposition::Started);
+    assert!(prompted.accepted_at > 0);
     model.wait_for_holding(1);
-    // It is on disk although no word of an answer has come.
-    assert!(facts(&workspace, &session).iter().any(|fact| fact["type"] == "prompted"));
+    // The prompt is on disk although the model has not answered yet.
+    assert!(facts(&workspace, &session).iter().any(|event| event["type"] == "prompted"));
     rig.cancel_run(&session);
-    rig.await_run_end(&session, &told.run_id);
+    rig.await_run_end(&session, &prompted.run_id);
     rig.await_state(State::Idle);
     rig.end();
 }
@@ -245,7 +245,7 @@ fn s29_a_wait_that_is_over_leaves_the_run_alone_and_a_later_one_gets_its_end() {
     let late = wait(10_000);
     assert_eq!(late.status, WaitStatus::Ok);
     assert_eq!(late.ended.and_then(|end| end.summary).as_deref(), Some("slow and steady"));
-    // Also long after the end, and never for a run that was not.
+    // A wait also works long after the end, but never for an unknown run.
     assert_eq!(wait(1).status, WaitStatus::Ok);
     let unknown = json!({"sessionId": session, "runId": "run-x", "timeoutMs": 1});
     assert_eq!(refused(rig.request(methods::SESSION_WAIT, unknown)).1, "RunMismatch");
@@ -295,7 +295,7 @@ fn d10_the_same_key_gives_the_same_run_and_another_body_is_refused() {
     let rig = Rig::start(&workspace);
     assert_eq!(prompt(&rig, "Do it.").map(|again| again.run_id).ok(), Some(first.run_id));
     assert_eq!(refused(prompt(&rig, "Do something else.")).1, "KeyReused");
-    assert_eq!(model.requests().len(), 1, "it was done once");
+    assert_eq!(model.requests().len(), 1, "the prompt ran once");
     rig.end();
 }
 
@@ -318,7 +318,7 @@ fn a_prompt_to_a_run_under_way_steers_it_and_one_that_means_another_run_is_refus
             json!({"sessionId": session, "delivery": delivery, "prompt": [{"type": "text", "text": "y"}]});
         assert_eq!(refused(rig.request(methods::SESSION_PROMPT, body)).1, "DeliveryUnsupported");
     }
-    // A cancel that means another run leaves this one alone.
+    // A cancel of another run does not change this one.
     rig.notify(methods::SESSION_CANCEL, json!({"sessionId": session, "runId": "run-x"}));
     let steer = rig.prompt_with(&session, "In French, please.", json!({"expectedRunId": run}));
     assert_eq!((steer.disposition, &steer.run_id), (Disposition::Steered, &run));
@@ -350,7 +350,7 @@ fn a_session_is_listed_with_its_first_prompt_only_and_is_gone_once_deleted() {
     assert!(!session_dir(&workspace, &one).exists());
     assert_eq!(list().len(), 1);
     assert_eq!(refused(rig.request(methods::SESSION_RESUME, json!({"sessionId": one}))).1, "SessionNotFound");
-    // A run that is open keeps its session.
+    // A session with an open run cannot be deleted.
     let run = rig.prompt(&two, "Now hang").run_id;
     model.wait_for_holding(1);
     assert_eq!(refused(rig.request(methods::SESSION_DELETE, json!({"sessionId": two}))).1, "SessionLocked");
@@ -378,16 +378,16 @@ fn s98_twenty_sessions_at_once_do_not_hear_of_each_other() {
     rig.on_ask(|_| adjutant_testkit::editor::Answer::option("allow"));
     let runs: Vec<_> = sessions.iter().map(|(session, name)| rig.prompt(session, name).run_id).collect();
     for ((session, name), run) in sessions.iter().zip(&runs) {
-        let said = rig.await_run_end(session, run).summary.unwrap_or_default();
-        assert!(said.contains(&format!("done-{name} ")), "{said}");
+        let summary = rig.await_run_end(session, run).summary.unwrap_or_default();
+        assert!(summary.contains(&format!("done-{name} ")), "{summary}");
     }
     for (session, name) in &sessions {
         let own = rig.updates().into_iter().filter(|update| update.session_id == *session);
-        let told = format!("{:?}", own.collect::<Vec<_>>());
-        assert!(told.contains(&format!("ran-{name}")) && told.contains(&format!("done-{name} ")), "{told}");
+        let text = format!("{:?}", own.collect::<Vec<_>>());
+        assert!(text.contains(&format!("ran-{name}")) && text.contains(&format!("done-{name} ")), "{text}");
         let others = sessions.iter().filter(|(other, _)| other != session);
         for (other, other_name) in others {
-            assert!(!told.contains(&other.0) && !told.contains(&format!("ran-{other_name}\"")), "{told}");
+            assert!(!text.contains(&other.0) && !text.contains(&format!("ran-{other_name}\"")), "{text}");
         }
     }
     assert_eq!(model.requests().len(), 40);
@@ -408,7 +408,11 @@ fn a_client_that_dies_leaves_its_session_to_the_next() {
     assert_eq!(rig.run_to_end(&session, "Hello again").summary.as_deref(), Some("again"));
     rig.await_state(State::Idle);
     let body = model.requests()[1].json();
-    assert_eq!(body["messages"].as_array().map(Vec::len), Some(4), "the model is told the past: {body}");
+    assert_eq!(
+        body["messages"].as_array().map(Vec::len),
+        Some(4),
+        "the request has the past messages: {body}"
+    );
     rig.forgive(Rule::UnreadMessage);
     rig.end();
 }
@@ -447,8 +451,8 @@ fn what_a_killed_process_left_half_written_or_half_deleted_is_swept() {
         }
     }
     let rig = Rig::start(&workspace);
-    wait_until("the sweep of what was deleted", || !grave.exists());
-    assert!(blobs.join(".new-1-1").exists(), "a session that is not opened is left alone");
+    wait_until("the sweep of the deleted folder", || !grave.exists());
+    assert!(blobs.join(".new-1-1").exists(), "a session that is not open stays unchanged");
     rig.resume(&session, None);
     assert!(!blobs.join(".new-1-1").exists() && blobs.join("kept").exists());
     rig.end();

@@ -1,7 +1,6 @@
-//! Settings files as they are really found on disk, and the page about them.
+//! Real settings files on disk, and the page about them.
 //!
-//! Never touches the settings of the one who runs the tests: every test has
-//! its own home.
+//! Never reads the settings of the user who runs the tests: every test has its own home.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 use adjutant::settings::{LoadedSettings, Sources, load, private_dir};
 use adjutant_core::config::{SettingOrigin, configuration_markdown};
 
-/// A home and a workspace of its own.
+/// A home and a workspace for one test.
 struct Place {
     _directory: tempfile::TempDir,
     home: PathBuf,
@@ -43,15 +42,15 @@ impl Place {
         self.sources.environment.insert(name.into(), value.to_str().unwrap().into());
     }
 
-    /// Loads, and fails when that takes as long as a user would notice.
+    /// Loads the settings. Panics if that lasts ten seconds or more.
     fn load(&self) -> LoadedSettings {
-        let begun = Instant::now();
+        let started = Instant::now();
         let loaded = load(&self.sources);
-        assert!(begun.elapsed() < Duration::from_secs(10), "loading hung");
+        assert!(started.elapsed() < Duration::from_secs(10), "loading hung");
         loaded
     }
 
-    /// Loads something broken: one problem that says `why`, and nothing done unasked.
+    /// Loads broken settings. Checks that there is one problem with `why`, and that nothing is allowed unattended.
     fn is_strict(&self, why: &str) -> LoadedSettings {
         let loaded = self.load();
         let texts: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
@@ -116,7 +115,7 @@ fn f26_what_cannot_be_read_is_strict_and_said() {
     place.is_strict("is a link");
     fs::remove_file(&file).unwrap();
 
-    // Sparse: half a gigabyte by its length, nothing on disk.
+    // A sparse file: its length is 500 MiB, but it has no blocks on disk.
     fs::File::create(&file).unwrap().set_len(500 * 1024 * 1024).unwrap();
     place.is_strict("is larger than 1 MiB");
 
@@ -128,7 +127,7 @@ fn f26_what_cannot_be_read_is_strict_and_said() {
 
     fs::write(&file, "model = \"a/b\"").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
-    // The superuser reads it all the same; everyone else is told.
+    // Root can read it anyway. Any other user gets a problem.
     match fs::read(&file) {
         Ok(_) => assert_eq!(place.load().settings.model.as_deref(), Some("a/b")),
         Err(_) => drop(place.is_strict("may not be read")),
@@ -138,7 +137,7 @@ fn f26_what_cannot_be_read_is_strict_and_said() {
 #[test]
 fn s1_files_that_settings_name_are_looked_at_when_they_are_read() {
     let place = Place::new();
-    let beside = |name: &str| place.user_file().with_file_name(name);
+    let sibling = |name: &str| place.user_file().with_file_name(name);
     let text = "[providers.p]\nbase_url = \"https://p.example\"\napi_key_file = \"p.key\"\n[http]\nca_file = \"ca.pem\"";
     fs::write(place.user_file(), text).unwrap();
     let problems = || {
@@ -156,14 +155,14 @@ fn s1_files_that_settings_name_are_looked_at_when_they_are_read() {
              exist; put the key into it",
         ]
     );
-    fs::write(beside("ca.pem"), "no certificate").unwrap();
-    fs::write(beside("p.key"), "secret-key").unwrap();
-    fs::set_permissions(beside("p.key"), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::write(sibling("ca.pem"), "no certificate").unwrap();
+    fs::write(sibling("p.key"), "secret-key").unwrap();
+    fs::set_permissions(sibling("p.key"), fs::Permissions::from_mode(0o644)).unwrap();
     let found = problems();
     assert!(found[0].contains("holds no certificate in PEM form; name a PEM file"), "{found:?}");
     assert!(found[1].ends_with("is open to other users; run `chmod 600` on it"), "{found:?}");
-    fs::write(beside("ca.pem"), adjutant_testkit::authority::Authority::new("Work").pem()).unwrap();
-    fs::set_permissions(beside("p.key"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(sibling("ca.pem"), adjutant_testkit::authority::Authority::new("Work").pem()).unwrap();
+    fs::set_permissions(sibling("p.key"), fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(problems(), [""; 0]);
 }
 
@@ -228,7 +227,7 @@ fn the_state_directory_is_the_owners_alone() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let by_default = place.sources.state_dir().unwrap();
     assert_eq!(by_default, place.home.join(".local/state/adjutant"));
-    assert!(!by_default.exists(), "asking where it is must not create it");
+    assert!(!by_default.exists(), "a query of the path must not create it");
     private_dir(&by_default).unwrap();
     assert_eq!(mode(&by_default), 0o700);
 

@@ -1,5 +1,5 @@
-//! Several calls in one turn, over the wire: reads overlap, effects do not, and the model hears of all in
-//! the order it asked.
+//! Several calls in one turn, over the wire: reads overlap, effects do not, and the model gets all outputs in
+//! the order of its calls.
 
 use adjutant_protocol::ask::AskKind;
 use adjutant_testkit::fixture::Workspace;
@@ -23,7 +23,7 @@ fn workspace_with(model: &ModelServer) -> (Workspace, tempfile::TempDir) {
 fn s40_l06_a_read_ends_while_another_waits_for_its_answer() {
     let model = ModelServer::start([]);
     let (workspace, outside) = workspace_with(&model);
-    let path = outside.path().canonicalize().expect("it is there").join("one");
+    let path = outside.path().canonicalize().expect("the path exists").join("one");
     model.push(
         Reply::call("read_file", json!({"path": path}))
             .and_call("read_file", json!({"path": "a.txt"}))
@@ -40,7 +40,7 @@ fn s40_l06_a_read_ends_while_another_waits_for_its_answer() {
     assert_eq!(count(&workspace, &session, "change_proposed"), 0, "the edit waits for both");
     rig.answer(&ask.ask_id, "allow");
     let edit = rig.await_ask_of(AskKind::Tool);
-    assert_eq!(count(&workspace, &session, "tool_finished"), 2, "the read behind the edit waits for it");
+    assert_eq!(count(&workspace, &session, "tool_finished"), 2, "the read after the edit waits for it");
     rig.answer(&edit.ask_id, "allow");
     rig.await_run_end(&session, &run);
     let outputs = tool_outputs(&model.requests()[1]);
@@ -55,7 +55,7 @@ fn s40_l06_a_read_ends_while_another_waits_for_its_answer() {
 fn l06_two_reads_are_asked_about_at_once_and_each_answer_goes_to_its_own() {
     let model = ModelServer::start([]);
     let (workspace, outside) = workspace_with(&model);
-    let place = outside.path().canonicalize().expect("it is there");
+    let place = outside.path().canonicalize().expect("the path exists");
     model.push(
         Reply::call("read_file", json!({"path": place.join("one")}))
             .and_call("read_file", json!({"path": place.join("two")})),

@@ -1,7 +1,7 @@
-//! Calls with megabytes of arguments: done from the ask to the text, whole after a restart, and refused
-//! by name where they are too large.
+//! Calls with megabytes of arguments: they work from the ask to the written text and are whole after a restart.
+//! If they are too large, the error names the limit.
 //!
-//! Never measures: figures are of the bench.
+//! Never measures; the bench does.
 
 use std::sync::mpsc::channel;
 
@@ -18,17 +18,17 @@ use super::stage::Stage;
 
 const MIB: usize = 1 << 20;
 
-/// Whether there is time for more than a sample; 8 MiB are the bench's, which is no debug build.
+/// Whether there is time for large texts. Only the bench uses 8 MiB, because it is not a debug build.
 fn slow() -> bool {
     std::env::var_os("ADJUTANT_SLOW").is_some()
 }
 
-/// Bytes of the content.
+/// Returns the size of the content, in bytes.
 fn large() -> usize {
     if slow() { 5 * MIB } else { MIB }
 }
 
-/// A text of at least so many bytes, with all that JSON escapes and a diff marks.
+/// Returns a text of at least `bytes` bytes, with characters that JSON escapes.
 fn text_of(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 100);
     let mut number = 0;
@@ -39,7 +39,7 @@ fn text_of(bytes: usize) -> String {
     text
 }
 
-/// The messages of a request, whatever its wire calls them.
+/// Returns the messages of a request in any dialect.
 fn messages(body: &Value) -> &[Value] {
     let list = body.get("messages").or_else(|| body.get("input"));
     list.and_then(Value::as_array).expect("a request has messages")
@@ -69,10 +69,10 @@ fn written_and_kept(wire: Dialect, content: &str) {
     let run = rig.prompt(&session, "Write a large file.").run_id;
     assert_eq!(rig.await_run_end(&session, &run).outcome, Outcome::Stopped, "{wire:?}");
     assert!(workspace.read("large.txt") == content, "{wire:?}: the file is what the model wrote");
-    let ask = shown.try_recv().expect("it was asked");
-    let Some(AskSubject::Edit { diff, .. }) = &ask.subject else { panic!("{wire:?}: it shows an edit") };
+    let ask = shown.try_recv().expect("an ask");
+    let Some(AskSubject::Edit { diff, .. }) = &ask.subject else { panic!("{wire:?}: not an edit") };
     let inserted = diff.split_inclusive('\n').filter_map(|line| line.strip_prefix('+')).skip(1);
-    assert!(inserted.collect::<String>() == content, "{wire:?}: what was asked is what was written");
+    assert!(inserted.collect::<String>() == content, "{wire:?}: the ask shows what was written");
     rig.end();
 
     let rig = Rig::start(&workspace);
@@ -84,7 +84,7 @@ fn written_and_kept(wire: Dialect, content: &str) {
     assert!(requests[2].size > content.len(), "{wire:?}");
     let history = |at: usize| unmarked(messages(&requests[at].json()));
     let (before, after) = (history(1), history(2));
-    assert!(after.len() > before.len() && after.starts_with(&before), "{wire:?}: the history is what it was");
+    assert!(after.len() > before.len() && after.starts_with(&before), "{wire:?}: the history is unchanged");
     rig.end();
 }
 
@@ -113,7 +113,7 @@ fn f13_a_run_outlives_whatever_its_provider_floods_it_with() {
     stage.rig.shutdown();
 }
 
-/// Messages without the marks of what a provider keeps, which move on with each turn.
+/// Returns the messages without their cache marks, which move with each turn.
 fn unmarked(messages: &[Value]) -> Vec<Value> {
     fn strip(value: &mut Value) {
         match value {
@@ -135,21 +135,25 @@ fn s111_f13_an_open_document_takes_megabytes_and_gives_them_back() {
     let content = text_of(large());
     let stage = Stage::new("//- /a.txt\nhello\n").answering("allow");
     stage.rig.open("a.txt");
-    let told = stage.call("write_file", json!({"path": "a.txt", "content": content}));
-    assert!(told.starts_with("Edited a.txt: +"), "{told}");
+    let output = stage.call("write_file", json!({"path": "a.txt", "content": content}));
+    assert!(output.starts_with("Edited a.txt: +"), "{output}");
     assert!(stage.rig.text_of("a.txt") == content, "the document is what the model wrote");
-    let told = stage.call("write_file", json!({"path": "a.txt", "content": "small again\n"}));
-    assert!(told.starts_with("Edited a.txt: +1 -"), "{told}");
+    let output = stage.call("write_file", json!({"path": "a.txt", "content": "small again\n"}));
+    assert!(output.starts_with("Edited a.txt: +1 -"), "{output}");
     assert_eq!(stage.rig.text_of("a.txt"), "small again\n");
-    assert_eq!(stage.workspace.read("a.txt"), "small again\n", "it had no unsaved text of the user's");
+    assert_eq!(
+        stage.workspace.read("a.txt"),
+        "small again\n",
+        "the document had no unsaved text of the user"
+    );
     stage.rig.shutdown();
 }
 
 #[test]
 fn s111_arguments_beyond_the_limit_are_refused_to_the_model_and_the_run_goes_on() {
     let stage = Stage::new("//- /a.txt\nhello\n").answering("allow");
-    let told = stage.call("write_file", json!({"path": "b.txt", "content": "words ".repeat(13 * MIB / 6)}));
-    assert!(told.contains("may have 12582912"), "{told}");
+    let output = stage.call("write_file", json!({"path": "b.txt", "content": "words ".repeat(13 * MIB / 6)}));
+    assert!(output.contains("may have 12582912"), "{output}");
     assert!(!stage.workspace.exists("b.txt"));
     stage.rig.shutdown();
 }
@@ -157,13 +161,16 @@ fn s111_arguments_beyond_the_limit_are_refused_to_the_model_and_the_run_goes_on(
 #[test]
 fn s111_a_change_that_fits_no_review_is_refused_by_name() {
     let stage = Stage::new("//- /a.txt\nhello\n").answering("allow");
-    let told = stage.call("write_file", json!({"path": "b.txt", "content": "\n".repeat(500_001)}));
-    assert!(told.contains("has 500001 lines; at most 500000 fit one review, so split it"), "{told}");
+    let output = stage.call("write_file", json!({"path": "b.txt", "content": "\n".repeat(500_001)}));
+    assert!(output.contains("has 500001 lines; at most 500000 fit one review, so split it"), "{output}");
     if slow() {
-        // Each character takes six bytes in a record.
+        // Each character has six bytes in a record.
         stage.workspace.write("odd.txt", &"\u{1}".repeat(7 * MIB));
-        let told = stage.call("write_file", json!({"path": "odd.txt", "content": "small\n"}));
-        assert!(told.contains("larger than the 40 MiB that one record of the session may have"), "{told}");
+        let output = stage.call("write_file", json!({"path": "odd.txt", "content": "small\n"}));
+        assert!(
+            output.contains("larger than the 40 MiB that one record of the session may have"),
+            "{output}"
+        );
         assert_eq!(stage.workspace.read("odd.txt").len(), 7 * MIB);
     }
     stage.rig.shutdown();

@@ -1,4 +1,4 @@
-//! One slow turn can be read from the debug log: which step of which run, turn and call took the time.
+//! The debug log shows which step of which run, turn and call was slow.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ arguments = { path = "new.txt", content = "x" }
 text = "Done."
 "#;
 
-/// A line of the debug log with the fields of all spans around it.
+/// Returns the lines of the debug log, each with the fields of all spans around it.
 fn lines(workspace: &Workspace) -> Vec<Map<String, Value>> {
     let logs = fs::read_dir(workspace.state_dir().join("log")).expect("a folder");
     let text: String = logs.flatten().map(|log| fs::read_to_string(log.path()).expect("a log")).collect();
@@ -72,10 +72,10 @@ fn s17_the_debug_log_says_which_call_of_which_turn_took_the_time() {
         .expect("a tool ran");
     assert!(slowest["elapsed_ms"].as_f64() >= Some(700.0), "{slowest:?}");
     assert_eq!(slowest["session"], session.0);
-    let facts = facts(&workspace, &session.0);
+    let records = facts(&workspace, &session.0);
     let mut turn_of_log = 0;
     let mut runs = Vec::new();
-    let call = facts.iter().find_map(|fact| match &fact.event {
+    let call = records.iter().find_map(|record| match &record.event {
         Event::RunStarted { run, .. } => {
             runs.push(run.to_string());
             None
@@ -95,13 +95,13 @@ fn s17_the_debug_log_says_which_call_of_which_turn_took_the_time() {
     assert_eq!(slowest["end"], "done");
 
     for step in ["call_model", "prepare", "run_tool"] {
-        let told = said("step over").filter(|line| line["step"] == step);
-        for line in told.clone() {
+        let of_step = said("step over").filter(|line| line["step"] == step);
+        for line in of_step.clone() {
             let ids = ["session", "run", "turn"].iter().all(|id| line.contains_key(*id));
             assert!(ids && line["elapsed_ms"].is_number(), "{line:?}");
             assert!(step == "call_model" || line.contains_key("call"), "{line:?}");
         }
-        assert!(told.count() > 0, "nothing is said of {step}");
+        assert!(of_step.count() > 0, "the log has no line of {step}");
     }
     for written in ["written", "synced"] {
         let timed =

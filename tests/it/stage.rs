@@ -1,7 +1,7 @@
-//! A rig with a workspace, a model double and one session: where edits and
-//! tools are played, and what the model is told of them is read.
+//! A rig with a workspace, a model double and one session. Tests play edits and tools on it and read the outputs
+//! that the model gets.
 //!
-//! Asserts nothing by itself but that nobody is left in the dark about an edit.
+//! Asserts only one thing by itself: the user gets a message for each allowed edit that failed.
 
 use adjutant_protocol::ask::AskView;
 use adjutant_protocol::update::{AskChange, ChangeSetView, HunkState, ToolCallView, ToolStatus, Update};
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::rig::Rig;
 
-/// What every prompt says; what follows its last occurrence is of the present run.
+/// The text of every prompt. The messages after its last occurrence belong to the present run.
 const PROMPT: &str = "go on";
 
-/// What is said of an allowed edit that is not where it should be.
+/// Parts of the outputs for an allowed edit that failed.
 const MISSED: [&str; 6] = [
     "was not applied: ",
     "applied only in part",
@@ -26,9 +26,9 @@ const MISSED: [&str; 6] = [
     "accepts no edits from",
 ];
 
-/// A server with an editor before it and a model behind it.
+/// A server with its editor and its model.
 pub struct Stage {
-    // Dropped first, so that the model is there as long as the server.
+    // Dropped first, so that the model lives as long as the server.
     pub rig: Rig,
     pub model: ModelServer,
     pub session: SessionId,
@@ -36,17 +36,17 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A rich editor in a workspace made from a fixture.
+    /// Returns a stage with a rich editor, in a workspace made from a fixture.
     pub fn new(fixture: &str) -> Stage {
         Stage::with(Workspace::new(fixture), |options| options)
     }
 
-    /// An editor of the test's choice in a workspace.
+    /// Returns a stage with changed editor options.
     pub fn with(workspace: Workspace, adapt: impl FnOnce(Options) -> Options) -> Stage {
         Stage::configured(workspace, "[limits]\nmistakes = 50", adapt)
     }
 
-    /// The same with tables added to the settings.
+    /// Like `with`, with these tables in the settings instead of a higher limit on mistakes.
     pub fn configured(workspace: Workspace, config: &str, adapt: impl FnOnce(Options) -> Options) -> Stage {
         let model = ModelServer::start([]);
         workspace.openai(&model.base_url()).add_config(config);
@@ -61,46 +61,46 @@ impl Stage {
         self
     }
 
-    /// Starts a run whose model says these turns, and then that it is done.
+    /// Starts a run whose model gives these replies and then "Done.".
     pub fn send(&self, turns: impl IntoIterator<Item = Reply>) -> RunId {
         self.send_with(turns, json!({}))
     }
 
-    /// The same with further params of the prompt.
+    /// Like `send`, with more params of the prompt.
     pub fn send_with(&self, turns: impl IntoIterator<Item = Reply>, params: Value) -> RunId {
         turns.into_iter().for_each(|turn| self.model.push(turn));
         self.model.push(Reply::text("Done."));
         self.rig.prompt_with(&self.session, PROMPT, params).run_id
     }
 
-    /// Waits for the end of a run and returns what its tools told the model. What they told of an
-    /// allowed edit that is not where it should be, the user was told, too, once.
+    /// Waits for the end of a run and returns the outputs of its tools. Checks that the user got one message for
+    /// each allowed edit that failed.
     pub fn finish(&self, run: &RunId) -> Vec<String> {
         self.rig.await_run_end(&self.session, run);
-        let told = self.told();
-        for told in told.iter().filter(|told| MISSED.iter().any(|missed| told.contains(missed))) {
-            let said = self.rig.await_message();
+        let outputs = self.told();
+        for output in outputs.iter().filter(|output| MISSED.iter().any(|missed| output.contains(missed))) {
+            let message = self.rig.await_message();
             let is_of_it = |update| match update {
                 Update::ToolCallUpdate(ToolCallView { title, summary: Some(summary), .. }) => {
-                    said.starts_with(format!("Adjutant: {title}: {summary}").trim_end_matches('…'))
+                    message.starts_with(format!("Adjutant: {title}: {summary}").trim_end_matches('…'))
                 }
                 _ => false,
             };
             let known = self.rig.updates().into_iter().any(|params| is_of_it(params.update));
             let for_the_model =
-                ["the user", "read the file", "Look at"].iter().any(|part| said.contains(part));
-            assert!(known && !for_the_model, "{said:?} of {told:?}");
+                ["the user", "read the file", "Look at"].iter().any(|part| message.contains(part));
+            assert!(known && !for_the_model, "{message:?} for {output:?}");
         }
-        told
+        outputs
     }
 
-    /// Plays a run from its start to its end.
+    /// Plays a whole run and returns the outputs of its tools.
     pub fn play(&self, turns: impl IntoIterator<Item = Reply>) -> Vec<String> {
         let run = self.send(turns);
         self.finish(&run)
     }
 
-    /// Plays a run of one call and returns what the model was told of it.
+    /// Plays a run with one call and returns the output of the call.
     #[track_caller]
     pub fn call(&self, tool: &str, arguments: Value) -> String {
         match self.play([Reply::call(tool, arguments)]).as_slice() {
@@ -109,18 +109,18 @@ impl Stage {
         }
     }
 
-    /// Plays a run of one `edit_file`.
+    /// Plays a run with one `edit_file` and returns its output.
     #[track_caller]
     pub fn edit(&self, path: &str, old: &str, new: &str) -> String {
         self.call("edit_file", edit_arguments(path, old, new))
     }
 
-    /// What the tools of the present run told the model, as its last request has it.
+    /// Returns the tool outputs of the present run in the last request to the model.
     pub fn told(&self) -> Vec<String> {
         self.messages("tool")
     }
 
-    /// What the model was told by us, not by a tool, since the last prompt.
+    /// Returns the notes of Adjutant to the model since the last prompt.
     pub fn notes(&self) -> Vec<String> {
         self.messages("user")
     }
@@ -132,12 +132,12 @@ impl Stage {
         run.filter(|(of, _)| of == role).map(|(_, text)| text).collect()
     }
 
-    /// Everything the last request to the model had, by role.
+    /// Returns all messages of the last request to the model, each with its role.
     pub fn conversation(&self) -> Vec<(String, String)> {
         self.model.requests().last().map(conversation_of).unwrap_or_default()
     }
 
-    /// Every ask of this connection, in order.
+    /// Returns every ask of this connection, in order.
     pub fn asks(&self) -> Vec<AskView> {
         let opened = |update| match update {
             Update::Ask(AskChange::Opened { ask }) => Some(*ask),
@@ -146,17 +146,17 @@ impl Stage {
         self.rig.updates().into_iter().filter_map(|params| opened(params.update)).collect()
     }
 
-    /// The change set that was told last.
+    /// Returns the change set that was published last.
     #[track_caller]
     pub fn change_set(&self) -> ChangeSetView {
-        let told = self.rig.updates().into_iter().rev().find_map(|params| match params.update {
+        let last = self.rig.updates().into_iter().rev().find_map(|params| match params.update {
             Update::ChangeSet(view) => Some(view),
             _ => None,
         });
-        told.expect("a change set was told")
+        last.expect("a change set was published")
     }
 
-    /// Waits until all hunks of a change set are told to be in this state.
+    /// Waits for a change set with all hunks in this state.
     pub fn await_hunks(&self, state: HunkState) {
         self.rig.await_update(|params| match &params.update {
             Update::ChangeSet(view) => view.hunks.iter().all(|hunk| hunk.state == state),
@@ -164,7 +164,7 @@ impl Stage {
         });
     }
 
-    /// How the last call ended.
+    /// Returns the last status of the last call.
     pub fn status(&self) -> Option<ToolStatus> {
         self.rig.updates().into_iter().rev().find_map(|params| match params.update {
             Update::ToolCallUpdate(view) => Some(view.status),
@@ -173,7 +173,7 @@ impl Stage {
     }
 }
 
-/// Everything a request to the model had, by role.
+/// Returns all messages of a request to the model, each with its role.
 pub fn conversation_of(request: &Request) -> Vec<(String, String)> {
     let body = request.json();
     let messages = body["messages"].as_array().cloned().unwrap_or_default();
@@ -181,27 +181,27 @@ pub fn conversation_of(request: &Request) -> Vec<(String, String)> {
     messages.iter().map(|message| (text(&message["role"]), text(&message["content"]))).collect()
 }
 
-/// The states of the hunks of a change set, in order.
+/// Returns the states of the hunks of a change set, in order.
 pub fn states(change: &ChangeSetView) -> Vec<HunkState> {
     change.hunks.iter().map(|hunk| hunk.state).collect()
 }
 
-/// The arguments of `edit_file`.
+/// Returns the arguments of `edit_file`.
 pub fn edit_arguments(path: &str, old: &str, new: &str) -> Value {
     json!({"path": path, "old_text": old, "new_text": new})
 }
 
-/// A turn of one `edit_file`.
+/// Returns a reply with one `edit_file`.
 pub fn edit(path: &str, old: &str, new: &str) -> Reply {
     Reply::call("edit_file", edit_arguments(path, old, new))
 }
 
-/// A turn of one `write_file`.
+/// Returns a reply with one `write_file`.
 pub fn write(path: &str, content: &str) -> Reply {
     Reply::call("write_file", json!({"path": path, "content": content}))
 }
 
-/// A text as `read_file` shows it.
+/// Returns a text as `read_file` shows it.
 pub fn numbered(text: &str) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
     let lines = text.split_inclusive('\n').map(|line| line.strip_suffix('\n').unwrap_or(line));

@@ -1,7 +1,6 @@
-//! Starting work from what the editor shows: `agent/start`, the command, and
-//! what the model is told of it.
+//! Runs that start at a place in the editor: `agent/start`, the command, and the prompt that the model gets.
 //!
-//! Never trusts the reply alone: the request the model got says what was sent.
+//! Never trusts the reply alone; also reads the request to the model.
 
 use adjutant_protocol::methods;
 use adjutant_protocol::start::StartResult;
@@ -21,10 +20,10 @@ fn start(editor: &Editor, params: Value) -> StartResult {
     editor.call(methods::START, params)
 }
 
-/// The title of the run that was started last.
+/// Returns the title of the run that started last.
 fn title(rig: &Rig) -> String {
-    let told = rig.await_update(|update| matches!(update.update, Update::Run(RunView::Started { .. })));
-    match told.update {
+    let started = rig.await_update(|update| matches!(update.update, Update::Run(RunView::Started { .. })));
+    match started.update {
         Update::Run(RunView::Started { title, .. }) => title,
         _ => unreachable!("only a start matches"),
     }
@@ -49,19 +48,19 @@ fn n08_fix_this_on_a_diagnostic_makes_a_reviewed_edit_from_one_action() {
     let fix = &actions[0];
     assert_eq!(fix["title"], "Adjutant: Fix: expected `;`, found `}`", "{actions:?}");
     assert_eq!((&fix["kind"], &fix["diagnostics"]), (&json!("quickfix.agent.fix"), &diagnostics));
-    let started = plain.pick(fix).expect("the action is taken");
+    let started = plain.pick(fix).expect("the action is executed");
 
-    let told = plain.told(0);
-    assert!(told.starts_with("Fix this problem in src/a.rs."), "{told}");
-    assert!(told.contains("- error at line 2 [rustc E0001]: expected `;`, found `}`"), "{told}");
-    assert!(told.contains("     2\t    let x = 1\n"), "{told}");
-    // Reviewed: nothing changes before the user allowed it.
+    let prompt = plain.told(0);
+    assert!(prompt.starts_with("Fix this problem in src/a.rs."), "{prompt}");
+    assert!(prompt.contains("- error at line 2 [rustc E0001]: expected `;`, found `}`"), "{prompt}");
+    assert!(prompt.contains("     2\t    let x = 1\n"), "{prompt}");
+    // The edit is reviewed: nothing changes before the user allows it.
     let allow = plain.await_action("src/a.rs", "Adjutant: Yes, apply: edit src/a.rs (+1 -1)");
     assert_eq!(plain.rig.text_of("src/a.rs"), "fn main() {\n    let x = 1\n}\n");
-    plain.pick(&allow).expect("the answer is taken");
+    plain.pick(&allow).expect("the answer is accepted");
     plain.finish(&started);
     assert_eq!(plain.rig.text_of("src/a.rs"), "fn main() {\n    let x = 1;\n}\n");
-    assert_eq!(plain.workspace.read("src/a.rs"), "fn main() {\n    let x = 1\n}\n", "it is not saved");
+    assert_eq!(plain.workspace.read("src/a.rs"), "fn main() {\n    let x = 1\n}\n", "the edit is not saved");
     plain.rig.end();
 }
 
@@ -78,10 +77,10 @@ fn n08_the_model_sees_unsaved_text_and_not_what_is_typed_later() {
         plain.rig.request_nowait("workspace/executeCommand", params)
     };
     plain.rig.type_at("src/a.rs", 0, "// too late\n");
-    let started = plain.rig.await_response(&id).expect("it is started");
-    let told = plain.told(0);
-    assert!(told.contains("     1\t// unsaved\n     2\tfn main() {"), "{told}");
-    assert!(!told.contains("too late"), "{told}");
+    let started = plain.rig.await_response(&id).expect("the run starts");
+    let prompt = plain.told(0);
+    assert!(prompt.contains("     1\t// unsaved\n     2\tfn main() {"), "{prompt}");
+    assert!(!prompt.contains("too late"), "{prompt}");
     plain.finish(&started);
     plain.rig.end();
 }
@@ -96,9 +95,9 @@ fn n08_a_selection_means_the_same_text_in_three_encodings() {
         let selected = range((0, from), (0, to));
         let arguments =
             json!([{ "template": "explain", "uri": plain.workspace.uri("a.txt"), "range": selected }]);
-        let started = plain.command("adjutant.start", arguments).expect("it is started");
-        let told = plain.told(0);
-        assert!(told.contains("The user is at `é🙂` in line 1 of a.txt"), "{encoding:?}: {told}");
+        let started = plain.command("adjutant.start", arguments).expect("the run starts");
+        let prompt = plain.told(0);
+        assert!(prompt.contains("The user is at `é🙂` in line 1 of a.txt"), "{encoding:?}: {prompt}");
         plain.finish(&started);
         plain.rig.end();
     }
@@ -135,8 +134,8 @@ fn n08_the_origin_of_a_start_is_told_with_its_run() {
     let uri = workspace.uri("src/a.rs");
     let diagnostics = json!([problem(range((1, 4), (1, 7)), "unused"), problem(at(0, 0), "also")]);
     let done = start(&rig, json!({ "template": "fix", "uri": uri, "diagnostics": diagnostics }));
-    let told = rig.await_update(|update| matches!(update.update, Update::Run(RunView::Started { .. })));
-    let Update::Run(RunView::Started { title, origin, .. }) = told.update else { unreachable!() };
+    let started = rig.await_update(|update| matches!(update.update, Update::Run(RunView::Started { .. })));
+    let Update::Run(RunView::Started { title, origin, .. }) = started.update else { unreachable!() };
     assert_eq!(title, "Fix: 2 problems in src/a.rs");
     assert_eq!(json!(origin), json!({ "uri": uri, "range": range((1, 4), (1, 7)) }));
     rig.await_run_end(&done.session_id, &done.run_id);
@@ -150,10 +149,10 @@ fn n08_two_starts_at_once_are_two_sessions_and_a_key_makes_them_one() {
     workspace.openai(&turns.base_url());
     let rig = Rig::start(&workspace);
     let both: Vec<_> = (0..2).map(|_| rig.request_nowait(methods::START, json!({ "text": "Go." }))).collect();
-    let both: Vec<Value> = both.iter().map(|id| rig.await_response(id).expect("it is started")).collect();
+    let both: Vec<Value> = both.iter().map(|id| rig.await_response(id).expect("the run starts")).collect();
     assert_ne!(both[0]["sessionId"], both[1]["sessionId"]);
 
-    // The text of the document may have changed between the two; the request is the same.
+    // The text of the document changes between the two starts, but the request is the same.
     rig.open("src/a.rs");
     let keyed = json!({ "text": "Go.", "key": "k", "uri": workspace.uri("src/a.rs"), "range": at(0, 0) });
     let first = start(&rig, keyed.clone());
@@ -181,7 +180,7 @@ fn s90_a_cancel_right_behind_a_start_cancels_it() {
         let params = json!({ "command": "adjutant.start", "arguments": arguments });
         let start = plain.rig.request_nowait("workspace/executeCommand", params);
         let cancelled = plain.command("adjutant.cancel", json!([])).expect("the start is cancelled");
-        let started = plain.rig.await_response(&start).expect("it was started");
+        let started = plain.rig.await_response(&start).expect("the run starts");
         assert_eq!(cancelled["cancelled"][0]["runId"], started["runId"], "{cancelled}");
         assert_eq!(json!(plain.finish(&started).outcome), "cancelled");
         plain.rig.end();
@@ -210,7 +209,7 @@ fn n08_a_place_that_cannot_be_worked_on_is_refused_by_name_and_leaves_no_session
         let error = rig.try_call::<Value>(methods::START, params.clone()).expect_err("it is refused");
         assert!(error.code == -32602 && error.message.contains(why), "{params}: {error}");
     }
-    // A change that cannot be followed: the text is not known any more.
+    // A change with a wrong version cannot be applied, so the text is not known any more.
     let change = json!({
         "textDocument": { "uri": inside, "version": 1 },
         "contentChanges": [{ "range": at(0, 0), "text": "x" }],
@@ -230,8 +229,8 @@ fn n08_without_a_model_the_user_is_told_what_to_set() {
     let params = json!({ "command": "adjutant.start", "arguments": ["fix", "it"] });
     let (_, name) = refused(rig.request("workspace/executeCommand", params));
     assert_eq!(name, "ProviderUnavailable");
-    let told = rig.await_message();
-    assert!(told.contains("model"), "{told}");
+    let message = rig.await_message();
+    assert!(message.contains("model"), "{message}");
     assert_eq!(rig.request(methods::SESSION_LIST, json!({})), Ok(json!({ "sessions": [] })));
     rig.end();
 }
@@ -241,9 +240,9 @@ fn n08_a_file_that_may_hold_secrets_is_not_sent_unasked() {
     let plain = Plain::new("//- /.env\nTOKEN=hunter2\n", [Reply::text("Settings.")]);
     plain.rig.open(".env");
     let arguments = json!([{ "template": "explain", "uri": plain.workspace.uri(".env"), "range": at(0, 0) }]);
-    let started = plain.command("adjutant.start", arguments).expect("it is started");
+    let started = plain.command("adjutant.start", arguments).expect("the run starts");
     plain.finish(&started);
-    let told = plain.told(0);
-    assert!(told.contains("line 1 of .env") && !told.contains("hunter2"), "{told}");
+    let prompt = plain.told(0);
+    assert!(prompt.contains("line 1 of .env") && !prompt.contains("hunter2"), "{prompt}");
     plain.rig.end();
 }

@@ -1,6 +1,6 @@
-//! Which of the streams of a session each client gets: reasoning apart from replies, and no kind it does not want.
+//! The streams of a session that each client gets: reasoning apart from replies, and no kind that it opted out of.
 //!
-//! Never asks the double alone whether a kind came that nobody wanted: the updates are looked at, too.
+//! Never trusts only the double to find an update of such a kind; also checks the updates.
 
 use adjutant_protocol::state::State;
 use adjutant_protocol::update::Update;
@@ -30,16 +30,16 @@ fn finding_f1_text_before_a_stall_is_in_the_log_while_the_stall_lasts() {
     let rig = Rig::start(&workspace);
     let session = rig.new_session();
     let run = rig.prompt(&session, "Begin.").run_id;
-    let kept = || facts_named(&workspace, &session, "reply_partial");
-    wait_until("the text is in the log", || !kept().is_empty());
-    assert!(kept()[0]["text"].as_str().is_some_and(|text| text.starts_with("Begun")), "{:?}", kept());
+    let partial = || facts_named(&workspace, &session, "reply_partial");
+    wait_until("the text to be in the log", || !partial().is_empty());
+    assert!(partial()[0]["text"].as_str().is_some_and(|text| text.starts_with("Begun")), "{:?}", partial());
     model.release();
     rig.await_run_end(&session, &run);
     rig.await_state(State::Idle);
     rig.end();
 }
 
-/// On the wires where a provider shows what its model thinks.
+/// Tests each dialect in which a provider sends the reasoning of its model.
 #[test]
 fn s100_reasoning_is_a_stream_of_its_own_and_no_part_of_a_reply_or_of_a_plain_text() {
     for wire in Dialect::ALL {
@@ -94,22 +94,22 @@ fn p28_a_kind_that_is_opted_out_is_never_sent_and_leaves_its_number_out() {
     ]);
     let workspace = workspace_for(Dialect::Chat, &model);
     let mut capabilities = Capabilities::full();
-    let agent = capabilities.agent.as_mut().expect("a client of ours");
+    let agent = capabilities.agent.as_mut().expect("a client with an Adjutant plugin");
     agent.updates.opt_out = vec!["agent_thought".to_owned(), "tool_call_update".to_owned()];
     let rig = Rig::start_with(&workspace, Options::new(&workspace).capabilities(capabilities));
     let session = rig.new_session();
     rig.run_to_end(&session, "What is in a.txt?");
     rig.await_state(State::Idle);
-    let told = lasting(&rig.updates());
-    let numbers: Vec<u64> = told.iter().map(|update| update.seq).collect();
-    let is_unwanted =
+    let published = lasting(&rig.updates());
+    let numbers: Vec<u64> = published.iter().map(|update| update.seq).collect();
+    let is_opted_out =
         |update: &Update| matches!(update, Update::AgentThought { .. } | Update::ToolCallUpdate(_));
-    assert!(!rig.updates().iter().any(|update| is_unwanted(&update.update)));
-    assert!(told.iter().any(|update| matches!(update.update, Update::AgentMessage { .. })));
+    assert!(!rig.updates().iter().any(|update| is_opted_out(&update.update)));
+    assert!(published.iter().any(|update| matches!(update.update, Update::AgentMessage { .. })));
     assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
     assert!(
-        numbers.len() < *numbers.last().expect("something was told") as usize,
-        "numbers are left out: {numbers:?}"
+        numbers.len() < *numbers.last().expect("an update") as usize,
+        "some numbers are missing: {numbers:?}"
     );
     rig.end();
 }

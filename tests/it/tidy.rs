@@ -1,7 +1,6 @@
-//! Keeps the house: layers, sizes, names, unfinished work, the table of rows, and the pages.
+//! Rules of the code base: layers, sizes, names, unfinished work, the table of rows, and the pages.
 //!
-//! Every check says what to do. A new rule of the house is a test here, never
-//! a paragraph somewhere.
+//! Every check says what to do. A new rule is a test here, never a paragraph elsewhere.
 
 mod circles;
 mod kinds;
@@ -19,26 +18,23 @@ use source::{Source, files, rust, words};
 /// The most lines of a file without its tests.
 const MOST_LINES: usize = 600;
 
-/// Files that may be longer, with the reason. Data tables may; logic may not.
+/// Files that may be longer, with the reason. Only tables of data may be longer, not logic.
 const LONGER: [(&str, &str); 0] = [];
 
 /// Words that hide what a thing does.
 const BANNED: [&str; 11] =
     ["manager", "helper", "util", "utils", "common", "misc", "base", "impl", "data", "info", "handler"];
 
-/// Names from outside that we must take as they are, with the reason.
+/// Names from outside that the code must use unchanged, with the reason.
 const BANNED_EXCEPTIONS: [(&str, &str); 0] = [];
 
 /// Tests that may sleep, as (file, reason).
 const SLEEPERS: [(&str, &str); 2] = [
     (
         "server/tools/src/process/tests.rs",
-        "the commands under test sleep; and the end of a stranger's process gives no event, so its table is polled",
+        "the commands under test sleep, and the end of a foreign process gives no event, so the test polls",
     ),
-    (
-        "server/transport/src/tests/rig.rs",
-        "handlers that take a varying time are what the order test is about",
-    ),
+    ("server/transport/src/tests/rig.rs", "the test of the order needs handlers that last differently"),
 ];
 
 #[test]
@@ -51,12 +47,12 @@ fn files_are_small() {
             wrong.push(format!("{}: {lines} lines", source.path));
         }
         if excused && lines <= MOST_LINES {
-            wrong.push(format!("{}: is short again; take it off LONGER", source.path));
+            wrong.push(format!("{}: is short again; remove it from LONGER", source.path));
         }
     }
     assert!(
         wrong.is_empty(),
-        "files over {MOST_LINES} lines: which second decision has moved in? Give it a file of its own.\n{}",
+        "files over {MOST_LINES} lines: move a second decision to its own file\n{}",
         wrong.join("\n")
     );
 }
@@ -98,12 +94,12 @@ fn names_say_what_a_thing_does() {
         }
     }
     wrong.sort();
-    assert!(wrong.is_empty(), "names that hide what is in them; name the thing:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "names that say nothing; name the thing:\n{}", wrong.join("\n"));
 }
 
 #[test]
 fn nothing_is_unfinished() {
-    // Put together here, so that this file does not find itself.
+    // Assembled from parts, so that this check does not find its own file.
     let in_code = ["todo!".to_owned(), "unimplemented!".to_owned(), ["#[ign", "ore"].concat()];
     let in_text = [["FIX", "ME"].concat(), ["XX", "X"].concat(), ["TO", "DO"].concat()];
     let mut wrong = Vec::new();
@@ -142,7 +138,7 @@ fn tests_do_not_sleep() {
         if sleeps && !excused {
             wrong.push(source.path);
         } else if excused && !sleeps {
-            wrong.push(format!("{}: does not sleep any more; take it off SLEEPERS", source.path));
+            wrong.push(format!("{}: does not sleep any more; remove it from SLEEPERS", source.path));
         }
     }
     assert!(
@@ -161,7 +157,7 @@ fn every_file_says_its_job() {
         .collect();
     assert!(
         silent.is_empty(),
-        "open these with `//!`: their job, and one thing they never do\n{}",
+        "start these files with `//!`: their job, and one thing that they never do\n{}",
         silent.join("\n")
     );
 }

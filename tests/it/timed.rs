@@ -1,6 +1,6 @@
-//! Questions that time answers, where the user's settings say so (S15).
+//! Questions that get a default answer after a time, if the user's settings say so (S15).
 //!
-//! Waits for what must come, never for time to pass by.
+//! Waits for messages, never for a fixed time.
 
 use adjutant_protocol::ask::Resolution;
 use adjutant_protocol::update::{AskChange, Update};
@@ -21,8 +21,8 @@ fn s15_a_question_nobody_answers_takes_its_first_suggestion_when_the_user_wants_
     let run = stage.send([question(&["red", "blue"])]);
     let ask = stage.rig.await_ask();
     assert!(ask.description.unwrap().contains("without an answer within 1 s, \"red\" is taken"));
-    let told = stage.finish(&run);
-    assert_eq!(told, ["The user did not answer in time; the first answer you suggested was taken: red"]);
+    let outputs = stage.finish(&run);
+    assert_eq!(outputs, ["The user did not answer in time; the first answer you suggested was taken: red"]);
     let closed = stage.rig.updates().into_iter().find_map(|params| match params.update {
         Update::Ask(AskChange::Closed { resolution, .. }) => Some(resolution),
         _ => None,

@@ -1,6 +1,6 @@
-//! Tools that are added: one file and one row, and everything that holds for the others holds for them.
+//! Added tools: each needs one file and one row, and works like the others.
 //!
-//! No file of the product knows the tool of these tests.
+//! No file of the product names the tool of these tests.
 
 mod count_lines;
 
@@ -15,7 +15,7 @@ use crate::rig::{Rig, facts_named, tool_outputs};
 use crate::tidy::source::files;
 use count_lines::COUNT_LINES;
 
-/// A server with one more tool, in a workspace with a rule that keeps a file.
+/// Returns a server with one more tool, in a workspace with a rule that denies some files.
 fn rig(model: &ModelServer) -> (Rig, Workspace) {
     let workspace = Workspace::new("//- /a.txt\none\ntwo\n//- /private/plan.md\nsecret\n");
     workspace.openai(&model.base_url());
@@ -50,19 +50,19 @@ fn a_tool_that_is_added_is_offered_judged_and_run_like_the_others() {
     let offered = requests[0].json()["tools"].as_array().map(|tools| tools.last().cloned());
     assert_eq!(offered.flatten().expect("tools")["function"]["name"], "count_lines");
     let outputs = tool_outputs(requests.last().expect("requests"));
-    let told = [
+    let expected = [
         "2 lines",
         "read_file(private/**)",
         "has no argument `file`; it takes {\"path\"}",
         "The user rejected",
     ];
-    assert_eq!(outputs.len(), told.len());
-    for (output, told) in outputs.iter().zip(told) {
-        assert!(output.contains(told), "{told:?} is not in {output:?}");
+    assert_eq!(outputs.len(), expected.len());
+    for (output, part) in outputs.iter().zip(expected) {
+        assert!(output.contains(part), "{part:?} is not in {output:?}");
     }
-    // What it does is in the log, and the tools of the run are.
+    // The log has the effect of the tool and the hash of the run's tools.
     let opened = facts_named(&workspace, &session, "call_opened");
-    assert!(opened.iter().all(|fact| fact["effect"] == "read"), "{opened:?}");
+    assert!(opened.iter().all(|event| event["effect"] == "read"), "{opened:?}");
     let toolset = Toolbox::default().with(COUNT_LINES).expect("its name is its own").set().hash().to_owned();
     assert_ne!(toolset, Toolbox::default().set().hash());
     assert_eq!(facts_named(&workspace, &session, "run_started")[0]["toolset"], *toolset);
@@ -93,7 +93,7 @@ fn a_tool_that_is_added_while_a_run_goes_on_is_there_from_the_next_run_on() {
     rig.await_run_end(&session, &again);
     let requests = model.requests();
     let tools = |number: usize| requests[number].json()["tools"].as_array().map_or(0, Vec::len);
-    assert_eq!([0, 1, 2, 3, 4].map(tools), [10, 10, 10, 11, 11], "a run has the tools it began with");
+    assert_eq!([0, 1, 2, 3, 4].map(tools), [10, 10, 10, 11, 11], "a run has the tools that it started with");
     let outputs = tool_outputs(requests.last().expect("requests"));
     assert!(outputs[1].contains("there is no tool `count_lines`"), "{outputs:?}");
     assert_eq!(outputs[2], "2 lines");
@@ -113,12 +113,12 @@ fn a_run_that_began_with_other_tools_says_so_when_it_is_resumed() {
         notices.iter().any(|notice| notice.contains("tools have changed since this run began"))
     };
     let second = Rig::start(&workspace);
-    assert!(says(&second), "it goes on with other tools");
+    assert!(says(&second), "the run continues with other tools");
     second.die();
     let third = Rig::set_up(&workspace, |server| {
         server.tools.add(COUNT_LINES).expect("its name is its own");
     });
-    assert!(!says(&third), "these are the tools it began with");
+    assert!(!says(&third), "the run started with these tools");
     third.end();
 }
 
@@ -143,8 +143,8 @@ fn a_tool_touches_one_file_and_one_row_of_the_product() {
         let code = product.filter(|source| !source.is_test());
         code.filter(|source| source.text.contains(name)).map(|source| source.path).collect()
     };
-    assert_eq!(naming("count_lines"), [""; 0], "the product knows the tool of this test");
-    // One of those that are always there: its file and its row; what it does is said nowhere else.
+    assert_eq!(naming("count_lines"), [""; 0], "the product names the tool of this test");
+    // Only its own file and its row name a tool of the product.
     assert_eq!(naming("FIND_FILES"), ["server/tools/src/find_files.rs", "server/tools/src/lib.rs"]);
     let rows =
         files("server/tools/src", &[".rs"]).into_iter().find(|source| source.path.ends_with("/lib.rs"));

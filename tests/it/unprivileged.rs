@@ -1,8 +1,7 @@
-//! What a command can find out about the server that starts it, and what a server does where too few
-//! processes are left, as a user without privileges: for the superuser everything is readable and no
-//! count of processes is a limit, and a test as one would prove nothing.
+//! The server as a user without privileges: its commands cannot read its environment, and too few processes
+//! give a clear error. Root can read everything and has no limit on processes, so a test as root proves nothing.
 //!
-//! Never needs more than `setpriv` and `prlimit` of util-linux, and fails where they are missing.
+//! Needs only `setpriv` and `prlimit` of util-linux, and fails if they are missing.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -11,11 +10,11 @@ use std::process::{Command, Stdio};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::process::Server;
 
-/// Nobody, on every Linux.
+/// The id of the user `nobody` on every Linux.
 const NOBODY: u32 = 65534;
 const CANARY: &str = "canary-of-the-environment";
 
-/// A program that anybody may run, and how it is run without privileges.
+/// A folder with a copy of the binary that every user may run.
 struct Unprivileged {
     folder: tempfile::TempDir,
 }
@@ -25,7 +24,7 @@ impl Unprivileged {
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let here = Self { folder };
-        // The build's own folder may be closed to others.
+        // Other users may not be able to read the folder of the build.
         let built = env!("CARGO_BIN_EXE_adjutant");
         if std::fs::hard_link(built, here.binary()).is_err() {
             std::fs::copy(built, here.binary()).unwrap();
@@ -37,7 +36,7 @@ impl Unprivileged {
         self.folder.path().join("adjutant")
     }
 
-    /// The words in front of a program that take the privileges away.
+    /// Returns the command before a program that removes the privileges.
     fn words() -> &'static [&'static str] {
         match rustix::process::geteuid().is_root() {
             true => &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"],
@@ -53,7 +52,7 @@ impl Unprivileged {
     }
 }
 
-/// Gives a workspace with its settings and state to the one who runs there.
+/// Makes `nobody` the owner of a workspace with its settings and state.
 fn give(folder: &Path) {
     give_to(folder, NOBODY);
 }
@@ -71,7 +70,7 @@ fn give_to(folder: &Path, user: u32) {
     }
 }
 
-fn told(output: std::process::Output) -> String {
+fn text_of(output: std::process::Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
@@ -79,7 +78,7 @@ fn told(output: std::process::Output) -> String {
 fn finding_b4_a_command_cannot_read_the_environment_of_the_server() {
     let here = Unprivileged::new();
     let workspace = Workspace::new("//- /a.txt\none\n");
-    // First what it may read, so that the test sees that reading works at all; then what it may not.
+    // The command first reads a file that it may read, to show that reading works. Then it tries the others.
     let line = "cat /proc/self/environ | tr '\\\\0' '\\\\n' | grep PLAIN; for f in environ maps mem auxv; do head -c 99 /proc/$PPID/$f; done; \
                 ls -l /proc/$PPID/fd/; readlink /proc/$PPID/cwd /proc/$PPID/exe; echo over";
     workspace.script(&format!(
@@ -94,14 +93,15 @@ fn finding_b4_a_command_cannot_read_the_environment_of_the_server() {
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("PLAIN", "a-plain-value")
         .env("SOME_TOKEN", CANARY);
-    let told = told(command.output().unwrap());
-    assert!(told.contains("PLAIN=a-plain-value") && told.contains("over\n"), "{told}");
-    assert!(!told.contains(CANARY), "{told}");
+    let printed = text_of(command.output().unwrap());
+    assert!(printed.contains("PLAIN=a-plain-value") && printed.contains("over\n"), "{printed}");
+    assert!(!printed.contains(CANARY), "{printed}");
     for name in ["environ", "maps", "mem", "auxv"] {
-        let refused = told.lines().any(|line| line.contains(&format!("/{name}")) && line.contains("denied"));
-        assert!(refused, "{name} is readable: {told}");
+        let refused =
+            printed.lines().any(|line| line.contains(&format!("/{name}")) && line.contains("denied"));
+        assert!(refused, "{name} is readable: {printed}");
     }
-    assert!(!told.contains(" -> "), "{told}");
+    assert!(!printed.contains(" -> "), "{printed}");
 }
 
 #[test]
@@ -111,14 +111,14 @@ fn finding_b4_every_subcommand_that_waits_is_closed_to_other_programs_of_the_use
     give(workspace.path().parent().unwrap());
     let read = |pid: u32| {
         let mut command = Unprivileged::command(Path::new("cat"));
-        told(command.arg(format!("/proc/{pid}/environ")).output().unwrap())
+        text_of(command.arg(format!("/proc/{pid}/environ")).output().unwrap())
     };
     let mut sleeper =
         Unprivileged::command(Path::new("sleep")).arg("60").env("SOME_TOKEN", CANARY).spawn().unwrap();
     let is =
         |pid: u32, name: &str| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap().trim() == name;
-    adjutant_testkit::process::wait_until("the sleeper to be one", || is(sleeper.id(), "sleep"));
-    assert!(read(sleeper.id()).contains(CANARY), "the programs of one user can read one another");
+    adjutant_testkit::process::wait_until("the sleeper to start its program", || is(sleeper.id(), "sleep"));
+    assert!(read(sleeper.id()).contains(CANARY), "programs of one user can read each other");
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
 
@@ -132,14 +132,16 @@ fn finding_b4_every_subcommand_that_waits_is_closed_to_other_programs_of_the_use
             *command = other;
         });
         let pid = server.pid();
-        adjutant_testkit::process::wait_until("the server to be one", || is(pid, "adjutant"));
-        adjutant_testkit::process::wait_until("it to be closed", || read(pid).contains("Permission denied"));
+        adjutant_testkit::process::wait_until("the server to start its program", || is(pid, "adjutant"));
+        adjutant_testkit::process::wait_until("its environment to be unreadable", || {
+            read(pid).contains("Permission denied")
+        });
         assert!(server.is_alive());
         server.kill();
     }
 }
 
-/// Enough processes and threads for a run with one command.
+/// The number of processes and threads that is enough for a run with one command.
 const ENOUGH: usize = 40;
 
 #[test]
@@ -150,7 +152,7 @@ fn finding_f5_too_few_processes_are_told_in_one_sentence_and_never_by_a_panic() 
         "[[turn]]\n[[turn.call]]\ntool = \"run_command\"\narguments = { command = \"echo it ran\" }\n\
          [[turn]]\ntext = \"Done.\"\n",
     );
-    // Processes are counted for each user, so this one is nobody else.
+    // The kernel counts processes for each user, so the test uses an id that no other process has.
     let user = 2_000_000 + std::process::id();
     give_to(workspace.path().parent().unwrap(), user);
     let run = |most: usize| {
@@ -166,15 +168,15 @@ fn finding_f5_too_few_processes_are_told_in_one_sentence_and_never_by_a_panic() 
     let sentence = "too many processes run for this user; end some of them or raise the limit (`ulimit -u`)";
     for most in (1..=16).chain([ENOUGH]) {
         let ran = run(most);
-        let (code, all) = (ran.status.code(), told(ran));
+        let (code, all) = (ran.status.code(), text_of(ran));
         let words = all.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(!all.contains("panicked") && !all.contains("os error"), "{most}: {all}");
         match code {
-            // The run may have had too few for its command, which is told where the command stands.
+            // The run may have too few processes for its command. Then the output of the command says so.
             Some(0) => assert!(words.contains("it ran") || words.contains(sentence), "{most}: {all}"),
             _ => assert!(words.contains(sentence) && code == Some(1), "{most}: {code:?} {all}"),
         }
-        assert!(most > 1 || code == Some(1), "one process was enough: {all}");
+        assert!(most > 1 || code == Some(1), "one process must not be enough: {all}");
         let is_root = rustix::process::geteuid().is_root();
         assert!(most < ENOUGH || !is_root || (code == Some(0) && words.contains("it ran")), "{most}: {all}");
     }

@@ -1,7 +1,7 @@
-//! A command that would run while open documents are not saved: its ask names them at every door, and the
-//! user is told again once it has run on the older text.
+//! A command that runs while open documents are not saved: its ask names them on every surface, and the user
+//! gets a message after the command has read the older text.
 //!
-//! Whether a command saw the older text is read in what the model was told, never in what the user was.
+//! Reads in the output for the model whether a command saw the older text, never in the message for the user.
 
 use adjutant_protocol::ask::{AskSubject, AskView, UnsavedDocument};
 use adjutant_protocol::update::{ToolStatus, Update};
@@ -41,7 +41,7 @@ fn unsaved(ask: &AskView) -> &[UnsavedDocument] {
     }
 }
 
-/// The lines on the results of commands, as every client is told them.
+/// Returns the summaries of completed calls, as every client gets them.
 fn results(stage: &Stage) -> Vec<String> {
     let result = |update| match update {
         Update::ToolCallUpdate(call) if call.status == ToolStatus::Completed => call.summary,
@@ -53,7 +53,7 @@ fn results(stage: &Stage) -> Vec<String> {
 #[test]
 fn n06_finding_d12_a_commands_ask_lists_what_is_not_saved() {
     let stage = Stage::new(FILES);
-    // Neither a buffer without a file, nor one outside the workspace, nor a saved one.
+    // The ask lists no buffer without a file, no file outside the workspace and no saved file.
     let scratch = json!({"uri": "untitled:Untitled-1", "languageId": "plaintext", "version": 1, "text": "x"});
     stage.rig.notify("textDocument/didOpen", json!({ "textDocument": scratch }));
     let outside = tempfile::tempdir().expect("a folder");
@@ -88,21 +88,21 @@ fn n06_finding_d12_a_commands_ask_lists_what_is_not_saved() {
     assert!(ask.description.as_deref().is_some_and(|why| why.ends_with(words)), "{ask:?}");
     stage.rig.answer(&ask.ask_id, "reject");
     assert_eq!(stage.finish(&run), ["The user rejected this."]);
-    assert!(stage.rig.messages().is_empty(), "what did not run saw nothing");
+    assert!(stage.rig.messages().is_empty(), "a rejected command gives no message");
 }
 
 #[test]
 fn n06_finding_d12_after_it_ran_on_older_text_the_user_is_told_once_a_run_and_at_each_result() {
     let stage = Stage::new(FILES).answering("allow");
     typed(&stage.rig, &["a.txt"]);
-    let told = stage.play([cat(), cat()]);
-    assert!(told.iter().all(|told| told.contains("older text on disk: a.txt]")), "{told:?}");
+    let outputs = stage.play([cat(), cat()]);
+    assert!(outputs.iter().all(|output| output.contains("older text on disk: a.txt]")), "{outputs:?}");
     let result =
         |line: &String| line.starts_with("exit code 0") && line.ends_with("; it saw a.txt as last saved");
     assert!(results(&stage).iter().all(result) && results(&stage).len() == 2, "{:?}", results(&stage));
     assert_eq!(stage.rig.await_message(), AFTER);
-    assert!(stage.rig.messages().is_empty(), "once for one file: {:?}", stage.rig.messages());
-    // Another file is news.
+    assert!(stage.rig.messages().is_empty(), "one message for each file: {:?}", stage.rig.messages());
+    // Another unsaved file gives a new message.
     typed(&stage.rig, &["c.txt"]);
     stage.play([cat()]);
     assert!(stage.rig.await_message().contains("saw a.txt, c.txt as they were saved last"));
@@ -122,7 +122,7 @@ fn n06_finding_d12_who_is_not_asked_is_told_as_well() {
     stage.finish(&run);
     typed(&stage.rig, &["a.txt"]);
     stage.play([cat()]);
-    assert_eq!(stage.asks().len(), 1, "a rule of the session lets it run");
+    assert_eq!(stage.asks().len(), 1, "a rule of the session allows the command");
     assert_eq!(stage.rig.await_message(), AFTER);
     assert!(results(&stage)[1].ends_with("; it saw a.txt as last saved"), "{:?}", results(&stage));
 }
@@ -133,17 +133,17 @@ fn n06_finding_d12_every_door_of_a_plain_editor_says_what_is_not_saved() {
     typed(&plain.rig, &["a.txt"]);
     let uri = plain.workspace.uri("a.txt");
     let task = json!({ "text": "go", "uri": uri, "range": at(0, 0) });
-    let started = plain.command("adjutant.start", json!([task])).expect("it is started");
+    let started = plain.command("adjutant.start", json!([task])).expect("the run starts");
     let popup = plain.rig.await_popup();
     assert!(popup.message.contains(ONE), "{}", popup.message);
-    assert_eq!(popup.actions[..3], ["Reject", "Show", "Yes, once"], "it is no reason to hide the answer");
+    assert_eq!(popup.actions[..3], ["Reject", "Show", "Yes, once"], "unsaved files do not hide the approval");
     let diagnostics = plain.rig.await_diagnostics(&uri, 1);
     assert!(diagnostics[0]["message"].as_str().is_some_and(|text| text.contains(ONE)), "{diagnostics:?}");
     let actions = plain.actions("a.txt", at(0, 0), json!({ "triggerKind": INVOKED }));
     let named =
         |action: &Value| title(action).ends_with("run `cat a.txt`, at most 120 s (not saved yet: a.txt)");
     assert!(actions.iter().filter(|action| named(action)).count() >= 3, "{:?}", titles(&actions));
-    // The page of the whole.
+    // The page with the whole text.
     plain.rig.press(&popup, Some("Show"));
     let popup = plain.rig.await_popup();
     let page = shown(&plain, 1);
@@ -155,7 +155,7 @@ fn n06_finding_d12_every_door_of_a_plain_editor_says_what_is_not_saved() {
     plain.rig.press(&popup, Some("Yes, once"));
     plain.finish(&started);
     assert_eq!(plain.rig.await_message(), AFTER);
-    plain.command("adjutant.showTranscript", json!([])).expect("it is shown");
+    plain.command("adjutant.showTranscript", json!([])).expect("the transcript is shown");
     wait_until("the end in the transcript", || shown(&plain, 2).trim_end().ends_with("**"));
     let transcript = shown(&plain, 2);
     assert!(transcript.contains(ONE), "{transcript}");
@@ -163,14 +163,14 @@ fn n06_finding_d12_every_door_of_a_plain_editor_says_what_is_not_saved() {
     plain.rig.end();
 }
 
-/// The text of a file that the user was shown.
+/// Returns the text of the last of `count` files that the user sees.
 fn shown(plain: &Plain, count: usize) -> String {
     let params = plain.rig.await_shown(count);
     let path = path_of_uri(params["uri"].as_str().unwrap_or_default()).expect("a file is shown");
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// What was not saved when it was asked is no part of what is approved.
+/// The list of unsaved files in an ask is not part of the approval.
 #[test]
 fn n06_finding_d12_an_ask_outlives_its_server_whatever_is_saved_by_then() {
     let stage = Stage::new(FILES);
@@ -185,7 +185,7 @@ fn n06_finding_d12_an_ask_outlives_its_server_whatever_is_saved_by_then() {
     assert_eq!((&again.ask_id, unsaved(&again).len()), (&ask.ask_id, 1), "{again:?}");
     rig.answer(&ask.ask_id, "allow");
     rig.await_run_end(&session, &run);
-    assert!(rig.messages().is_empty(), "nothing is open any more, so it saw all there is");
+    assert!(rig.messages().is_empty(), "no document is open any more, so the command saw the whole text");
     drop(rig);
     drop(model);
 }

@@ -1,6 +1,6 @@
-//! A model that fails, is silent, or is replaced, as its user sees it.
+//! A model that fails or is silent, and its fallback model, as the user sees them.
 //!
-//! Every wait ends by something that is told; nothing here looks at a clock of its own.
+//! Every wait ends with a message; no test reads a clock.
 
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::session::ReplayFrom;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::rig::{Rig, count};
 
-/// A workspace whose models are `one/m` and, when that fails, the others.
+/// Returns a workspace with the model `one/m` and the others as its fallback models.
 fn workspace_of(models: &[&ModelServer], more: &str) -> Workspace {
     let names = ["one", "two", "three"];
     let others: Vec<String> = names[1..models.len()].iter().map(|name| format!("{name}/m")).collect();
@@ -44,22 +44,22 @@ fn s82_a_stall_is_shown_while_it_lasts() {
     let run = rig.prompt(&session, "Count.").run_id;
     model.wait_for_holding(1);
     let is_stalled = is(SubState::Stalled);
-    let told = rig.await_update(|update| is_stalled(&update.update));
-    let Update::StateUpdate(stalled) = told.update else { panic!("it is a state") };
+    let update = rig.await_update(|update| is_stalled(&update.update));
+    let Update::StateUpdate(stalled) = update.update else { panic!("not a state") };
     assert_eq!((stalled.state, stalled.run_id.as_ref()), (State::Running, Some(&run)));
-    // A client that comes later is told the same, with the moment it began.
+    // A client that resumes later gets the same state, with the time when the silence started.
     assert_eq!(rig.resume(&session, None).state, stalled);
-    // Also one that is told all again: what it is told last is how things are.
+    // A client with a full replay also gets this state, as its last update.
     let before = rig.updates().len();
     rig.resume(&session, Some(ReplayFrom::Start));
     let replayed = || rig.updates().split_off(before);
-    wait_until("the replay to end with it", || {
+    wait_until("the replay to end with the stall", || {
         replayed().last().is_some_and(|last| is_stalled(&last.update) && last.sub.is_some())
     });
     assert!(replayed().len() > 2, "{:?}", replayed());
     let before = rig.updates().len();
     model.release();
-    wait_until("it streams again", || {
+    wait_until("the model to stream again", || {
         rig.updates()[before..].iter().any(|update| is(SubState::Streaming)(&update.update))
     });
     assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("one two three"));
@@ -90,10 +90,10 @@ fn s113_the_next_configured_model_takes_the_turn_and_that_is_told() {
     let rig = Rig::start(&workspace);
     let session = rig.new_session();
     let run = rig.prompt(&session, "Hello?").run_id;
-    let told = rig.await_update(
+    let update = rig.await_update(
         |update| matches!(&update.update, Update::Turn(turn) if turn.phase == TurnPhase::ModelReplaced),
     );
-    let Update::Turn(turn) = told.update else { panic!("it is a turn") };
+    let Update::Turn(turn) = update.update else { panic!("not a turn") };
     assert_eq!(turn.model.as_deref(), Some("two/m"));
     assert_eq!(
         turn.message.as_deref(),
@@ -101,7 +101,7 @@ fn s113_the_next_configured_model_takes_the_turn_and_that_is_told() {
     );
     assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("Here."));
     assert_eq!((busy.requests().len(), other.requests().len()), (2, 1));
-    // One turn, whoever answered it; the next run begins with the model that was chosen.
+    // The fallback model continues the same turn. The next run starts with the configured model again.
     assert_eq!(count(&workspace, &session, "turn_started"), 1);
     rig.run_to_end(&session, "And now?");
     assert_eq!((busy.requests().len(), other.requests().len()), (4, 2));
@@ -159,21 +159,23 @@ fn s80_the_user_may_choose_to_wait() {
     rig.await_run_end(&session, &run);
     let ask = rig.await_ask_of(AskKind::ApiReqFailed);
     assert!(ask.title.contains("asks to wait 3 min"), "{}", ask.title);
-    // Two minutes are more than a test waits for: it is tried at once, and then a second is waited for.
+    // Two minutes are too long for a test. So the test retries at once, and then waits one second.
     rig.answer(&ask.ask_id, "retry");
     let second = rig.await_update(
         |update| matches!(&update.update, Update::Run(RunView::Ended { run_id, .. }) if *run_id != run),
     );
     let ask = rig.await_ask_of(AskKind::ApiReqFailed);
     rig.answer(&ask.ask_id, "wait");
-    let told = rig.await_update(|update| {
+    let update = rig.await_update(|update| {
         matches!(&update.update, Update::Run(RunView::Started { .. })) && update.seq > second.seq
     });
-    let Update::Run(RunView::Started { run_id, not_before, .. }) = told.update else { panic!("it started") };
-    let until = not_before.expect("it says when it goes on");
+    let Update::Run(RunView::Started { run_id, not_before, .. }) = update.update else {
+        panic!("not a start of a run")
+    };
+    let until = not_before.expect("the update has the time of the next attempt");
     assert_eq!(rig.await_run_end(&session, &run_id).summary.as_deref(), Some("Here."));
     let now = rig.resume(&session, None).state;
-    assert!(now.since >= until, "{} came before {until}", now.since);
+    assert!(now.since >= until, "{} is before {until}", now.since);
     rig.await_state(State::Idle);
     rig.end();
 }
@@ -196,13 +198,13 @@ fn s115_every_failed_run_says_one_typed_error_before_it_rests() {
         rig.prompt(&session, "Hello?");
         rig.await_state(State::Idle);
         let updates = rig.updates();
-        let told = |update: &Update| match update {
+        let failure_of = |update: &Update| match update {
             Update::Turn(turn) if turn.phase == TurnPhase::Failed => turn.failure,
             _ => None,
         };
-        let told: Vec<_> =
-            updates.iter().filter_map(|update| Some((update.seq, told(&update.update)?))).collect();
-        let [(at, failure)] = told[..] else { panic!("{status}: one typed error, not {told:?}") };
+        let failures: Vec<_> =
+            updates.iter().filter_map(|update| Some((update.seq, failure_of(&update.update)?))).collect();
+        let [(at, failure)] = failures[..] else { panic!("{status}: one typed error, not {failures:?}") };
         assert_eq!(failure, kind, "{status}");
         let idle = updates
             .iter()

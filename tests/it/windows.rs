@@ -1,6 +1,6 @@
-//! What the commands, the folders and the settings of one editor window mean.
+//! The commands, folders and settings of one editor window.
 //!
-//! Looks at what the window is told and at what the sessions recorded; never at a clock.
+//! Checks the messages to the window and the logs of its sessions; never reads a clock.
 
 use adjutant_protocol::SessionId;
 use adjutant_testkit::editor::{Capabilities, Options};
@@ -21,32 +21,33 @@ fn session(started: &Value) -> SessionId {
 #[test]
 fn finding_d13_cancel_ends_the_last_run_of_the_window_and_no_other() {
     let plain = Plain::new(FILE, [Reply::never(), Reply::never(), Reply::never()]);
-    let start = |text: &str| plain.command("adjutant.start", json!([text])).expect("it is started");
+    let start = |text: &str| plain.command("adjutant.start", json!([text])).expect("the run starts");
     let (one, two, three) = (start("one"), start("two"), start("three"));
     plain.model.wait_for_requests(3);
-    let cancel = |arguments: Value| plain.command("adjutant.cancel", arguments).expect("it is cancelled");
+    let cancel =
+        |arguments: Value| plain.command("adjutant.cancel", arguments).expect("the run is cancelled");
     let cancelled = |done: &Value| {
         let runs = done["cancelled"].as_array().expect("a list").iter();
         runs.map(|run| run["title"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(cancelled(&cancel(json!([]))), ["three"]);
-    let told = plain.rig.await_message();
-    assert!(told.contains("“three”") && told.contains("Still open: “one”, “two”"), "{told}");
+    let message = plain.rig.await_message();
+    assert!(message.contains("“three”") && message.contains("Still open: “one”, “two”"), "{message}");
     assert_eq!(json!(plain.finish(&three).outcome), "cancelled");
-    // The user went on in the first, so that is the last now.
+    // The user steers the first run, so it is the last one now.
     let steer = json!([{ "sessionId": one["sessionId"], "text": "and more" }]);
-    plain.command("adjutant.prompt", steer).expect("it is steered");
+    plain.command("adjutant.prompt", steer).expect("the run is steered");
     assert_eq!(cancelled(&cancel(json!([]))), ["one"]);
     assert_eq!(json!(plain.finish(&one).outcome), "cancelled");
-    // That a run has ended may be answered before it is shown.
-    wait_until("one progress to be left", || plain.rig.open_progress() == 1);
+    // The answer to the cancel may come before the end of the progress.
+    wait_until("only one progress to be open", || plain.rig.open_progress() == 1);
     assert_eq!(cancelled(&cancel(json!([{ "all": true }]))), ["two"]);
     assert_eq!(json!(plain.finish(&two).outcome), "cancelled");
     plain.rig.await_message();
     plain.rig.end();
 }
 
-/// A rig with these folders below its workspace, in this order.
+/// Returns a rig whose workspace folders are these folders, in this order.
 fn in_folders(workspace: &Workspace, folders: &[&str], extra: Value) -> Rig {
     let capabilities = Capabilities { extra, ..crate::plain::capabilities() };
     let rig = Rig::connect(workspace, Options::new(workspace).capabilities(capabilities.clone()));
@@ -69,13 +70,17 @@ fn finding_d3_a_task_begun_in_a_file_of_the_second_folder_runs_there() {
     for (file, first) in [("two/b.rs", "two"), ("two/inner/c.rs", "two/inner"), ("one/a.rs", "one")] {
         let start = json!([{ "text": "look", "uri": workspace.uri(file) }]);
         let params = json!({ "command": "adjutant.start", "arguments": start });
-        let started = rig.request("workspace/executeCommand", params).expect("it is started");
+        let started = rig.request("workspace/executeCommand", params).expect("the run starts");
         let run = started["runId"].as_str().expect("a run").into();
         rig.await_run_end(&session(&started), &run);
         let roots = facts_named(&workspace, &session(&started), "session_created")[0]["roots"].clone();
-        let wanted = workspace.path().join(first).canonicalize().expect("it is there");
-        assert_eq!(roots[0], json!(wanted), "a task in {file}");
-        assert_eq!(roots.as_array().map(Vec::len), Some(3), "the others stay folders: {roots}");
+        let expected = workspace.path().join(first).canonicalize().expect("the path exists");
+        assert_eq!(roots[0], json!(expected), "a task in {file}");
+        assert_eq!(
+            roots.as_array().map(Vec::len),
+            Some(3),
+            "the session has the other folders, too: {roots}"
+        );
     }
     rig.end();
 }
@@ -101,7 +106,7 @@ fn finding_d3_with_several_folders_an_approval_names_the_one_it_runs_in() {
         let rig = in_folders(&workspace, folders, json!({}));
         let uri = workspace.uri("one/a.rs");
         let start = json!({ "command": "adjutant.start", "arguments": [{ "text": "go", "uri": uri }] });
-        let started = rig.request("workspace/executeCommand", start).expect("it is started");
+        let started = rig.request("workspace/executeCommand", start).expect("the run starts");
         let mut reject = Value::Null;
         wait_until("the question", || {
             let found = actions_at(&rig, &uri)
@@ -110,12 +115,12 @@ fn finding_d3_with_several_folders_an_approval_names_the_one_it_runs_in() {
             reject = found.unwrap_or_default();
             !reject.is_null()
         });
-        let one = workspace.path().join("one").canonicalize().expect("it is there");
+        let one = workspace.path().join("one").canonicalize().expect("the path exists");
         let place = format!(" in {}", one.display());
         assert_eq!(title(&reject).contains(&place), folders.len() > 1, "{reject}");
         let command = if reject["command"].is_object() { &reject["command"] } else { &reject };
         let params = json!({ "command": command["command"], "arguments": command["arguments"] });
-        rig.request("workspace/executeCommand", params).expect("it is answered");
+        rig.request("workspace/executeCommand", params).expect("a result");
         let run = started["runId"].as_str().expect("a run").into();
         rig.await_run_end(&session(&started), &run);
         rig.end();
@@ -138,11 +143,11 @@ fn finding_d3_where_nothing_can_be_started_the_code_actions_say_why() {
         let rig = in_folders(&workspace, folders, shows.clone());
         let actions = actions_at(&rig, &uri);
         let [action] = actions.as_slice() else { panic!("one action for {uri}: {actions:?}") };
-        assert!(action["disabled"]["reason"].as_str().is_some_and(|said| said.contains(why)), "{action}");
-        assert!(action["command"].is_null(), "what cannot be chosen does nothing: {action}");
+        assert!(action["disabled"]["reason"].as_str().is_some_and(|reason| reason.contains(why)), "{action}");
+        assert!(action["command"].is_null(), "a disabled action has no command: {action}");
         rig.end();
     }
-    // Where the client cannot show that, choosing it says why.
+    // If the client cannot show a disabled action, its command fails with the reason.
     let rig = in_folders(&workspace, &[], crate::plain::capabilities().extra);
     let actions = actions_at(&rig, &workspace.uri("one/a.rs"));
     assert!(titles(&actions)[0].contains(no_folder), "{actions:?}");
@@ -170,9 +175,9 @@ fn finding_d4_empty_settings_say_nothing_and_a_list_is_told() {
         rig.notify("workspace/didChangeConfiguration", json!({ "settings": empty }));
     }
     rig.notify("workspace/didChangeConfiguration", json!({ "settings": ["model"] }));
-    let told = rig.await_message();
-    assert!(told.contains("are a list") && told.contains("as an object"), "{told}");
-    // The model from before is still the one.
+    let message = rig.await_message();
+    assert!(message.contains("are a list") && message.contains("as an object"), "{message}");
+    // The model from the settings file is still configured.
     let session = rig.new_session();
     rig.run_to_end(&session, "Hello.");
     rig.end();
@@ -185,8 +190,8 @@ fn finding_d4_settings_that_are_answered_as_a_list_are_told() {
     workspace.openai(&model.base_url());
     let options = Options { settings: json!(["model", "local/other"]), ..Options::new(&workspace) };
     let rig = Rig::start_with(&workspace, options);
-    let told = rig.await_message();
-    assert!(told.contains("are a list") && told.contains("as an object"), "{told}");
+    let message = rig.await_message();
+    assert!(message.contains("are a list") && message.contains("as an object"), "{message}");
     let session = rig.new_session();
     rig.run_to_end(&session, "Hello.");
     rig.end();
@@ -198,12 +203,12 @@ fn finding_d4_a_workspace_folder_that_does_not_exist_is_told() {
     let workspace = Workspace::new(FILE);
     workspace.openai(&model.base_url());
     let rig = in_folders(&workspace, &["gone"], json!({}));
-    let told = rig.await_message();
-    assert!(told.contains("does not exist") && told.contains("gone"), "{told}");
+    let message = rig.await_message();
+    assert!(message.contains("does not exist") && message.contains("gone"), "{message}");
     let gone = json!([{ "uri": workspace.uri("missing"), "name": "missing" }]);
     rig.notify("workspace/didChangeWorkspaceFolders", json!({ "event": { "added": gone, "removed": [] } }));
-    let told = rig.await_message();
-    assert!(told.contains("does not exist") && told.contains("missing"), "{told}");
+    let message = rig.await_message();
+    assert!(message.contains("does not exist") && message.contains("missing"), "{message}");
     rig.end();
 }
 
@@ -211,7 +216,7 @@ fn finding_d4_a_workspace_folder_that_does_not_exist_is_told() {
 fn finding_d15_a_long_title_leaves_room_for_the_step() {
     let plain = Plain::new(FILE, [Reply::never()]);
     let title = "Rename every function of the module so that the names say what they return";
-    let started = plain.command("adjutant.start", json!([title])).expect("it is started");
+    let started = plain.command("adjutant.start", json!([title])).expect("the run starts");
     let begin = plain.rig.await_progress("its beginning", |value| value["kind"] == "begin");
     let shown = begin["title"].as_str().expect("a title");
     assert!(shown.chars().count() <= 40 && shown.contains("Rename every"), "{shown}");

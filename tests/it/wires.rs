@@ -1,6 +1,6 @@
-//! Every wire through the whole loop: the tools run, and what is sent again is the same bytes.
+//! Every wire through the whole loop: the tools run, and messages that are sent again have the same bytes.
 //!
-//! Says nothing of the formats; the tests beside each wire do.
+//! Never checks the formats; the tests next to each wire do.
 
 use adjutant_protocol::state::{Outcome, State};
 use adjutant_testkit::fixture::Workspace;
@@ -9,14 +9,14 @@ use serde_json::json;
 
 use crate::rig::Rig;
 
-/// Where a provider is told to keep what stands before; the marks move, all else stays.
+/// The cache mark: the provider caches everything before it. Only these marks move between requests.
 const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
-/// The body without marks and without what closes the conversation.
+/// Returns the body without cache marks and without the brackets that close the conversation.
 fn unmarked(request: &Request) -> String {
     let body = String::from_utf8(request.body.clone()).expect("a request is text");
     let bare = body.replace(MARK, "");
-    bare.strip_suffix("]}").expect("the conversation stands last").to_owned()
+    bare.strip_suffix("]}").expect("the conversation comes last").to_owned()
 }
 
 #[test]
@@ -113,15 +113,17 @@ fn s22_l11_a_model_without_tools_goes_on_where_one_with_tools_was() {
         let (first, last) = (first.json(), last.json());
         assert_eq!((&first["temperature"], first.get("tools").is_some()), (&json!(0.5), true), "{wire:?}");
         assert_eq!((last.get("temperature"), last.get("tools")), (None, None), "{wire:?}");
-        // What the other did stands there as text, in its order.
-        let told = last.to_string();
-        let at = |words: &str| told.find(words).unwrap_or_else(|| panic!("{wire:?}: no {words:?} in {told}"));
+        // The request has the calls of the other model as text, in their order.
+        let request = last.to_string();
+        let at = |words: &str| {
+            request.find(words).unwrap_or_else(|| panic!("{wire:?}: no {words:?} in {request}"))
+        };
         assert!(
             at("I look.") < at("[read_file {") && at("[read_file {") < at("[output]"),
-            "{wire:?}: {told}"
+            "{wire:?}: {request}"
         );
-        assert!(at("hello") < at("It says hello.") && at("You have no tools") > 0, "{wire:?}: {told}");
-        assert!(!told.contains("call_id") && !told.contains("tool_use_id"), "{wire:?}: {told}");
+        assert!(at("hello") < at("It says hello.") && at("You have no tools") > 0, "{wire:?}: {request}");
+        assert!(!request.contains("call_id") && !request.contains("tool_use_id"), "{wire:?}: {request}");
         rig.end();
     }
 }

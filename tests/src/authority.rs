@@ -1,4 +1,4 @@
-//! A private certificate authority, made anew for each test.
+//! A private certificate authority, a new one for each test.
 //!
 //! Nothing outside a test ever trusts it, and its keys never reach a disk.
 
@@ -10,14 +10,13 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::{DEFAULT_VERSIONS, ServerConfig};
 
-/// The authority.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
 }
 
 impl Authority {
-    /// Makes an authority of this name.
+    /// Makes an authority with this name.
     pub fn new(name: &str) -> Authority {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -28,12 +27,12 @@ impl Authority {
         Authority { pem: certificate.pem(), issuer: Issuer::new(params, key) }
     }
 
-    /// Returns its own certificate, as it stands in a file.
+    /// Returns its own certificate as PEM text.
     pub fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// Returns the near side of TLS for these names and addresses, offering these protocols.
+    /// Returns the server side of TLS for these names and addresses. It offers these protocols.
     pub(crate) fn acceptor(&self, names: &[&str], protocols: &[&str]) -> TlsAcceptor {
         let names = names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let params = CertificateParams::new(names).expect("names of hosts");

@@ -1,44 +1,44 @@
-//! How much of a campaign is played, and the chance in it.
+//! The size of test campaigns and their random numbers.
 //!
-//! Never reads a clock or a random number of the system: a seed that failed can be played again.
+//! Never reads a clock or a random number of the system, so a failed seed can be repeated.
 
-/// Whether campaigns of minutes are wanted, as in `tests/run --long`.
+/// Whether campaigns may run for minutes, as in `tests/run --long`.
 pub fn is_slow() -> bool {
     std::env::var_os("ADJUTANT_SLOW").is_some()
 }
 
-/// How many of something a campaign does: what its variable says, else `slow` or `brief`.
+/// Returns the size of a campaign: the value of its environment variable, else `slow` or `brief`.
 #[track_caller]
 pub fn size(variable: &str, slow: usize, brief: usize) -> usize {
     match std::env::var(variable).ok().map(|size| size.parse()) {
         Some(Ok(size)) => size,
-        Some(Err(why)) => panic!("{variable} is no number: {why}"),
+        Some(Err(why)) => panic!("{variable} is not a number: {why}"),
         None if is_slow() => slow,
         None => brief,
     }
 }
 
-/// Returns the seed of all chance: `ADJUTANT_SEED`, or 0; the same seed plays the same campaigns.
+/// Returns the seed of all random numbers: `ADJUTANT_SEED`, or 0. The same seed gives the same campaigns.
 #[track_caller]
 pub fn seed() -> u64 {
     match std::env::var("ADJUTANT_SEED").ok().map(|seed| seed.parse()) {
         Some(Ok(seed)) => seed,
-        Some(Err(why)) => panic!("ADJUTANT_SEED is no number: {why}"),
+        Some(Err(why)) => panic!("ADJUTANT_SEED is not a number: {why}"),
         None => 0,
     }
 }
 
-/// Returns the dice with this number of a campaign.
+/// Returns the random numbers of case `number` in a campaign.
 pub fn dice(number: u64) -> Dice {
     Dice(number ^ seed().wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// Numbers drawn from a seed (splitmix64).
+/// Random numbers from a seed (splitmix64).
 #[derive(Clone)]
 pub struct Dice(pub u64);
 
 impl Dice {
-    /// Draws a number below `sides`; zero where there are none.
+    /// Returns a number below `sides`; zero if `sides` is zero.
     pub fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -48,7 +48,7 @@ impl Dice {
         usize::try_from((mixed ^ (mixed >> 31)) % sides).unwrap_or_default()
     }
 
-    /// Draws one of several.
+    /// Returns one of these items.
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.roll(of.len())]
     }

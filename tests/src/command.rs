@@ -1,7 +1,7 @@
-//! One run of the binary from the command line: what it printed, how it ended.
+//! One run of the binary from the command line: its output and its exit.
 //!
-//! Inherits nothing of the user's environment but the `PATH`, and never waits
-//! longer than the deadline: a child that hangs is killed and fails the test.
+//! Never inherits more of the user's environment than `PATH`, and never waits longer than the
+//! deadline: a child that hangs is killed and fails the test.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ use crate::process::{MARK, Process, marked};
 /// How long one run of the binary may take.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// What is to be run.
+/// A command line that has not started.
 pub struct Line {
     command: Command,
     shown: String,
@@ -39,24 +39,24 @@ pub struct Ran {
     shown: String,
 }
 
-/// A run under way.
+/// A run that has not ended.
 pub struct Running {
     child: Child,
-    stdout: Heard,
-    stderr: Heard,
+    stdout: Capture,
+    stderr: Capture,
     since: Instant,
     mark: String,
     shown: String,
 }
 
-/// What comes out of a stream, read as it comes.
-struct Heard {
+/// The output of one stream, which a thread reads as it arrives.
+struct Capture {
     text: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
 }
 
 impl Line {
-    /// `binary args..` in the folder of a workspace, with nobody at the standard input.
+    /// Returns `binary args..` in the folder of a workspace, with an empty standard input.
     pub fn new(binary: impl AsRef<Path>, workspace: &Workspace, args: &[&str]) -> Line {
         static COUNT: AtomicU64 = AtomicU64::new(1);
         let mark = format!("line-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -66,19 +66,19 @@ impl Line {
         Line { command, shown: args.join(" "), input: None, terminal: false, mark }
     }
 
-    /// Sets one more variable.
+    /// Sets one more environment variable.
     pub fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Line {
         self.command.env(name, value);
         self
     }
 
-    /// Runs it without the rights of root; the workspace has to be given away (`Workspace::given_to_nobody`).
+    /// Runs it without the rights of root. The user nobody must own the workspace (`Workspace::given_to_nobody`).
     pub fn as_nobody(mut self) -> Line {
         crate::nobody::as_nobody(&mut self.command);
         self
     }
 
-    /// Takes a variable away.
+    /// Removes an environment variable.
     pub fn without(mut self, name: &str) -> Line {
         self.command.env_remove(name);
         self
@@ -90,13 +90,13 @@ impl Line {
         self
     }
 
-    /// Gives it this standard input, and then its end.
+    /// Sends it this standard input and then closes it.
     pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Line {
         self.input = Some(text.into());
         self
     }
 
-    /// Puts it at a terminal: all three streams are copies of this file.
+    /// Runs it in a terminal: all three streams are copies of this file.
     pub fn terminal(mut self, terminal: &File) -> Line {
         let copy = || terminal.try_clone().unwrap_or_else(|error| panic!("copy the terminal: {error}"));
         self.command.stdin(copy()).stdout(copy()).stderr(copy());
@@ -104,7 +104,7 @@ impl Line {
         self
     }
 
-    /// Starts it.
+    /// Starts the run.
     pub fn start(mut self) -> Running {
         if !self.terminal {
             let input = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
@@ -114,13 +114,13 @@ impl Line {
         let mut child =
             self.command.spawn().unwrap_or_else(|error| panic!("start `{}`: {error}", self.shown));
         if let Some((mut pipe, text)) = child.stdin.take().zip(self.input) {
-            // A child that ends without reading it all is no fault of the test.
+            // A child may end without reading all of its input.
             thread::spawn(move || drop(pipe.write_all(&text)));
         }
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         Running {
-            stdout: Heard::of(stdout),
-            stderr: Heard::of(stderr),
+            stdout: Capture::of(stdout),
+            stderr: Capture::of(stderr),
             child,
             since,
             mark: self.mark,
@@ -128,7 +128,7 @@ impl Line {
         }
     }
 
-    /// Starts it and hands its standard output to the test, which may close it.
+    /// Starts it and returns its standard output to the test, which may close it.
     pub fn start_unread(mut self) -> (Running, ChildStdout) {
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let since = Instant::now();
@@ -137,8 +137,8 @@ impl Line {
         let Some(stdout) = child.stdout.take() else { panic!("`{}` has no standard output", self.shown) };
         let stderr = child.stderr.take();
         let running = Running {
-            stdout: Heard::of(None::<ChildStdout>),
-            stderr: Heard::of(stderr),
+            stdout: Capture::of(None::<ChildStdout>),
+            stderr: Capture::of(stderr),
             child,
             since,
             mark: self.mark,
@@ -156,8 +156,8 @@ impl Line {
         let Some(stdin) = child.stdin.take() else { panic!("`{}` has no standard input", self.shown) };
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let running = Running {
-            stdout: Heard::of(stdout),
-            stderr: Heard::of(stderr),
+            stdout: Capture::of(stdout),
+            stderr: Capture::of(stderr),
             child,
             since,
             mark: self.mark,
@@ -166,7 +166,7 @@ impl Line {
         (running, stdin)
     }
 
-    /// Runs it to its end.
+    /// Starts it and waits for its end.
     pub fn run(self) -> Ran {
         self.start().wait()
     }
@@ -177,24 +177,24 @@ impl Running {
         self.child.id()
     }
 
-    /// What it wrote to its standard output so far.
+    /// Returns its standard output so far.
     pub fn stdout(&self) -> String {
         self.stdout.text()
     }
 
-    /// What it wrote to its standard error so far.
+    /// Returns its standard error so far.
     pub fn stderr(&self) -> String {
         self.stderr.text()
     }
 
-    /// Everything it started that runs now and carries its mark.
+    /// Returns the running processes that it started, found by its mark.
     pub fn marked(&self) -> Vec<Process> {
         marked(&self.mark, self.pid())
     }
 
-    /// Kills it with SIGKILL, and only it.
+    /// Kills this process alone with SIGKILL.
     pub fn kill(&mut self) {
-        // It may have ended by itself, which is just as well.
+        // It may have ended already.
         let _ = self.child.kill();
     }
 
@@ -226,14 +226,14 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Only on the way out of a test that failed: `wait` has taken its end already.
+        // Only a failed test gets here with a running child: `wait` has seen the end of every other.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
 impl Ran {
-    /// Its exit code; none when a signal ended it.
+    /// Returns its exit code; none if a signal ended it.
     pub fn code(&self) -> Option<i32> {
         self.status.code()
     }
@@ -243,15 +243,15 @@ impl Ran {
         self.status.signal() == Some(9)
     }
 
-    /// Everything it started that still runs.
+    /// Returns the processes that it started and that still run.
     pub fn left(&self) -> Vec<Process> {
         marked(&self.mark, self.pid)
     }
 
-    /// Fails unless it ended with this code; says all that it printed.
+    /// Fails with the whole output unless it ended with this exit code.
     #[track_caller]
     pub fn expect(&self, code: i32) -> &Self {
-        assert!(self.code() == Some(code), "wanted the exit code {code} of\n{self}");
+        assert!(self.code() == Some(code), "expected the exit code {code} of\n{self}");
         self
     }
 }
@@ -263,26 +263,27 @@ impl std::fmt::Display for Ran {
     }
 }
 
-impl Heard {
-    fn of(stream: Option<impl Read + Send + 'static>) -> Heard {
+impl Capture {
+    fn of(stream: Option<impl Read + Send + 'static>) -> Capture {
         let text: Arc<Mutex<Vec<u8>>> = Arc::default();
-        let kept = text.clone();
+        let buffer = text.clone();
         let reader = stream.map(|mut stream| {
             thread::spawn(move || {
                 let mut piece = [0; 8192];
                 while let Ok(length @ 1..) = stream.read(&mut piece) {
-                    kept.lock().unwrap_or_else(PoisonError::into_inner).extend(&piece[..length]);
+                    buffer.lock().unwrap_or_else(PoisonError::into_inner).extend(&piece[..length]);
                 }
             })
         });
-        Heard { text, reader }
+        Capture { text, reader }
     }
 
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.text.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
-    /// All of it, once the stream is over; a grandchild that holds it open is given a moment.
+    /// Waits for the end of the stream and returns all of it. Waits half a second at most, because a
+    /// grandchild may keep the stream open.
     fn whole(&mut self) -> String {
         if let Some(reader) = self.reader.take() {
             let until = Instant::now() + Duration::from_millis(500);

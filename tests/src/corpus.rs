@@ -1,30 +1,30 @@
-//! Bad inputs as data: one line of JSON each, read the same way by every player.
+//! Bad inputs as data, one line of JSON each. Every test that plays them reads them with this file.
 //!
-//! Never guesses: a member or a shape that is not known fails. What the words of a
-//! line mean is said by who plays it.
+//! Never guesses: an unknown member or shape fails. The test that plays a line decides what its
+//! values mean.
 
 use serde_json::{Map, Value};
 
-/// One line.
+/// One line of a corpus.
 #[derive(Clone, Debug)]
 pub struct Line {
     pub id: String,
     pub class: String,
     pub input: Value,
-    /// How `input` is written: `b64`, `gen` or `steps`; none for what it says as it stands.
+    /// The encoding of `input`: `b64`, `gen` or `steps`; none if `input` is literal.
     pub enc: Option<String>,
-    /// What has to be there first.
+    /// What the test has to set up first.
     pub setup: Vec<String>,
     pub expect: String,
-    /// The least that will do, where less than `expect` does.
+    /// The least result that passes, if less than `expect` passes.
     pub min: Option<String>,
-    /// The class of the reason; the lines as they were given have none.
+    /// The class of the reason; the original lines have none.
     pub reason: Option<String>,
-    /// What else holds.
+    /// Further conditions that must hold.
     pub asserts: Vec<String>,
-    /// The system it is about; none for every one.
+    /// The operating system that the line applies to; none for all.
     pub os: Option<String>,
-    /// It is looked at and never executed.
+    /// Whether the input may only be judged and never executed.
     pub never_run: bool,
     pub why: String,
 }
@@ -38,7 +38,11 @@ pub fn read(name: &str, text: &str) -> Vec<Line> {
     let lines: Vec<Line> = text.lines().enumerate().map(line).collect();
     assert!(!lines.is_empty(), "{name} has no lines");
     for (at, line) in lines.iter().enumerate() {
-        assert!(lines[..at].iter().all(|other| other.id != line.id), "{name}: {} stands twice", line.id);
+        assert!(
+            lines[..at].iter().all(|other| other.id != line.id),
+            "{name}: the id {} is there twice",
+            line.id
+        );
     }
     lines
 }
@@ -69,7 +73,7 @@ fn one(name: &str, mut line: Map<String, Value>) -> Line {
 }
 
 impl Line {
-    /// Returns a text of the input by its pointer, written out where it says how it is made.
+    /// Returns the text of the input at this JSON pointer. A generated text is written out.
     pub fn text(&self, pointer: &str) -> Option<String> {
         let value = self.input.pointer(pointer)?;
         Some(match value {
@@ -78,13 +82,13 @@ impl Line {
         })
     }
 
-    /// Returns the steps of a line that is steps.
+    /// Returns the steps of a line; fails if its input is not a list of steps.
     pub fn steps(&self) -> Vec<&str> {
         let steps = self.input.as_array().unwrap_or_else(|| panic!("{} has no steps", self.id));
         steps.iter().map(|step| step.as_str().unwrap_or_else(|| panic!("{}: {step}", self.id))).collect()
     }
 
-    /// Returns the bytes of a line that is bytes; none for one that is steps.
+    /// Returns the bytes of a line; none for a line of steps.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         match self.enc.as_deref() {
             Some("b64") => Some(decoded(self.input["b64"].as_str().expect("b64 is text"))),
@@ -95,20 +99,20 @@ impl Line {
     }
 }
 
-/// Puts real places where `{{NAME}}` stands; a name nobody knows fails.
+/// Replaces each `{{NAME}}` by the real path; fails for an unknown name.
 pub fn filled(text: &str, place: impl Fn(&str) -> Option<String>) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
         let (name, after) = after.split_once("}}").unwrap_or_else(|| panic!("{text:?} does not close"));
         out.push_str(before);
-        out.push_str(&place(name).unwrap_or_else(|| panic!("nobody knows the place {name:?}")));
+        out.push_str(&place(name).unwrap_or_else(|| panic!("the place {name:?} is unknown")));
         rest = after;
     }
     out + rest
 }
 
-/// Writes out `{"parts": [..]}` or one part: `{"text": ..}`, `{"repeat": .., "n": ..}`.
+/// Returns the bytes of `{"parts": [..]}` or of one part: `{"text": ..}`, `{"repeat": .., "n": ..}`.
 pub fn generated(value: &Value) -> Vec<u8> {
     if let Some(parts) = value["parts"].as_array() {
         return parts.iter().flat_map(generated).collect();

@@ -1,8 +1,8 @@
-//! A double of an LSP editor: real buffers, real bytes, and the bad manners of
-//! real editors on request.
+//! A double of an LSP editor: real buffers, real bytes, and on request the misbehaviour of real
+//! editors.
 //!
-//! It stands at the border of the server and knows nothing of its inside. When
-//! it is dropped, the test fails on everything the server did wrong meanwhile.
+//! Never knows the inside of the server. When the double is dropped, the test fails with every rule
+//! that the server broke.
 
 mod apply;
 mod asks;
@@ -45,7 +45,7 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// Connects to a server and shakes hands; panics when that fails.
+    /// Connects to a server and initializes it; panics if that fails.
     #[track_caller]
     pub fn start(
         reader: impl Read + Send + 'static,
@@ -59,7 +59,7 @@ impl Editor {
         editor
     }
 
-    /// Connects to a server and says nothing yet.
+    /// Connects to a server without a first message.
     pub fn connect(
         reader: impl Read + Send + 'static,
         writer: impl Write + Send + 'static,
@@ -68,7 +68,7 @@ impl Editor {
         Editor { shared: connect(reader, writer, options), judged: false }
     }
 
-    /// Sends `initialize` and, once it is answered, `initialized`.
+    /// Sends `initialize` and, after the answer, `initialized`.
     #[track_caller]
     pub fn initialize(&self) -> Result<Value, RpcError> {
         let params = self.shared.lock().options.initialize_params();
@@ -84,7 +84,7 @@ impl Editor {
         answer.and_then(|sent| sent.response.clone()?.ok()).unwrap_or(Value::Null)
     }
 
-    /// Returns `experimental.agent` of the server, where it has one.
+    /// Returns `experimental.agent` of the server, if it has one.
     pub fn agent_capabilities(&self) -> Option<ServerAgentCapabilities> {
         let agent = &self.initialize_result()["capabilities"]["experimental"]["agent"];
         serde_json::from_value(agent.clone()).ok()
@@ -97,7 +97,7 @@ impl Editor {
         self.await_response(&id)
     }
 
-    /// Sends a request; `await_response` has to follow, or the test fails on a missing answer.
+    /// Sends a request without a wait. The test fails if no answer has arrived at its end.
     pub fn request_nowait(&self, method: &str, params: Value) -> Id {
         self.shared.lock().request(method, params)
     }
@@ -114,7 +114,7 @@ impl Editor {
         self.shared.lock().sent.get(id).is_some_and(|sent| sent.response.is_some())
     }
 
-    /// Withdraws a request; it is still answered.
+    /// Withdraws a request; the server still has to answer it.
     pub fn cancel_request(&self, id: &Id) {
         self.notify("$/cancelRequest", json!({"id": id.to_value()}));
     }
@@ -124,43 +124,43 @@ impl Editor {
         self.shared.lock().notify(method, params);
     }
 
-    /// Sends any bytes at all.
+    /// Sends raw bytes, which need not be a frame.
     pub fn send_bytes(&self, bytes: &[u8]) {
         let mut inner = self.shared.lock();
         inner.seen.note(&format!("editor -> {} raw bytes", bytes.len()));
         inner.send_bytes(bytes.to_vec());
     }
 
-    /// Reads no more until `unstall`, so that the server's pipe fills up.
+    /// Stops reading until `unstall`, so that the server's pipe fills up.
     pub fn stall(&self) {
         self.shared.lock().stalled = true;
     }
 
-    /// Reads on.
+    /// Continues reading.
     pub fn unstall(&self) {
         self.shared.lock().stalled = false;
         self.shared.wake();
     }
 
-    /// Does something with the buffers and tells the server at once.
+    /// Changes the buffers and notifies the server at once.
     pub fn edit<T>(&self, edit: impl FnOnce(&mut Buffers) -> T) -> T {
         let mut inner = self.shared.lock();
         let result = edit(&mut inner.buffers);
-        inner.tell_changes();
+        inner.send_changes();
         result
     }
 
-    /// Makes the edit that a code action carries, as a client does before it runs the command.
+    /// Applies the edit of a code action, as a client does before it runs the command.
     #[track_caller]
     pub fn make(&self, edit: &Value) {
         let mut faults = Vec::new();
         let made =
             |buffers: &mut Buffers| apply::perform(&ApplyBehaviour::StaleRefuse, edit, buffers, &mut faults);
         let reply = self.edit(made);
-        assert!(!reply.is_refusal() && faults.is_empty(), "{edit} is not made: {reply:?}, {faults:?}");
+        assert!(!reply.is_refusal() && faults.is_empty(), "{edit} is not applied: {reply:?}, {faults:?}");
     }
 
-    /// Opens a file, named by its path in the workspace or by URI, as everywhere here.
+    /// Opens a file. `name` is a path in the workspace or a URI, in every method here.
     #[track_caller]
     pub fn open(&self, name: &str) {
         if let Err(why) = self.edit(|buffers| buffers.open(name)) {
@@ -180,7 +180,7 @@ impl Editor {
         self.edit(|buffers| buffers.replace(name, old, new));
     }
 
-    /// Takes back the last change, whoever made it.
+    /// Undoes the last change of the user or of the server.
     #[track_caller]
     pub fn undo(&self, name: &str) {
         self.edit(|buffers| buffers.undo(name));
@@ -200,7 +200,7 @@ impl Editor {
         self.edit(|buffers| buffers.close(name));
     }
 
-    /// Returns the text the user sees: the buffer, or the file where none is open.
+    /// Returns the text the user sees: the buffer, or the file if it is not open.
     #[track_caller]
     pub fn text_of(&self, name: &str) -> String {
         let text = self.shared.lock().buffers.text(name);
@@ -212,7 +212,7 @@ impl Editor {
         self.shared.lock().buffers.buffer(name).cloned()
     }
 
-    /// Waits until the text the user sees is as wanted.
+    /// Waits until the user sees this text.
     #[track_caller]
     pub fn await_text(&self, name: &str, wanted: &str) {
         self.shared.wait(&format!("{name:?} to be {wanted:?}"), |inner| {
@@ -220,50 +220,50 @@ impl Editor {
         });
     }
 
-    /// Sets how edits are treated from now on.
+    /// Sets the behaviour for all later edits.
     pub fn set_apply(&self, behaviour: ApplyBehaviour) {
         self.shared.lock().options.apply = behaviour;
     }
 
-    /// Sets how the next edit is treated; those given before come first.
+    /// Adds a behaviour for one edit to the queue.
     pub fn apply_next(&self, behaviour: ApplyBehaviour) {
         self.shared.lock().apply_queue.push_back(behaviour);
     }
 
-    /// Sets what the user does between the arrival of an edit and its making.
+    /// Sets what the user does after an edit arrives and before the editor applies it.
     pub fn before_apply(&self, hook: impl FnMut(&mut Buffers) + Send + 'static) {
         self.shared.lock().before_apply = Some(Box::new(hook));
     }
 
-    /// Makes and answers the edits that `ApplyLate` put off.
+    /// Applies and answers the edits that `ApplyLate` delayed.
     pub fn release_applies(&self) {
         self.shared.lock().release_applies();
         self.shared.wake();
     }
 
-    /// Returns every edit that arrived.
+    /// Returns all edits that arrived.
     pub fn applies(&self) -> Vec<SeenApply> {
         self.shared.lock().applies.clone()
     }
 
-    /// Waits for the edit number `count`, from one.
+    /// Waits for edit number `count`, from one.
     #[track_caller]
     pub fn await_apply(&self, count: usize) -> SeenApply {
         let what = format!("edit number {count}");
         self.shared.wait(&what, |inner| inner.applies.get(count.checked_sub(1)?).cloned())
     }
 
-    /// Sets how requests for a save are treated.
+    /// Sets the behaviour for requests to save.
     pub fn set_save(&self, behaviour: SaveBehaviour) {
         self.shared.lock().options.save = behaviour;
     }
 
-    /// Answers the next ask that is delivered by request; those given before come first.
+    /// Adds an answer for one ask that arrives as a request to the queue.
     pub fn answer_next(&self, answer: Answer) {
         self.shared.lock().ask_script.push(answer);
     }
 
-    /// Answers every ask that no `answer_next` answers.
+    /// Sets the rule for asks that find the queue of `answer_next` empty.
     pub fn on_ask(&self, rule: impl FnMut(&AskView) -> Answer + Send + 'static) {
         self.shared.lock().ask_script.set_rule(rule);
     }
@@ -274,47 +274,47 @@ impl Editor {
         self.shared.wait("a window/showMessage", |inner| inner.messages.pop_front()).1
     }
 
-    /// Returns the messages that were shown and not awaited yet.
+    /// Returns the messages that no `await_message` has returned yet.
     pub fn messages(&self) -> Vec<String> {
         self.shared.lock().messages.iter().map(|(_, text)| text.clone()).collect()
     }
 
-    /// Returns what was logged to the user's log window.
+    /// Returns the messages in the user's log window.
     pub fn logged(&self) -> Vec<String> {
         self.shared.lock().logged.clone()
     }
 
-    /// Returns every request for a save.
+    /// Returns all requests to save.
     pub fn saves_asked(&self) -> Vec<Value> {
         self.shared.lock().saves.clone()
     }
 
-    /// Returns the ids of the server's requests that it withdrew.
+    /// Returns the ids of the requests that the server withdrew.
     pub fn withdrawn(&self) -> Vec<Id> {
         self.shared.lock().withdrawn.clone()
     }
 
-    /// Returns what went over the wire, as text.
+    /// Returns the last messages in both directions, as text.
     pub fn seen(&self) -> String {
         self.shared.lock().seen.text()
     }
 
-    /// Returns what the server did wrong so far.
+    /// Returns the violations of the server so far.
     pub fn violations(&self) -> Vec<Violation> {
         self.shared.lock().faults.clone()
     }
 
-    /// Forgets the violations of a rule that a test breaks on purpose.
+    /// Removes the violations of a rule that a test breaks on purpose.
     pub fn forgive(&self, rule: Rule) {
         self.shared.lock().faults.retain(|fault| fault.rule != rule);
     }
 
-    /// Says that the connection is about to break on purpose, and answers may never come.
+    /// Announces a planned loss of the connection, after which answers may be missing.
     pub fn expect_loss(&self) {
         self.shared.lock().loss_expected = true;
     }
 
-    /// Closes the editor's side, as an editor that dies would.
+    /// Closes the editor's side, as a crashed editor would.
     pub fn hang_up(&self) {
         let mut inner = self.shared.lock();
         inner.loss_expected = true;
@@ -324,11 +324,11 @@ impl Editor {
     /// Waits until the server has closed its side.
     #[track_caller]
     pub fn await_end(&self) -> String {
-        // An end is what is waited for, so it must be looked for before it counts as a failure.
+        // `wait` calls this closure before it treats the end of the connection as a failure.
         self.shared.wait("the end of the connection", |inner| inner.ended.clone())
     }
 
-    /// Sends `shutdown` and `exit` and waits until the server has gone.
+    /// Sends `shutdown` and `exit` and waits until the server closes its side.
     #[track_caller]
     pub fn shutdown(&self) {
         if let Err(error) = self.request("shutdown", Value::Null) {
@@ -338,7 +338,7 @@ impl Editor {
         self.await_end();
     }
 
-    /// Ends the editor and returns what was wrong, where a drop would fail the test.
+    /// Ends the editor and returns the violations; a drop would fail the test instead.
     pub fn finish(mut self) -> Vec<Violation> {
         self.judged = true;
         self.judge()
@@ -364,7 +364,7 @@ impl Editor {
             let left = |ask: &AskView| Violation::new(Rule::DeliveryLeftOpen, format!("ask {}", ask.ask_id));
             faults.extend(held.map(|(ask, _)| left(ask)));
         }
-        // What comes of the end of the connection is no fault any more.
+        // From here on, the end of the connection is not a violation.
         inner.loss_expected = true;
         inner.stalled = false;
         inner.close();

@@ -1,7 +1,7 @@
-//! A workspace on disk from one string, with settings and state beside it.
+//! A workspace on disk from one string, with settings and state next to it.
 //!
-//! Never reads or writes anything of the user who runs the tests: home,
-//! settings and state all lie in the temporary directory.
+//! Never reads or writes files of the user who runs the tests: home, settings and state are in the
+//! temporary directory.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 use crate::model::Dialect;
 use crate::nobody::{give, unprivileged_id};
 
-/// The name of the variable that holds the made-up key of `Workspace::openai`.
+/// The environment variable with the invented key of `Workspace::openai`.
 pub const KEY_VARIABLE: &str = "ADJUTANT_TEST_KEY";
 
-/// Where `$0` stood in the fixture.
+/// The place of `$0` in the fixture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     /// Relative to the workspace.
@@ -32,12 +32,12 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Writes the files of a fixture: `//- /path` on a line of its own starts a file, `$0` is the
-    /// cursor and is taken out. When the first of those lines is indented, so is everything.
+    /// Writes the files of a fixture. A line `//- /path` starts a file; `$0` is the cursor and is removed.
+    /// If the first of these lines is indented, its indentation is removed from every line.
     pub fn new(fixture: &str) -> Self {
         let directory = tempfile::Builder::new().prefix("adjutant-test-").tempdir();
         let directory = directory.unwrap_or_else(|error| panic!("make a temporary directory: {error}"));
-        // Resolved, because a server may tell paths with every link followed.
+        // Resolved, because a server may report paths with every link followed.
         let base = fs::canonicalize(directory.path()).unwrap_or_else(|error| panic!("resolve it: {error}"));
         let mut workspace = Self { directory, root: base.join("workspace"), cursor: None };
         for folder in ["workspace", "home", "config", "state", "cache"] {
@@ -55,7 +55,7 @@ impl Workspace {
         workspace
     }
 
-    /// Gives everything of this workspace to the user without rights (`nobody::as_nobody`), and returns it.
+    /// Makes the unprivileged user (`nobody::as_nobody`) the owner of everything here, and returns the workspace.
     pub fn given_to_nobody(self) -> Self {
         give(self.directory.path(), unprivileged_id());
         self
@@ -66,27 +66,27 @@ impl Workspace {
         &self.root
     }
 
-    /// Returns the URI of a file in the workspace; of the workspace itself for "".
+    /// Returns the URI of a file in the workspace, or of the workspace itself for "".
     pub fn uri(&self, path: &str) -> String {
         if path.is_empty() { uri_of_path(&self.root) } else { uri_of_path(&self.root.join(path)) }
     }
 
-    /// Returns where `$0` stood.
+    /// Returns the place of `$0` in the fixture.
     pub fn cursor(&self) -> Option<&Cursor> {
         self.cursor.as_ref()
     }
 
-    /// Reads a file from disk, whatever any buffer says.
+    /// Reads a file from disk, not from a buffer.
     pub fn read(&self, path: &str) -> String {
         fs::read_to_string(self.root.join(path)).unwrap_or_else(|error| panic!("read {path:?}: {error}"))
     }
 
-    /// Returns whether there is such a file.
+    /// Returns whether the file exists.
     pub fn exists(&self, path: &str) -> bool {
         self.root.join(path).exists()
     }
 
-    /// Writes a file on disk behind everyone's back, with the folders it needs.
+    /// Writes a file on disk without any notification, and creates the folders it needs.
     pub fn write(&self, path: &str, text: &str) {
         let full = self.root.join(path);
         if let Some(folder) = full.parent() {
@@ -97,19 +97,19 @@ impl Workspace {
 
     /// Returns the directory of the server's state.
     pub fn state_dir(&self) -> PathBuf {
-        self.beside("state")
+        self.next_to("state")
     }
 
     /// Returns the settings file; it need not exist.
     pub fn config_file(&self) -> PathBuf {
-        self.beside("config").join("config.toml")
+        self.next_to("config").join("config.toml")
     }
 
-    /// Writes a file beside the workspace, next to the settings, and returns its path.
+    /// Writes a file outside the workspace, next to the settings, and returns its path.
     pub fn write_beside(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.beside("config").join(name);
+        let path = self.next_to("config").join(name);
         fs::write(&path, text).unwrap_or_else(|error| panic!("write {path:?}: {error}"));
-        // Whatever the umask of the one who runs the tests: settings that others can write are not believed.
+        // The umask must not matter: Adjutant ignores settings that other users can write.
         let private = fs::Permissions::from_mode(0o600);
         fs::set_permissions(&path, private).unwrap_or_else(|error| panic!("protect {path:?}: {error}"));
         path
@@ -127,7 +127,7 @@ impl Workspace {
         self.config(&format!("{present}\n{toml}"))
     }
 
-    /// Makes a scripted model the one in use: `play/script`.
+    /// Configures a scripted model, `play/script`, as the model in use.
     pub fn script(&self, script: &str) -> &Self {
         let path = self.write_beside("script.toml", script);
         let path = toml_text(&path.to_string_lossy());
@@ -136,12 +136,12 @@ impl Workspace {
         ))
     }
 
-    /// Makes a Chat Completions endpoint the one in use: `local/test`, with a made-up key.
+    /// Configures a Chat Completions endpoint, `local/test`, as the model in use, with an invented key.
     pub fn openai(&self, base_url: &str) -> &Self {
         self.provider(Dialect::Chat, base_url)
     }
 
-    /// Makes an endpoint of this wire the one in use: `local/test`, with a made-up key.
+    /// Configures an endpoint of this wire, `local/test`, as the model in use, with an invented key.
     pub fn provider(&self, wire: Dialect, base_url: &str) -> &Self {
         let (wire, url) = (wire.wire(), toml_text(base_url));
         self.config(&format!(
@@ -150,9 +150,9 @@ impl Workspace {
         ))
     }
 
-    /// Returns the environment of a child: everything a server may want to find, and nothing of the user's.
+    /// Returns the environment of a child: each variable that a server reads, and none of the user's.
     pub fn env(&self) -> Vec<(String, String)> {
-        let path = |name: &str| self.beside(name).to_string_lossy().into_owned();
+        let path = |name: &str| self.next_to(name).to_string_lossy().into_owned();
         [
             ("ADJUTANT_CONFIG", self.config_file().to_string_lossy().into_owned()),
             ("ADJUTANT_STATE_DIR", path("state")),
@@ -165,13 +165,13 @@ impl Workspace {
         ]
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
-        // The settings file is named only where there is one: naming a missing file is a problem of its own.
+        // The variable is set only if the settings file exists: a name without a file is a problem of its own.
         .filter(|(name, _)| name != "ADJUTANT_CONFIG" || self.config_file().exists())
         .collect()
     }
 
-    fn beside(&self, name: &str) -> PathBuf {
-        // The directory's own path may lead through links; the root's does not.
+    fn next_to(&self, name: &str) -> PathBuf {
+        // The directory's own path may go through links; the root's path does not.
         self.root.parent().unwrap_or(self.directory.path()).join(name)
     }
 }
@@ -233,7 +233,7 @@ pub fn uri_of_path(path: &Path) -> String {
     uri
 }
 
-/// Returns the path of a `file:` URI; anything else has none.
+/// Returns the path of a `file:` URI; none for any other URI.
 pub fn path_of_uri(uri: &str) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let rest = uri.strip_prefix("file://")?;

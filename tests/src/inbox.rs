@@ -1,7 +1,7 @@
-//! Answers left in the inbox of a session, as another process leaves them: the
-//! terminal's door without its binary.
+//! Answers in the inbox of a session, written as another process writes them: the terminal's way
+//! to answer, without its binary.
 //!
-//! Never waits for what becomes of an answer; `Letter::is_gone` can be waited for.
+//! Never waits for the outcome of an answer; a test can poll `Letter::is_gone`.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use crate::editor::Answer;
 use crate::fixture::Workspace;
 
-/// An answer that was left.
+/// An answer in the inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Letter {
     pub path: PathBuf,
 }
 
 impl Letter {
-    /// Whether the one who holds the session has judged it and removed it.
+    /// Whether the server that owns the session has handled the answer and removed its file.
     pub fn is_gone(&self) -> bool {
         fs::symlink_metadata(&self.path).is_err()
     }
@@ -33,32 +33,32 @@ pub fn folder(workspace: &Workspace, session: &SessionId) -> PathBuf {
     workspace.state_dir().join("sessions").join(&session.0).join("inbox")
 }
 
-/// Leaves an answer, whole and at once.
+/// Writes an answer into the inbox with one rename.
 #[track_caller]
 pub fn leave(workspace: &Workspace, session: &SessionId, ask: &AskId, answer: &Answer) -> Letter {
     let body = body(ask, answer).to_string();
     leave_bytes(&folder(workspace, session), body.as_bytes(), 0o600)
 }
 
-/// Returns what a file with an answer holds.
+/// Returns the content of the file for an answer.
 #[track_caller]
 pub fn body(ask: &AskId, answer: &Answer) -> Value {
     match answer {
         Answer::Option(option) => json!({"askId": ask, "optionId": option}),
         Answer::OptionWithText(option, text) => json!({"askId": ask, "optionId": option, "reason": text}),
         Answer::Text(text) => json!({"askId": ask, "answer": text}),
-        other => panic!("{other:?} cannot stand in a file"),
+        other => panic!("a file cannot express {other:?}"),
     }
 }
 
-/// Leaves any bytes with any mode, whole and at once.
+/// Writes a file with these bytes and this mode into the inbox with one rename.
 #[track_caller]
 pub fn leave_bytes(folder: &Path, bytes: &[u8], mode: u32) -> Letter {
     static COUNT: AtomicU64 = AtomicU64::new(1);
     let name = format!("test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     if !folder.exists() {
         use std::os::unix::fs::DirBuilderExt;
-        // Whoever holds the session may make it in the same moment.
+        // The server that owns the session may create it at the same moment.
         let made = fs::DirBuilder::new().mode(0o700).create(folder);
         assert!(made.is_ok() || folder.is_dir(), "make {folder:?}: {made:?}");
     }
@@ -67,6 +67,6 @@ pub fn leave_bytes(folder: &Path, bytes: &[u8], mode: u32) -> Letter {
     let written = written.and_then(|mut file| file.write_all(bytes));
     written
         .and_then(|()| fs::rename(&unfinished, &path))
-        .unwrap_or_else(|why| panic!("leave {path:?}: {why}"));
+        .unwrap_or_else(|why| panic!("write {path:?}: {why}"));
     Letter { path }
 }

@@ -1,8 +1,7 @@
-//! Doubles and fixtures: the editor over a pipe, the model over loopback HTTP and TLS,
-//! a proxy; and the chance and the size of campaigns.
-//! a proxy, a host that does not answer, a terminal.
+//! Doubles and fixtures: an editor over a pipe, a model over loopback HTTP and TLS, a proxy,
+//! a host that does not answer and a terminal; also the seed and the size of campaigns.
 //!
-//! Never mocks a type of ours; nothing here knows the server.
+//! Never mocks a type of Adjutant; nothing here knows the server's inside.
 
 pub mod authority;
 pub mod campaign;

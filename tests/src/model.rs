@@ -1,8 +1,7 @@
 //! A model provider on loopback: real sockets, real HTTP/1.1, real streams.
 //!
-//! Speaks the wire format of the path that is asked for, plays one answer per request and records
-//! what it was sent. Plain threads, so that it works beside any runtime; it
-//! never answers what no test told it to.
+//! The path of a request selects the wire format. The double plays one answer a request and records the
+//! requests. It uses plain threads, so it works with any runtime. It never invents an answer.
 
 mod connection;
 mod deaf;
@@ -24,34 +23,34 @@ pub use dialect::Dialect;
 pub use front::{Handshake, Offer, TlsFront};
 pub use reply::Reply;
 
-/// How long a wait for something that must happen may last.
+/// The longest wait for something that must happen.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// One request as it arrived.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// `POST`, mostly.
+    /// Usually `POST`.
     pub method: String,
     pub path: String,
-    /// Names in lower case, in the order they came.
+    /// Names in lower case, in the order of arrival.
     pub headers: Vec<(String, String)>,
-    /// Empty where the server was told to [`ModelServer::forget_bodies`].
+    /// Empty after [`ModelServer::forget_bodies`].
     pub body: Vec<u8>,
-    /// Bytes of the body.
+    /// The length of the body in bytes.
     pub size: usize,
-    /// Which accepted connection it came by, from zero.
+    /// The number of the accepted connection, from zero.
     pub connection: usize,
-    /// When its first byte was there.
+    /// The time of its first byte.
     pub arrived: Instant,
 }
 
 impl Request {
-    /// Returns the value of a header, by its name in lower case.
+    /// Returns the value of a header; `name` is in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the body as JSON; panics if it is none.
+    /// Returns the body as JSON; panics if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).expect("the body of a model request is JSON")
     }
@@ -69,20 +68,20 @@ struct State {
     requests: Vec<Request>,
     sockets: Vec<TcpStream>,
     threads: Vec<JoinHandle<()>>,
-    /// When the first byte of each answer was handed over.
+    /// The time at which the first byte of each answer was written.
     begun: Vec<Instant>,
-    /// Answers sent to their last byte, and when that byte was handed over.
+    /// The time at which the last byte of each complete answer was written.
     answered: Vec<Instant>,
-    /// When each event of a paced answer was handed over.
+    /// The time at which each event of a paced answer was written.
     paced: Vec<Instant>,
-    /// Connections that are closed, by their numbers, and when that was seen.
+    /// The numbers of the closed connections, each with the time of its close.
     closed: Vec<(usize, Instant)>,
     forget_bodies: bool,
-    /// Bytes of answers without an end.
+    /// Bytes written of endless answers.
     flooded: u64,
-    /// Holding answers that may go on.
+    /// The number of releases that no holding answer has used.
     released: usize,
-    /// Answers that hold now.
+    /// The number of answers that hold now.
     holding: usize,
     stopping: bool,
 }
@@ -104,7 +103,7 @@ impl Shared {
         result
     }
 
-    /// Waits until `ready` gives a value; without limit, since stopping is one of its conditions.
+    /// Waits until `ready` returns a value. There is no time limit, because `ready` also checks for the stop.
     fn wait<T>(&self, mut ready: impl FnMut(&mut State) -> Option<T>) -> T {
         let mut state = self.lock();
         loop {
@@ -115,7 +114,7 @@ impl Shared {
         }
     }
 
-    /// Waits until `moment`; `false` if the server ended first.
+    /// Waits until `moment`; returns `false` if the server ended first.
     fn wait_until(&self, moment: Instant) -> bool {
         let mut state = self.lock();
         loop {
@@ -132,7 +131,7 @@ impl Shared {
     fn next_reply(&self, request: &Request) -> Reply {
         let mut source = self.source.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         match &mut *source {
-            // A 400 is never tried again, so a test that asks too often ends at once.
+            // A 400 is never retried, so a test with too many requests ends at once.
             Source::Queue(queue) => queue.pop_front().unwrap_or_else(|| {
                 Reply::status(400)
                     .body(r#"{"error":{"message":"the test has no more answers for this request"}}"#)
@@ -142,7 +141,7 @@ impl Shared {
     }
 }
 
-/// The double. Dropping it closes every connection and ends every thread.
+/// The double. Its drop closes every connection and ends every thread.
 pub struct ModelServer {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -155,7 +154,7 @@ impl ModelServer {
         ModelServer::with_source(Source::Queue(replies.into_iter().collect()))
     }
 
-    /// Starts a server whose every answer is made by `script`.
+    /// Starts a server that calls `script` for each answer.
     pub fn answering(script: impl FnMut(&Request) -> Reply + Send + 'static) -> ModelServer {
         ModelServer::with_source(Source::Script(Box::new(script)))
     }
@@ -186,47 +185,47 @@ impl ModelServer {
         }
     }
 
-    /// Returns the requests so far.
+    /// Returns all requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.lock().requests.clone()
     }
 
-    /// Keeps of later requests only how long they were, so that a long run costs no memory here.
+    /// Keeps only the length of later bodies, so that a long run needs no memory here.
     pub fn forget_bodies(&self) {
         self.shared.change(|state| state.forget_bodies = true);
     }
 
-    /// Returns when the first byte of each answer was handed to the socket.
+    /// Returns the time at which the first byte of each answer was written to the socket.
     pub fn begun(&self) -> Vec<Instant> {
         self.shared.lock().begun.clone()
     }
 
-    /// Returns when the last byte of each complete answer was handed to the socket.
+    /// Returns the time at which the last byte of each complete answer was written to the socket.
     pub fn answered(&self) -> Vec<Instant> {
         self.shared.lock().answered.clone()
     }
 
-    /// Waits until `count` answers are complete and returns when each was.
+    /// Waits until `count` answers are complete and returns the time of each.
     pub fn wait_for_answered(&self, count: usize) -> Vec<Instant> {
         self.wait_until("answers", |state| (state.answered.len() >= count).then(|| state.answered.clone()))
     }
 
-    /// Returns when each event of the [`Reply::paced`] answers was handed to the socket.
+    /// Returns the time at which each event of the [`Reply::paced`] answers was written to the socket.
     pub fn paced(&self) -> Vec<Instant> {
         self.shared.lock().paced.clone()
     }
 
-    /// Returns when each closed connection was seen to be closed.
+    /// Returns the time at which the double saw each close of a connection.
     pub fn closed_at(&self) -> Vec<Instant> {
         self.shared.lock().closed.iter().map(|(_, at)| *at).collect()
     }
 
-    /// Returns how many connections were accepted so far.
+    /// Returns the number of accepted connections so far.
     pub fn connections(&self) -> usize {
         self.shared.lock().sockets.len()
     }
 
-    /// Returns how many bytes of answers without an end were taken, with what still stood in sockets.
+    /// Returns the number of bytes written of endless answers, those still in sockets included.
     pub fn flooded(&self) -> u64 {
         self.shared.lock().flooded
     }
@@ -236,7 +235,7 @@ impl ModelServer {
         self.wait_until("requests", |state| (state.requests.len() >= count).then(|| state.requests.clone()))
     }
 
-    /// Waits until `count` answers hold, each at its [`Reply::hold_after`] or [`Reply::never`].
+    /// Waits until `count` answers hold at once, for example at [`Reply::hold_after`] or [`Reply::never`].
     pub fn wait_for_holding(&self, count: usize) {
         self.wait_until("holding answers", |state| (state.holding >= count).then_some(()));
     }
@@ -246,7 +245,7 @@ impl ModelServer {
         self.wait_until("closed connections", |state| (state.closed.len() >= count).then_some(()));
     }
 
-    /// Lets one holding answer go on, also one that will hold only later.
+    /// Lets one holding answer continue. Without one, the next answer that holds continues at once.
     pub fn release(&self) {
         self.shared.change(|state| state.released += 1);
     }
@@ -261,7 +260,7 @@ impl ModelServer {
             let left = end.saturating_duration_since(Instant::now());
             assert!(
                 !left.is_zero(),
-                "waited {DEADLINE:?} for {what}; {} requests came",
+                "waited {DEADLINE:?} for {what}; {} requests arrived",
                 state.requests.len()
             );
             let (next, _) = self
@@ -282,7 +281,7 @@ impl Drop for ModelServer {
                 let _ = socket.shutdown(Shutdown::Both);
             }
         });
-        // The listener waits for a connection; this one wakes it to see the end.
+        // The listener waits for a connection; this one wakes it, so that it sees the stop.
         let _ = TcpStream::connect_timeout(&self.address, DEADLINE);
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();

@@ -1,6 +1,6 @@
-//! A process without the rights of root: what holds for root alone proves nothing.
+//! Processes without the rights of root: a test that only root can pass proves nothing.
 //!
-//! Never changes anything but the owner of a test's own directory.
+//! Never changes more than the owner of a test's own directory.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, lchown};
@@ -8,17 +8,17 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// The user whom tests become: no file of the machine belongs to it.
+/// The user that tests run commands as: it owns no file of the machine.
 pub const NOBODY: u32 = 65_534;
-/// A third user, neither root nor the one who runs the server.
+/// A third user: neither root nor the user who runs the server.
 pub const STRANGER: u32 = 65_533;
 
-/// Returns whether the tests run as root, so that there are rights to give up.
+/// Returns whether the tests run as root.
 pub fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
-/// Returns who an unprivileged process is: nobody where the tests are root, else the user who runs them.
+/// Returns the user of an unprivileged process: nobody if the tests run as root, else their own user.
 pub fn unprivileged_id() -> u32 {
     if is_root() { NOBODY } else { fs::metadata("/proc/self").map_or(NOBODY, |own| own.uid()) }
 }
@@ -30,10 +30,10 @@ pub fn as_nobody(command: &mut Command) {
     }
 }
 
-/// The words that start a program without the rights of root, for a shell line that mounts something first.
+/// The command prefix that drops the rights of root, for a shell line that mounts something first.
 pub const SETPRIV: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
 
-/// Gives a file, or a directory with all that is in it, to a user; links are not followed.
+/// Makes a user the owner of a file, or of a directory and its content. Does not follow links.
 pub fn give(path: &Path, user: u32) {
     if !is_root() {
         return;

@@ -1,7 +1,7 @@
-//! The server as a child process: started, looked at, killed.
+//! The server as a child process: start, inspect, kill.
 //!
-//! Ends only what it started, by its own handle, and what a test names; the rest of the
-//! process tree is looked at and never touched.
+//! Never ends a process that it did not start, unless a test names that process. It only reads the
+//! rest of the process tree.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -18,12 +18,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::editor::{Editor, Options};
 use crate::fixture::Workspace;
 
-/// The variable that marks a server and all that it starts: none of ours, for those are kept from commands.
+/// The variable that marks a server and all that it starts. Its name is not one of Adjutant's own,
+/// because the server removes those from the environment of commands.
 pub const MARK: &str = "TESTKIT_MARK";
 
-/// How long anything that must happen may take.
+/// The longest wait for something that must happen.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// The most bytes of stderr that are kept; the newest stay.
+/// The most bytes of stderr to keep; the oldest are dropped.
 const MAX_STDERR: usize = 256 << 10;
 
 /// A server process.
@@ -31,18 +32,18 @@ pub struct Server {
     child: Child,
     pipes: Option<(ChildStdout, ChildStdin)>,
     stderr: Arc<Mutex<VecDeque<u8>>>,
-    /// Ends when nothing more can come from its stderr.
+    /// The thread that reads stderr; it ends when stderr is closed.
     reader: Option<thread::JoinHandle<()>>,
     mark: String,
 }
 
 impl Server {
-    /// Starts a server for a workspace, with nothing of the user's environment but the `PATH`.
+    /// Starts a server for a workspace. Of the user's environment it gets only `PATH`.
     pub fn spawn(binary: impl AsRef<Path>, workspace: &Workspace, args: &[&str]) -> Server {
         Self::spawn_with(binary, workspace, args, |_| {})
     }
 
-    /// Starts a server whose command is adjusted first.
+    /// Starts a server after `adjust` has changed its command.
     pub fn spawn_with(
         binary: impl AsRef<Path>,
         workspace: &Workspace,
@@ -67,7 +68,7 @@ impl Server {
         Server { child, pipes, stderr, reader, mark }
     }
 
-    /// Connects an editor to it, which shows the server's stderr when a wait fails.
+    /// Connects an editor to it. The editor prints the server's stderr when a wait fails.
     pub fn editor(&mut self, options: Options) -> Editor {
         let (reader, writer) = self.take_pipes();
         let stderr = self.stderr.clone();
@@ -76,7 +77,7 @@ impl Server {
         Editor::start(reader, writer, Options { also_show: Some(also_show), ..options })
     }
 
-    /// Takes its standard output and input.
+    /// Returns its standard output and input; panics at the second call.
     pub fn take_pipes(&mut self) -> (ChildStdout, ChildStdin) {
         self.pipes.take().unwrap_or_else(|| panic!("the pipes of the server are taken already"))
     }
@@ -86,13 +87,13 @@ impl Server {
         self.child.id()
     }
 
-    /// Returns the newest of what it wrote to stderr.
+    /// Returns the newest part of its stderr.
     pub fn stderr(&self) -> String {
         text_of(&self.stderr)
     }
 
-    /// Waits until it has ended, and returns the newest of all it wrote to stderr. While it runs, its
-    /// newest words may not have been read yet.
+    /// Waits until it has ended, and returns the newest part of its whole stderr. While it runs, its
+    /// last lines may not have been read yet.
     #[track_caller]
     pub fn last_words(&mut self) -> String {
         self.wait();
@@ -103,7 +104,7 @@ impl Server {
 
     /// Kills it with SIGKILL and waits until it is gone.
     pub fn kill(&mut self) {
-        // It may have ended by itself, which is just as well.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -118,33 +119,34 @@ impl Server {
     pub fn wait(&mut self) -> ExitStatus {
         let (child, stderr) = (&mut self.child, &self.stderr);
         let ended = poll(DEADLINE, || child.try_wait().ok().flatten());
-        ended
-            .unwrap_or_else(|| panic!("the server did not end in {DEADLINE:?}; it said\n{}", text_of(stderr)))
+        ended.unwrap_or_else(|| {
+            panic!("the server did not end in {DEADLINE:?}; its stderr:\n{}", text_of(stderr))
+        })
     }
 
-    /// Gives it so long to end by itself; returns whether it did.
+    /// Waits this long for it to end by itself; returns whether it did.
     pub fn ends_within(&mut self, time: Duration) -> bool {
         poll(time, || self.child.try_wait().ok().flatten()).is_some()
     }
 
-    /// Returns everything it started that runs now and is still below it.
+    /// Returns its running descendants.
     pub fn descendants(&self) -> Vec<Process> {
         descendants(self.pid())
     }
 
-    /// Returns everything that carries its mark, the server itself left out: also what has
-    /// detached from it, unless it was started with an environment made anew.
+    /// Returns all processes with its mark except the server itself. Detached processes count too,
+    /// unless they were started with a new environment.
     pub fn marked(&self) -> Vec<Process> {
         marked(&self.mark, self.pid())
     }
 
-    /// Returns how many descriptors it has open, and how many threads it has.
+    /// Returns the number of its open descriptors and of its threads.
     pub fn handles(&self) -> Option<Handles> {
         let count = |what: &str| Some(fs::read_dir(format!("/proc/{}/{what}", self.pid())).ok()?.count());
         Some(Handles { descriptors: count("fd")?, threads: count("task")? })
     }
 
-    /// Returns its resident memory, and the most it ever was, in bytes.
+    /// Returns its resident memory and the peak of that, in bytes.
     pub fn memory(&self) -> Option<Memory> {
         memory_of(self.pid())
     }
@@ -166,7 +168,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Whether it runs, and not another one that got its number since.
+    /// Whether it still runs. A new process with the same number does not count, unless its command is the same.
     pub fn still_runs(&self) -> bool {
         process(self.pid).is_some_and(|now| now.command == self.command)
     }
@@ -175,13 +177,13 @@ impl Process {
     pub fn kill(&self) {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid.filter(|_| self.still_runs()) {
-            // It may have ended by itself, which is just as well.
+            // It may have ended already.
             let _ = kill_process(pid, Signal::KILL);
         }
     }
 }
 
-/// What a process holds of the system.
+/// The descriptors and threads of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handles {
     pub descriptors: usize,
@@ -195,7 +197,7 @@ pub struct Memory {
     pub peak: u64,
 }
 
-/// Returns the resident memory of a process, where the system tells it.
+/// Returns the resident memory of a process, if the system reports it.
 pub fn memory_of(pid: u32) -> Option<Memory> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let field = |name: &str| {
@@ -205,7 +207,7 @@ pub fn memory_of(pid: u32) -> Option<Memory> {
     Some(Memory { resident: field("VmRSS")?, peak: field("VmHWM")? })
 }
 
-/// Returns everything that runs now and is below this process.
+/// Returns the running descendants of this process.
 pub fn descendants(pid: u32) -> Vec<Process> {
     let all = processes();
     let mut found: Vec<u32> = vec![pid];
@@ -217,12 +219,12 @@ pub fn descendants(pid: u32) -> Vec<Process> {
     all.into_iter().filter(|process| found[1..].contains(&process.pid)).collect()
 }
 
-/// Returns whether a process runs; one that has ended and was not waited for does not.
+/// Returns whether a process runs; a zombie does not.
 pub fn is_running(pid: u32) -> bool {
     process(pid).is_some()
 }
 
-/// Returns everything whose environment carries a mark, one process left out.
+/// Returns all processes whose environment has this mark, except process `but`.
 pub fn marked(mark: &str, but: u32) -> Vec<Process> {
     let wanted = format!("{MARK}={mark}").into_bytes();
     let has_mark = |process: &Process| {
@@ -244,7 +246,7 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     held.unwrap_or_else(|| panic!("waited {DEADLINE:?} for {what}"));
 }
 
-/// Asks again and again, because the system tells no end of a process that is not ours to wait for.
+/// Polls `ask`, because the system does not announce the end of a process that is not a child.
 fn poll<T>(deadline: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let until = Instant::now() + deadline;
     loop {
@@ -264,7 +266,7 @@ fn processes() -> Vec<Process> {
 
 fn process(pid: u32) -> Option<Process> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may itself contain spaces and parentheses.
+    // The name is in parentheses and may itself contain spaces and parentheses.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;

@@ -1,6 +1,6 @@
-//! A proxy double that speaks CONNECT, wants a login if it is told to, and leads names to loopback.
+//! A proxy double that speaks CONNECT, can require a login, and connects names to loopback addresses.
 //!
-//! Asks no resolver: a name it was not given an address for does not exist.
+//! Never asks a resolver: a name without a rule does not exist.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,15 +17,15 @@ use crate::side::Side;
 pub struct Connect {
     /// Name and port.
     pub target: String,
-    /// What stood in `Proxy-Authorization`.
+    /// The value of `Proxy-Authorization`.
     pub login: Option<String>,
-    /// The status it was answered with.
+    /// The status of the answer.
     pub status: u16,
-    /// Everything that was said.
+    /// The whole head of the request.
     pub head: String,
 }
 
-/// What a proxy does.
+/// The behaviour of a proxy.
 #[derive(Clone, Default)]
 pub struct Rules {
     places: BTreeMap<String, SocketAddr>,
@@ -34,19 +34,19 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Leads `target`, a name and a port, to an address.
+    /// Connects `target`, a name and a port, to an address.
     pub fn lead(mut self, target: &str, to: SocketAddr) -> Rules {
         self.places.insert(target.to_owned(), to);
         self
     }
 
-    /// Wants this login.
+    /// Requires this login.
     pub fn login(mut self, user: &str, password: &str) -> Rules {
         self.login = Some(format!("Basic {}", base64(format!("{user}:{password}").as_bytes())));
         self
     }
 
-    /// Answers everything with this status.
+    /// Answers every request with this status.
     pub fn refuse(mut self, status: u16) -> Rules {
         self.status = Some(status);
         self
@@ -60,12 +60,12 @@ pub struct ProxyServer {
 }
 
 impl ProxyServer {
-    /// Starts a proxy that is spoken to in the clear.
+    /// Starts a proxy without TLS.
     pub fn start(rules: Rules) -> ProxyServer {
         ProxyServer::with(rules, None)
     }
 
-    /// Starts a proxy that is spoken to over TLS, as `localhost`.
+    /// Starts a proxy with TLS, under the name `localhost`.
     pub fn start_with_tls(rules: Rules, authority: &Authority) -> ProxyServer {
         ProxyServer::with(rules, Some(authority))
     }
@@ -90,7 +90,7 @@ impl ProxyServer {
         ProxyServer { side, seen }
     }
 
-    /// Returns its address with `login`, `user:password@` or nothing, before it.
+    /// Returns its URL; `login`, which is `user:password@` or empty, goes before the address.
     pub fn url(&self, login: &str) -> String {
         format!("http://{login}{}", self.side.address)
     }
@@ -100,7 +100,7 @@ impl ProxyServer {
         self.side.address.port()
     }
 
-    /// Returns what it was asked so far.
+    /// Returns the requests so far.
     pub fn connects(&self) -> Vec<Connect> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,6 +1,6 @@
-//! A listener of a double on a runtime of its own, beside whatever runs the test.
+//! A listener of a double on its own runtime, independent of the runtime of the test.
 //!
-//! Listens on loopback alone, and ends with everything it accepted when it is dropped.
+//! Never listens outside loopback. When it is dropped, it closes every connection it accepted.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// Listens on a free port and does `serve` with each connection, with its number from zero.
+    /// Listens on a free port and calls `serve` with each connection and its number, from zero.
     pub fn start<F: Future<Output = ()> + Send + 'static>(
         serve: impl Fn(TcpStream, usize) -> F + Send + 'static,
     ) -> Side {

@@ -1,6 +1,6 @@
-//! A pseudo terminal: the program's side to start it at, the person's side to type at and look at.
+//! A pseudo terminal: the program runs at one side, the test types and reads at the other.
 //!
-//! Only carries bytes; what is typed, and when, is for the tests.
+//! Never decides what is typed, or when; it only carries bytes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -11,36 +11,36 @@ use std::thread;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
-/// The person's side of a terminal, and everything it has shown.
+/// The test's side of a terminal, with its output so far.
 pub struct Screen {
     near: File,
     shown: Arc<Mutex<String>>,
 }
 
 impl Screen {
-    /// Opens a terminal so many columns wide; the file is the side a program is started at.
+    /// Opens a terminal with this many columns; the file is the program's side.
     pub fn open(columns: u16) -> (Screen, File) {
         let (near, far) = pair(columns);
         let shown: Arc<Mutex<String>> = Arc::default();
-        let kept = shown.clone();
+        let output = shown.clone();
         let mut reader = near.try_clone().unwrap_or_else(|error| panic!("read the pseudo terminal: {error}"));
         thread::spawn(move || {
             let mut piece = [0; 4096];
-            // The end is an error here: nobody holds the other side any more.
+            // The end is an error here: every handle of the program's side is closed.
             while let Ok(length @ 1..) = reader.read(&mut piece) {
                 let text = String::from_utf8_lossy(&piece[..length]).into_owned();
-                kept.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+                output.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
             }
         });
         (Screen { near, shown }, far)
     }
 
-    /// Everything the screen showed, without colours.
+    /// Returns everything the screen showed, without colours.
     pub fn text(&self) -> String {
         plain(&self.shown.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether the terminal shows what is typed.
+    /// Whether the terminal echoes typed text.
     pub fn echoes(&self) -> bool {
         let modes = tcgetattr(&self.near).unwrap_or_else(|error| panic!("ask the terminal: {error}"));
         modes.local_modes.contains(LocalModes::ECHO)
@@ -60,7 +60,7 @@ impl Drop for Screen {
     }
 }
 
-/// A pseudo terminal so many columns wide: the person's side and the program's.
+/// Opens a pseudo terminal with this many columns; returns the test's side and the program's side.
 fn pair(columns: u16) -> (File, File) {
     let open = || -> rustix::io::Result<(File, std::ffi::CString)> {
         let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
@@ -78,7 +78,7 @@ fn pair(columns: u16) -> (File, File) {
     (near, far.unwrap_or_else(|error| panic!("open {name}: {error}")))
 }
 
-/// Takes out colours, and the carriage returns a terminal adds.
+/// Removes colours and the carriage returns that a terminal adds.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;

@@ -1,6 +1,6 @@
-//! The socket by which a test tells an Emacs what to do.
+//! The socket through which a test controls an Emacs.
 //!
-//! One line of Lisp in, one line of text out; never waits beyond the deadline.
+//! One line of Lisp in, one line of text out. Never waits longer than the deadline.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::stage::DEADLINE;
 
-/// An Emacs that listens.
+/// The socket of an Emacs.
 pub struct Lisp {
     socket: PathBuf,
 }
@@ -30,7 +30,7 @@ impl Lisp {
     }
 }
 
-/// Returns a text as Lisp reads it.
+/// Returns a text as a Lisp string.
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }

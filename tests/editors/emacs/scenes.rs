@@ -1,4 +1,4 @@
-//! What Emacs' users do and see through eglot.
+//! Scenes in Emacs with eglot.
 //!
 //! Never looks into the server.
 
@@ -17,13 +17,13 @@ fn with(stage: impl Fn() -> Stage, scene: impl Fn(&Emacs<'_>)) {
 crate::scenes::every_editor!(with);
 crate::scenes::typing!(with);
 
-/// A small terminal, with the set-up of the page or with eglot alone.
+/// Plays it in a small terminal, with the set-up of the page and with eglot alone.
 #[test]
 fn finding_a3_a_command_of_ten_lines_is_seen_whole_or_cannot_be_allowed() {
     let lines: Vec<String> = (0..10).map(|line| format!("echo step {line} >> out.txt")).collect();
     let bare =
         "(require 'eglot)\n(add-to-list 'eglot-server-programs '(text-mode . (\"adjutant\" \"lsp\")))\n";
-    let shipped = std::fs::read_to_string(shipped("editors/emacs/adjutant.el")).expect("what is shipped");
+    let shipped = std::fs::read_to_string(shipped("editors/emacs/adjutant.el")).expect("the shipped set-up");
     for (set_up, whole) in [(shipped.as_str(), true), (bare, false)] {
         let stage = Stage::new(
             "//- /notes.txt\nhello\n",
@@ -47,13 +47,16 @@ fn finding_a3_a_command_of_ten_lines_is_seen_whole_or_cannot_be_allowed() {
         screen.keys(&["C-a", "C-k", "Tab"]);
         let offered = screen.wait(" possible completions:");
         let count = if whole { "4 possible" } else { "2 possible" };
-        assert!(offered.contains(count), "Reject and Show, and what approves where all is seen\n{offered}");
+        assert!(
+            offered.contains(count),
+            "Reject and Show; with the whole command in view also the approvals\n{offered}"
+        );
         if whole {
             for line in &lines {
-                assert!(asked.contains(line.as_str()), "{line} cannot be seen\n{asked}");
+                assert!(asked.contains(line.as_str()), "{line} is not visible\n{asked}");
                 assert!(
                     offered.contains(line.as_str()),
-                    "{line} cannot be seen beside the choices\n{offered}"
+                    "{line} is not visible next to the choices\n{offered}"
                 );
             }
         }

@@ -1,6 +1,6 @@
-;;; socket.el --- A socket by which a test tells Emacs what to do  -*- lexical-binding: t -*-
+;;; socket.el --- A socket through which a test controls Emacs  -*- lexical-binding: t -*-
 
-;; In the buffer of the file, which `test-buffer' returns.
+;; Evaluates in the buffer of the file, which `test-buffer' returns.
 
 ;; One line of Lisp in, one line of text out.
 (defvar test-lines (make-hash-table))

@@ -1,5 +1,4 @@
-//! What Helix' users do and see: no popups, so questions are diagnostics and
-//! answers are code actions.
+//! Scenes in Helix: it has no popups, so questions are diagnostics and answers are code actions.
 //!
 //! Never looks into the server.
 
@@ -15,7 +14,7 @@ fn with(stage: impl Fn() -> Stage, scene: impl Fn(&Helix<'_>)) {
 crate::scenes::every_editor!(with);
 crate::scenes::typing!(with);
 
-/// Helix is told of a popup once at most.
+/// Helix gets at most one popup.
 #[test]
 fn s03_questions_are_diagnostics_where_there_are_no_popups() {
     with(scenes::one_edit, |editor| {

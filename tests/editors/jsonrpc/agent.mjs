@@ -1,5 +1,5 @@
-// A client of the agent/* methods, made of vscode-jsonrpc: one story, told by what it prints.
-// Ends with an error where the server says something else than it should.
+// A client of the agent/* methods on vscode-jsonrpc. Plays one story and prints its result.
+// Never ignores a wrong message of the server: it ends with an error.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -23,8 +23,8 @@ const connection = rpc.createMessageConnection(
   new rpc.StreamMessageWriter(server.stdin),
 );
 
-// Returns the first update, past or coming, that is as wanted.
-function told(wanted) {
+// Returns the first past or future update that fulfils a condition.
+function awaitUpdate(wanted) {
   const found = updates.find(wanted);
   if (found) return found;
   return new Promise((resolve) => waiting.push({ wanted, resolve }));
@@ -39,7 +39,7 @@ connection.onRequest('agent/session/request_permission', async (ask, withdrawn) 
   assert.match(ask.subject.diff, /^\+ {4}return "Hello, "/m);
   const option = (kind) => ask.options.find((one) => one.kind === kind).optionId;
   if (story === 'allows') return { outcome: { outcome: 'selected', optionId: option('allow_once') } };
-  // The request stays open; the answer comes by another method, with words.
+  // The request stays open; the answer uses another method and has a reason.
   const closed = new Promise((resolve) => withdrawn.onCancellationRequested(resolve));
   await connection.sendRequest('agent/ask/respond', {
     askId: ask.askId,
@@ -85,7 +85,7 @@ assert.equal(prompted.disposition, 'started');
 if (story === 'cancels') {
   await connection.sendNotification('agent/session/cancel', { sessionId, runId: prompted.runId });
 }
-const ended = await told((update) => update.sessionUpdate === '_run' && update.phase === 'ended');
+const ended = await awaitUpdate((update) => update.sessionUpdate === '_run' && update.phase === 'ended');
 const said = updates.filter((update) => update.sessionUpdate === 'agent_message').length;
 const chunks = updates.filter((update) => update.sessionUpdate === 'agent_message_chunk').length;
 const failure = await connection.sendRequest('agent/session/prompt', { sessionId, prompt: [] }).catch((error) => error);

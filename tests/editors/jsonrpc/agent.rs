@@ -1,6 +1,6 @@
-//! The `agent/*` methods at a client that was made with nothing but vscode-jsonrpc.
+//! The `agent/*` methods in a client on vscode-jsonrpc alone.
 //!
-//! The story is told by the script; what it printed is judged here.
+//! The script plays a story and prints the result. These tests check it and never look into the server.
 
 use std::process::Stdio;
 
@@ -10,9 +10,9 @@ use super::script;
 use crate::scenes;
 use crate::stage::Stage;
 
-/// Lets the script tell a story and returns what it printed.
+/// Runs a story of the script and returns its printed result.
 #[track_caller]
-fn told(stage: &Stage, story: &str) -> Value {
+fn played(stage: &Stage, story: &str) -> Value {
     let mut command = script(stage, "agent.mjs");
     command.args([scenes::FILE, story]).stdin(Stdio::null());
     let ran = command.output().expect("node is installed");
@@ -21,14 +21,14 @@ fn told(stage: &Stage, story: &str) -> Value {
     serde_json::from_slice(&ran.stdout).unwrap_or_else(|error| panic!("{story}: {error}"))
 }
 
-/// As `code` when a request makes no sense.
+/// The `code` of the response to a malformed request.
 const INVALID_PARAMS: i64 = -32602;
 
 #[test]
 fn n01_a_client_of_the_agent_methods_is_asked_and_edits() {
     let stage = scenes::one_edit();
     stage.model.release();
-    let ended = told(&stage, "allows");
+    let ended = played(&stage, "allows");
     let wanted = json!({
         "reason": "end_turn", "buffer": scenes::AFTER, "messages": 2, "chunks": true, "code": INVALID_PARAMS,
     });
@@ -43,18 +43,18 @@ fn n01_a_client_of_the_agent_methods_is_asked_and_edits() {
 fn n02_its_rejection_by_another_method_withdraws_the_request() {
     let stage = scenes::one_edit();
     stage.model.release();
-    let ended = told(&stage, "rejects");
+    let ended = played(&stage, "rejects");
     assert_eq!((&ended["reason"], &ended["buffer"]), (&json!("end_turn"), &json!(scenes::BEFORE)));
     let seen = stage.seen();
     assert_eq!(seen.count("out", "workspace/applyEdit"), 0, "{}", seen.shown());
     assert_eq!(seen.count("out", "$/cancelRequest"), 1, "{}", seen.shown());
     let second = stage.model.wait_for_requests(2)[1].json().to_string();
-    assert!(second.contains("leave it as it is"), "the model does not hear why: {second}");
+    assert!(second.contains("leave it as it is"), "the model does not get the reason: {second}");
 }
 
 #[test]
 fn s90_its_cancel_ends_the_run() {
     let stage = scenes::silence();
-    let ended = told(&stage, "cancels");
+    let ended = played(&stage, "cancels");
     assert_eq!(ended["reason"], "cancelled");
 }

@@ -1,5 +1,5 @@
-// A plain client made of vscode-languageserver-protocol, with buffers of its own.
-// One line of JSON in, one line of JSON out; decides nothing, and ends with its input.
+// A plain client on vscode-languageserver-protocol, with its own buffers.
+// One line of JSON in, one line of JSON out. Never decides; ends with its input.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -14,7 +14,7 @@ const { TextDocument } = require('vscode-languageserver-textdocument');
 
 const root = pathToFileURL(process.cwd()).href;
 const uri = pathToFileURL(file).href;
-// The file as it is in its buffer, and what an undo brings back.
+// The buffer of the file, and its earlier texts for undo.
 let doc = TextDocument.create(uri, 'python', 1, existsSync(file) ? readFileSync(file, 'utf8') : '');
 const before = [];
 const progress = [];
@@ -54,7 +54,7 @@ function apply({ edit }) {
     } else if (one.textDocument.version !== doc.version) {
       return { applied: false, failureReason: `version ${one.textDocument.version} is not ${doc.version}` };
     } else {
-      // As editors do: the answer first, then what changed.
+      // As editors do: first the answer, then the change.
       setImmediate((text) => change(text), TextDocument.applyEdits(doc, one.edits));
     }
   }
@@ -133,7 +133,7 @@ const does = {
     before.pop();
   },
   cancel: () => connection.sendNotification(lsp.WorkDoneProgressCancelNotification.type, { token }),
-  // What the lost server asked goes nowhere.
+  // Drops the question of the lost server.
   forget() {
     asked = undefined;
     connection.dispose();

@@ -1,4 +1,4 @@
-//! What a plain client made of the library does and sees.
+//! Scenes in a plain client on the library.
 //!
 //! Never looks into the server.
 
@@ -13,7 +13,7 @@ fn with(stage: impl Fn() -> Stage, scene: impl Fn(&Client<'_>)) {
 crate::scenes::every_editor!(with);
 crate::scenes::typing!(with);
 
-/// No other client of these tests cancels by its progress.
+/// Only this client of the tests cancels through the progress.
 #[test]
 fn s90_the_progress_cancels_the_run() {
     with(scenes::silence, |editor| {

@@ -1,5 +1,4 @@
-//! What Kakoune's users do and see: a bell in the status line, a menu that is
-//! opened for it, and the first of the menu at *Enter*.
+//! Scenes in Kakoune: a bell in the status line opens a menu, and *Enter* chooses its first entry.
 //!
 //! Never looks into the server.
 
@@ -14,8 +13,8 @@ fn with(stage: impl Fn() -> Stage, scene: impl Fn(&Kakoune<'_>)) {
 
 crate::scenes::every_editor!(with);
 
-/// Other versions sort their menus by title, and Enter takes the first: it never approves, neither of
-/// the question nor of the code actions.
+/// Other versions sort their menus by title, and Enter chooses the first entry. That entry never approves,
+/// neither in a question nor among the code actions.
 #[test]
 fn finding_d5_enter_in_a_menu_never_approves() {
     with(scenes::one_edit, |editor| {
@@ -39,7 +38,7 @@ fn finding_d5_enter_in_a_menu_never_approves() {
     });
 }
 
-/// A task is given as a line of JSON that a shell makes: what is special there arrives as it was typed.
+/// A shell builds the JSON of a task; special characters arrive as the user typed them.
 #[test]
 fn finding_d5_a_task_with_quotes_and_backslashes_reaches_the_model() {
     with(scenes::silence, |editor| {
@@ -49,7 +48,7 @@ fn finding_d5_a_task_with_quotes_and_backslashes_reaches_the_model() {
     });
 }
 
-/// Finding: the end of a range is not part of it, and the last selected line was left out.
+/// Finding: the end of a range is exclusive, and the last selected line was missing.
 #[test]
 fn finding_d5_a_task_is_about_every_selected_line() {
     with(scenes::silence, |editor| {

@@ -1,4 +1,4 @@
-//! What Emacs' users do and see through lsp-mode.
+//! Scenes in Emacs with lsp-mode.
 //!
 //! Never looks into the server.
 
@@ -14,8 +14,8 @@ fn with(stage: impl Fn() -> Stage, scene: impl Fn(&LspMode<'_>)) {
 crate::scenes::every_editor!(with);
 crate::scenes::typing!(with);
 
-/// lsp-mode asks for code actions whenever the cursor rests, and does not say so: a question that was
-/// put away with C-g stays away then, and a menu that the user opens has the answers.
+/// lsp-mode requests code actions whenever the cursor rests, without a sign of it. A question that the user
+/// closed with C-g stays closed then, and the menu that the user opens has the answers.
 #[test]
 fn finding_d5_a_question_that_was_put_away_stays_away_until_the_user_asks_for_it() {
     with(scenes::one_edit, |editor| {

@@ -1,5 +1,5 @@
--- Plays the table of texts on the set-up's own function. Prints what is wrong; says nothing where
--- nothing is. Rows of surfaces with markup are left out: a float has none.
+-- Plays the table of texts on the set-up's own function. Prints each problem, and nothing without
+-- problems. Skips rows of surfaces with markup, because a float has none.
 local display, table_of_texts = dofile(arg[1]), arg[2]
 local played = 0
 

@@ -1,4 +1,4 @@
-//! What Neovim's users see of a question, and what becomes of it while they are at something else.
+//! Scenes in Neovim about questions: their text on the screen, and questions that wait or close.
 //!
 //! Never looks into the server.
 
@@ -20,8 +20,8 @@ fn asks_for(lines: &[&str]) -> Stage {
     Stage::new("//- /greet.py\nprint(1)\n", asks.chain(lines.iter().map(|_| Reply::text("Seen."))))
 }
 
-/// Finding: a window has the options of the one it is opened from; a closed fold hid lines of what was
-/// allowed, and they counted as seen.
+/// Finding: a new window copies the options of the current one. A closed fold hid lines of an allowed edit, and
+/// these counted as seen.
 #[test]
 fn finding_d10_nothing_of_a_question_is_folded_or_concealed() {
     const ALL_IN_SIGHT: &str = "for line = 1, vim.fn.line('$') do \
@@ -57,7 +57,7 @@ fn finding_d10_nothing_of_a_question_is_folded_or_concealed() {
     });
 }
 
-/// Finding A6: what nobody sees was drawn as it is, and the time limit was bound and never shown.
+/// Finding A6: invisible characters were drawn as they are, and the question did not show the time limit.
 #[test]
 fn finding_a6_a_command_is_shown_with_what_nobody_sees_and_its_time_limit() {
     each(
@@ -78,7 +78,7 @@ fn finding_a6_a_command_is_shown_with_what_nobody_sees_and_its_time_limit() {
     );
 }
 
-/// The set-up's own function is that of the server.
+/// The set-up's function gives the same texts as the server's.
 #[test]
 fn finding_a6_neovim_shows_texts_as_the_server_does() {
     for version in VERSIONS {
@@ -96,7 +96,7 @@ fn finding_a6_neovim_shows_texts_as_the_server_does() {
     }
 }
 
-/// Finding: of a line that is taller than the float the head was in sight, and that counted.
+/// Finding: a line that is taller than the float counted as seen when only its first rows were visible.
 #[test]
 fn finding_d10_a_line_that_is_taller_than_the_float_is_allowed_only_after_it_was_opened() {
     let line = format!("echo {}", "x".repeat(4000));
@@ -123,7 +123,7 @@ fn finding_d10_a_line_that_is_taller_than_the_float_is_allowed_only_after_it_was
     );
 }
 
-/// Finding: of two questions only the oldest could be answered.
+/// Finding: the user could answer only the oldest of two questions.
 #[test]
 fn finding_d6_a_question_that_is_left_for_later_makes_room_for_the_next() {
     each(
@@ -140,7 +140,7 @@ fn finding_d6_a_question_that_is_left_for_later_makes_room_for_the_next() {
             press(editor, "q");
             let asked = editor.wait_asked("echo two");
             assert!(!asked.contains("echo one"), "{asked}");
-            // The tab comes back to the same question.
+            // The tab returns to the same question.
             press(editor, "s");
             editor.wait_true("a tab", "return vim.fn.tabpagenr('$') == 2");
             press(editor, "q");
@@ -153,7 +153,7 @@ fn finding_d6_a_question_that_is_left_for_later_makes_room_for_the_next() {
     );
 }
 
-/// Finding: words for a question that was closed meanwhile vanished without a word.
+/// Finding: a reason for a question that had closed meanwhile was lost without a message.
 #[test]
 fn finding_d13_words_for_a_question_that_is_closed_are_not_lost_in_silence() {
     each(scenes::one_edit, |editor| {
@@ -166,11 +166,12 @@ fn finding_d13_words_for_a_question_that_is_closed_are_not_lost_in_silence() {
         editor.cancel();
         editor.wait_end("cancelled");
         editor.lua("Typed('not in this file')");
-        wait_for("a word", || notices(editor).contains("so nothing was sent").then_some(()));
+        wait_for("a message", || notices(editor).contains("so nothing was sent").then_some(()));
     });
 }
 
-/// Finding: a question of a run that failed closes when one goes on, and that was answered with an error.
+/// Finding: the question of a failed run closes when the user continues it, and the set-up answered that with an
+/// error.
 #[test]
 fn finding_d13_going_on_after_a_failure_answers_nothing_by_itself() {
     let stage = || Stage::new("//- /greet.py\nprint(1)\n", [Reply::status(401), Reply::text("Here I am.")]);
@@ -185,11 +186,11 @@ fn finding_d13_going_on_after_a_failure_answers_nothing_by_itself() {
     });
 }
 
-/// Finding: of a file that was changed meanwhile Neovim asks before it writes, and took the user's keys.
+/// Finding: Neovim asks before it writes a file that changed on disk, and used the user's keys as the answer.
 #[test]
 fn finding_d12_a_file_that_changed_on_disk_is_not_saved_and_no_key_says_otherwise() {
     each(scenes::one_edit, |editor| {
-        // Whoever types while the file is written has said nothing.
+        // Keys that the user types during the write are not an answer.
         editor.lua("vim.api.nvim_create_autocmd('BufWritePre', { callback = function() vim.api.nvim_input('y') end })");
         editor.command("Mend the greeting");
         editor.stage.model.wait_for_holding(1);
@@ -199,18 +200,14 @@ fn finding_d12_a_file_that_changed_on_disk_is_not_saved_and_no_key_says_otherwis
         std::fs::write(&path, scenes::BEFORE).expect("write the file from outside");
         editor.choose("Yes, once");
         editor.wait_buffer(scenes::AFTER);
-        let told = scenes::told(editor, 0);
-        let why = told.split_once("did not save it: ").map(|(_, why)| why.to_owned()).unwrap_or_default();
-        assert!(why.contains("changed on disk since it was opened"), "{told}");
-        assert_eq!(
-            editor.stage.workspace.read(scenes::FILE),
-            scenes::BEFORE,
-            "a key was taken for an answer"
-        );
+        let result = scenes::tool_result(editor, 0);
+        let why = result.split_once("did not save it: ").map(|(_, why)| why.to_owned()).unwrap_or_default();
+        assert!(why.contains("changed on disk since it was opened"), "{result}");
+        assert_eq!(editor.stage.workspace.read(scenes::FILE), scenes::BEFORE, "a key counted as an answer");
         editor.wait_end("done");
-        // What the server says as an update and as a message is said once.
+        // The server sends this as an update and as a message; the screen shows it once.
         editor.stage.seen().wait("out", "window/showMessage", 1);
-        editor.wait_true("the word of it", "return table.concat(vim.api.nvim_buf_get_lines( \
+        editor.wait_true("the line in the chat", "return table.concat(vim.api.nvim_buf_get_lines( \
             vim.fn.bufnr('adjutant://chat'), 0, -1, false), ' '):find('Edit greet.py: +1 -1 lines', 1, true) ~= nil");
         wait_for("the notice", || notices(editor).contains("changed on disk").then_some(()));
         let said = chat(editor);
@@ -218,7 +215,7 @@ fn finding_d12_a_file_that_changed_on_disk_is_not_saved_and_no_key_says_otherwis
     });
 }
 
-/// Finding: with a float in sight the window of the answer could not be closed or opened.
+/// Finding: while a float was open, the window of the answer could not be closed or opened.
 #[test]
 fn finding_the_answer_opens_and_closes_while_a_question_waits() {
     let shown = |editor: &Neovim<'_>| editor.lua("return vim.fn.bufwinid('adjutant://chat') > 0") == true;

@@ -1,4 +1,4 @@
-//! What Neovim's users do and see, in every version that is driven.
+//! Scenes in each tested version of Neovim.
 //!
 //! Never looks into the server.
 
@@ -14,7 +14,7 @@ use crate::stage::{READ, Stage, wait_for};
 pub fn each(stage: impl Fn() -> Stage, scene: impl Fn(&Neovim<'_>)) {
     for version in VERSIONS {
         let stage = stage();
-        // A failure does not say in which of them otherwise.
+        // Otherwise a failure does not name the version.
         eprintln!("in {version}");
         scene(&Neovim::open(&stage, version, scenes::FILE));
     }
@@ -47,7 +47,7 @@ fn n04_what_is_typed_after_the_edit_was_sent_stays() {
     });
 }
 
-/// A file of many lines, all of which an edit changes.
+/// Returns a stage whose model edits every line of a long file.
 fn long_edit() -> Stage {
     let lines = |word: &str| (1..=20).map(|line| format!("{word} = {line}\n")).collect::<String>();
     let arguments = json!({"path": scenes::FILE, "old_text": lines("old"), "new_text": lines("new")});
@@ -55,17 +55,17 @@ fn long_edit() -> Stage {
     Stage::new(&format!("//- /{}\n{}", scenes::FILE, lines("old")), [edit, Reply::text("It is mended.")])
 }
 
-/// Presses keys as a user does, wherever that user is.
+/// Presses keys in the current window, as a user does.
 pub fn press(editor: &Neovim<'_>, keys: &str) {
     editor.lua(&format!("vim.api.nvim_feedkeys(vim.keycode('{keys}'), 'mx', false)"));
 }
 
 fn read() {
     let since = std::time::Instant::now();
-    wait_for("somebody to have read it", || (since.elapsed() >= READ).then_some(()));
+    wait_for("the time that counts as read", || (since.elapsed() >= READ).then_some(()));
 }
 
-/// Finding D10: 9 of 45 lines were in sight, nothing scrolled, and the edit could be allowed.
+/// Finding D10: only 9 of 45 lines were visible and nothing scrolled, but the user could allow the edit.
 #[test]
 fn finding_d10_an_edit_is_allowed_only_after_all_of_it_was_in_sight() {
     each(long_edit, |editor| {
@@ -76,7 +76,7 @@ fn finding_d10_an_edit_is_allowed_only_after_all_of_it_was_in_sight() {
             press(editor, key);
         }
         assert!(editor.asked().is_some() && editor.buffer().starts_with("old = 1\n"), "unseen and allowed");
-        // The end alone is not all of it.
+        // The end of the question is not the whole question.
         press(editor, "G");
         let asked = editor.asked().unwrap_or_default();
         assert!(
@@ -112,7 +112,7 @@ fn finding_d10_what_is_shown_in_a_tab_was_seen() {
     });
 }
 
-/// Finding D12: a command runs on the old text of what is not saved, and only the model was told.
+/// Finding D12: a command sees the old text of unsaved files, and only the model knew.
 #[test]
 fn n06_finding_d12_the_question_and_the_answer_say_what_a_command_does_not_see() {
     const NOT_SAVED: &str = "Not saved yet: greet.py. The command sees the file as it was saved last.";
@@ -140,7 +140,7 @@ fn n06_finding_d12_the_question_and_the_answer_say_what_a_command_does_not_see()
     });
 }
 
-/// The lines of the answer, wherever it is.
+/// Returns the text of the answer's buffer.
 pub fn chat(editor: &Neovim<'_>) -> String {
     let lines = editor.lua(
         "local buffer = vim.fn.bufnr('adjutant://chat') \
@@ -150,7 +150,7 @@ pub fn chat(editor: &Neovim<'_>) -> String {
     lines.as_str().unwrap_or_default().to_owned()
 }
 
-/// Finding D9: no answer was ever shown.
+/// Finding D9: no answer was ever on the screen.
 #[test]
 fn finding_d9_s105_the_answer_streams_into_a_buffer_that_leaves_the_cursor_alone() {
     let answer = (1..=60).map(|line| format!("Line {line} of the answer.\n")).collect::<String>();
@@ -165,7 +165,7 @@ fn finding_d9_s105_the_answer_streams_into_a_buffer_that_leaves_the_cursor_alone
         assert!(!chat(editor).contains("Line 60"), "it is held back");
         let focus = editor.lua("return vim.api.nvim_get_current_win()");
         editor.lua("vim.cmd('AdjutantChat')");
-        assert_eq!(editor.lua("return vim.api.nvim_get_current_win()"), focus, "it takes no focus");
+        assert_eq!(editor.lua("return vim.api.nvim_get_current_win()"), focus, "it does not move the focus");
         let at = "local window = vim.fn.bufwinid('adjutant://chat') \
             return vim.api.nvim_win_get_cursor(window)[1]";
         editor.lua("vim.api.nvim_win_set_cursor(vim.fn.bufwinid('adjutant://chat'), { 1, 0 })");
@@ -173,12 +173,12 @@ fn finding_d9_s105_the_answer_streams_into_a_buffer_that_leaves_the_cursor_alone
         wait_for("the end", || chat(editor).contains("Line 60 of the answer.\n\n— done").then_some(()));
         assert_eq!(editor.lua(at), 1, "the cursor was not at the end, so it stays");
         assert!(chat(editor).starts_with("# Explain it\n"), "{}", chat(editor));
-        // What streamed and the finished item are one text.
+        // The streamed text and the finished item appear once.
         assert_eq!(chat(editor).matches("Line 2 of").count(), 1, "{}", chat(editor));
     });
 }
 
-/// Two tasks that both ask: one after the other, the oldest first, and an answer means the one in sight.
+/// Two tasks ask. The questions appear one after the other, the oldest first, and an answer is for the visible one.
 #[test]
 fn finding_d6_two_questions_are_answered_one_by_one() {
     let run = |line: &str| Reply::call("run_command", json!({ "command": line }));
@@ -208,8 +208,8 @@ fn finding_d6_two_questions_are_answered_one_by_one() {
     });
 }
 
-/// A question that is answered elsewhere, or whose run is cancelled, says so under the eyes of the
-/// user, and its keys mean nothing any more.
+/// A question that closes while the user reads it, because its run is cancelled, says so. Its keys have no
+/// effect from then on.
 #[test]
 fn finding_d13_a_question_that_is_gone_says_so_and_its_keys_are_dead() {
     each(scenes::one_edit, |editor| {
@@ -234,10 +234,10 @@ fn finding_d13_a_question_that_is_gone_says_so_and_its_keys_are_dead() {
     });
 }
 
-/// Finding: `:q` in place of `q` unloaded the buffer of the question, and no key answered it any more.
+/// Finding: `:q` instead of `q` unloaded the buffer of the question, and then no key answered it.
 #[test]
 fn finding_a_question_outlives_every_way_to_close_its_windows() {
-    // What the float must be: no file, not listed, with its keys.
+    // The float must be no file, not listed, and have its keys.
     const WHOLE: &str = "local at = vim.api.nvim_get_current_buf() local is = vim.bo[at] \
         local text = table.concat(vim.api.nvim_buf_get_lines(at, 0, -1, false), ' ') \
         return text:find('Yes, once', 1, true) ~= nil and is.buftype == 'nofile' and is.bufhidden == 'hide' \
@@ -284,13 +284,13 @@ fn finding_a_question_outlives_every_way_to_close_its_windows() {
         editor.wait_buffer(&after);
         editor.wait_end("done");
         let left = "return #vim.fn.getbufinfo({ bufmodified = 1, buflisted = 0 })";
-        let ours = "local count = 0 for _, at in ipairs(vim.api.nvim_list_bufs()) do \
+        let others = "local count = 0 for _, at in ipairs(vim.api.nvim_list_bufs()) do \
             if vim.bo[at].modified and vim.bo[at].buftype == '' and at ~= File() then count = count + 1 end end return count";
-        assert_eq!(editor.lua(ours), 0, "buffers that hold up the end: {}", editor.lua(left));
+        assert_eq!(editor.lua(others), 0, "buffers that hold up the end: {}", editor.lua(left));
     });
 }
 
-/// The answer is still there when its buffer was unloaded.
+/// The answer survives the unload of its buffer.
 #[test]
 fn finding_the_answer_outlives_a_close_of_its_window() {
     each(
@@ -315,7 +315,7 @@ fn finding_the_answer_outlives_a_close_of_its_window() {
     );
 }
 
-/// The short messages in sight.
+/// Returns the visible notices.
 pub fn notices(editor: &Neovim<'_>) -> String {
     let lines = editor.lua(
         "local said = {} for _, window in ipairs(vim.api.nvim_list_wins()) do \
@@ -343,7 +343,7 @@ fn finding_a_command_with_nothing_to_do_says_so_in_one_line() {
     });
 }
 
-/// A request of LSP itself is put in the same way: in 0.10 the editor's own would take the keys.
+/// A request of plain LSP looks the same, because the prompt of Neovim 0.10 itself would receive the keys.
 #[test]
 fn finding_d6_a_message_with_buttons_is_no_prompt_either() {
     each(scenes::silence, |editor| {
@@ -354,14 +354,14 @@ fn finding_d6_a_message_with_buttons_is_no_prompt_either() {
                vim.g.answered = client.handlers['window/showMessageRequest'](nil, params, { client_id = client.id }).title \
              end)()",
         );
-        assert_eq!(editor.lua("return vim.api.nvim_get_current_buf() == File()"), true, "it took the focus");
+        assert_eq!(editor.lua("return vim.api.nvim_get_current_buf() == File()"), true, "it moved the focus");
         editor.wait_asked("Which one?");
         editor.choose("Two");
         editor.wait_true("the answer", "return vim.g.answered == 'Two'");
     });
 }
 
-/// `:e` reads the file again; the question is about the same text and stays.
+/// A question stays when `:e` reads the same file again.
 #[test]
 fn finding_d13_a_question_outlives_a_reload_of_its_file() {
     each(scenes::one_edit, |editor| {
@@ -379,7 +379,7 @@ fn finding_d13_a_question_outlives_a_reload_of_its_file() {
     });
 }
 
-/// The words of a rejection reach the model.
+/// The reason of a rejection reaches the model.
 #[test]
 fn finding_d9_a_rejection_has_a_reason() {
     each(scenes::one_edit, |editor| {
@@ -390,7 +390,7 @@ fn finding_d9_a_rejection_has_a_reason() {
         editor.lua("vim.ui.input = function(_, done) done('not in this file') end");
         press(editor, "r");
         editor.wait_end("done");
-        let told = editor.stage.model.wait_for_requests(2)[1].json().to_string();
-        assert!(told.contains("not in this file"), "{told}");
+        let request = editor.stage.model.wait_for_requests(2)[1].json().to_string();
+        assert!(request.contains("not in this file"), "{request}");
     });
 }

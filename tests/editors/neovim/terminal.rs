@@ -1,6 +1,6 @@
-//! Neovim in a terminal, set up as a new user does it, answered by keys.
+//! Neovim in a terminal, with the set-up of a new user and answers by keys.
 //!
-//! Adds nothing to the set-up, and never drives Neovim but by keys.
+//! Never adds to the set-up, and never drives Neovim except by keys.
 
 use std::fs;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use crate::scenes;
 use crate::screen::{ROWS, Screen};
 use crate::stage::{READ, Stage, shipped, wait_for};
 
-/// Opens the file in a terminal of so many columns, with the set-up of the page.
+/// Opens the file in a terminal with this many columns, with the set-up of the page.
 fn open(stage: &Stage, version: &str, columns: &str) -> Screen {
     open_sized(stage, version, (columns, ROWS))
 }
@@ -21,10 +21,10 @@ fn open(stage: &Stage, version: &str, columns: &str) -> Screen {
 fn open_sized(stage: &Stage, version: &str, size: (&str, &str)) -> Screen {
     let settings = stage.settings_dir().join("nvim");
     fs::create_dir_all(settings.join("lua/adjutant")).expect("make the settings of Neovim");
-    fs::copy(shipped("editors/nvim/init.lua"), settings.join("init.lua")).expect("take what is shipped");
-    for file in fs::read_dir(shipped("editors/nvim/lua/adjutant")).expect("what is shipped").flatten() {
+    fs::copy(shipped("editors/nvim/init.lua"), settings.join("init.lua")).expect("copy the shipped file");
+    for file in fs::read_dir(shipped("editors/nvim/lua/adjutant")).expect("the shipped files").flatten() {
         let to = settings.join("lua/adjutant").join(file.file_name());
-        fs::copy(file.path(), to).expect("take what is shipped");
+        fs::copy(file.path(), to).expect("copy the shipped file");
     }
     let (program, runtime) = program(version);
     let line = format!("env VIMRUNTIME='{}' '{}' {}", runtime.display(), program.display(), scenes::FILE);
@@ -39,13 +39,13 @@ fn command(screen: &Screen, line: &str) {
     screen.keys(&["Enter"]);
 }
 
-/// Waits until something has been in sight long enough for an approval to count.
+/// Waits for the time after which an approval counts.
 fn read() {
     let since = Instant::now();
-    wait_for("somebody to have read it", || (since.elapsed() >= READ).then_some(()));
+    wait_for("the time that counts as read", || (since.elapsed() >= READ).then_some(()));
 }
 
-/// The key of a choice in the float, by the beginning of its title.
+/// Returns the key of the choice in the float whose title begins with `title`.
 fn key_of(shown: &str, title: &str) -> String {
     let key = shown.lines().find_map(|line| {
         let line = line.trim_start_matches(|sign: char| !sign.is_ascii_digit());
@@ -66,7 +66,7 @@ fn n08_the_main_job_in_a_terminal() {
         screen.wait("# Mend the greeting");
         stage.model.wait_for_holding(1);
         stage.model.release();
-        // Beside the answer the whole of the question is in sight, and nobody has gone there.
+        // The whole question is visible next to the answer, before the user goes there.
         screen.wait("+    return \"Hello, \" + name");
         if version == super::VERSIONS[1] {
             screen.keep(&shipped("docs/images").join("neovim.txt"));
@@ -79,7 +79,7 @@ fn n08_the_main_job_in_a_terminal() {
         screen.keys(&[&allow]);
         screen.wait("done");
         screen.wait("It is mended.");
-        // There was no text of the user's own that was not saved, so the edit is saved.
+        // The user had no unsaved text, so the edit is saved.
         wait_for("the saved file", || stage.workspace.read(scenes::FILE).contains("Hello").then_some(()));
         screen.keys(&["u"]);
         screen.wait("Helo, ");
@@ -88,7 +88,7 @@ fn n08_the_main_job_in_a_terminal() {
     }
 }
 
-/// Finding D6: the prompt opened in mid-word, took `3` and Enter, and they were *Allow once*.
+/// Finding D6: the prompt opened while the user typed, received `3` and Enter, and these meant *Allow once*.
 #[test]
 fn finding_d6_what_is_typed_while_a_question_comes_is_in_the_text_and_answers_nothing() {
     for version in super::VERSIONS {
@@ -119,14 +119,14 @@ fn finding_d6_what_is_typed_while_a_question_comes_is_in_the_text_and_answers_no
     }
 }
 
-/// Forty columns: the question, its choices and the step of the work are all readable.
+/// In forty columns, the question, its choices and the current step are all readable.
 #[test]
 fn finding_d6_a_narrow_terminal_shows_the_question_and_its_choices() {
     for version in super::VERSIONS {
         let stage = scenes::one_edit();
         let screen = open(&stage, version, "40");
         command(&screen, ":Adjutant Mend the greeting that is spelled wrong in this very file");
-        // The step is what must be in sight, not the whole of the title.
+        // The step must be visible, but not the whole title.
         screen.wait("the model");
         stage.model.wait_for_holding(1);
         stage.model.release();
@@ -142,7 +142,7 @@ fn finding_d6_a_narrow_terminal_shows_the_question_and_its_choices() {
     }
 }
 
-/// The smallest usual terminal: a question hid the answer, before and after somebody went there.
+/// Finding D9: in the smallest usual terminal, a question hid the answer, before and after the user went there.
 #[test]
 fn finding_d9_at_80_by_24_the_question_leaves_the_answer_in_sight_and_scrolls() {
     let lines = |word: &str| (1..=20).map(|line| format!("{word} = {line}\n")).collect::<String>();
@@ -162,9 +162,9 @@ fn finding_d9_at_80_by_24_the_question_leaves_the_answer_in_sight_and_scrolls() 
         };
         screen.wait_until("the answer and a line that asks", both("? Edit greet.py"));
         command(&screen, ":AdjutantAnswer");
-        screen.wait_until("the answer beside the question", both("scroll for more"));
+        screen.wait_until("the answer next to the question", both("scroll for more"));
         screen.keys(&["G"]);
-        screen.wait_until("the answer beside the choices", both("1  Reject"));
+        screen.wait_until("the answer next to the choices", both("1  Reject"));
         screen.keys(&["1"]);
         screen.wait("It is renamed.");
     }

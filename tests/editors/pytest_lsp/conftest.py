@@ -1,4 +1,4 @@
-"""The title of the answer that allows once, as the tests in Rust know it."""
+"""The option --allow: the title of the answer that allows once, from the tests in Rust."""
 import pytest
 
 

@@ -1,7 +1,7 @@
-"""Adjutant at pytest-lsp: how the author of a language server would test it.
+"""Adjutant with pytest-lsp: the author of a language server would test it like this.
 
-One story a test, at the capabilities that pytest-lsp knows three editors by. Never sleeps but as
-long as a person looks at a question.
+One story a test, with the capabilities of three editors that pytest-lsp knows. Never sleeps, except for
+the time that a person reads a question.
 """
 import asyncio
 from pathlib import Path
@@ -14,12 +14,12 @@ from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, 
 
 FILE = Path("greet.py").absolute()
 BEFORE = FILE.read_text()
-# An approval counts only after so many seconds.
+# An approval counts only after this many seconds.
 READ = 0.45
 
 
 class User:
-    """Who sits at the client: what they have open, are asked, and answer."""
+    """The user of the client: their open document, their questions and their answer."""
 
     def __init__(self, client: LanguageClient, answer: str):
         self.client, self.answer = client, answer
@@ -57,8 +57,8 @@ class User:
     async def sees(self, kind: str):
         """Waits until the progress of the task has begun or ended."""
         while not any(one.kind == kind for all in self.client.progress_reports.values() for one in all):
-            told = self.client.protocol.wait_for_notification_async(lsp.PROGRESS)
-            await asyncio.wait_for(told, 30)
+            notified = self.client.protocol.wait_for_notification_async(lsp.PROGRESS)
+            await asyncio.wait_for(notified, 30)
 
 
 @pytest.fixture(params=["visual-studio-code", "neovim", "emacs"])
@@ -67,7 +67,7 @@ def editor(request):
 
 
 def make_client():
-    """pytest-lsp's own client; it announces registrations for VS Code and takes none."""
+    """Returns pytest-lsp's own client, which announces registrations for VS Code but does not handle them."""
     client = make_test_lsp_client()
 
     @client.feature(lsp.CLIENT_REGISTER_CAPABILITY)

@@ -1,6 +1,6 @@
-//! What becomes of edits of files that are new, marked, closed, read-only, or on a full disk.
+//! Edits of files that are new, closed, read-only, on a full disk, or begin with a byte order mark.
 //!
-//! Never asks the editor: the model's words and the disk say it.
+//! Never asks the editor for the result: the tool results for the model and the disk show it.
 
 use adjutant_testkit::model::Reply;
 use serde_json::json;
@@ -9,15 +9,16 @@ use super::{ALLOW, FILE, stage, start, wait_done};
 use crate::editor::Editor;
 use crate::stage::{Stage, wait_for, wait_or};
 
-/// What an allowed edit may meet: a new file, a new folder, a byte order mark, a read-only file, a full disk.
-// The file that cannot be saved comes last: the error that VS Code shows of it hides later questions in a small window.
+/// The files: a new one, one in a new folder, one with a byte order mark, one on a full disk, a read-only one.
+// The read-only file is last: VS Code's error for it hides later questions in a small window.
 const ENDS: [&str; 5] = ["new.py", "made/deep/new.py", MARKED, FULL, FIXED];
 
 const MARKED: &str = "marked.py";
 const FIXED: &str = "fixed.py";
 const FULL: &str = "small/full.py";
 
-/// A stage whose model makes or edits all of these. Mounts what cannot be written, also not by root.
+/// Returns a stage whose model creates or edits all of these. The read-only file and the full disk are mounts,
+/// so that root cannot write there either.
 pub fn edits_of_all_kinds() -> Stage {
     let reply = |path: &&str| match *path {
         MARKED | FIXED => {
@@ -37,7 +38,7 @@ pub fn edits_of_all_kinds() -> Stage {
     stage
 }
 
-/// A stage whose open file is not there yet; the model writes it.
+/// Returns a stage whose open file does not exist yet; the model writes it.
 pub fn new_file() -> Stage {
     let write = Reply::call("write_file", json!({"path": FILE, "content": "one\ntwo\n"}));
     Stage::new(
@@ -46,9 +47,10 @@ pub fn new_file() -> Stage {
     )
 }
 
-/// Nothing of the user's is in its buffer: it reaches the disk where the client saves, without a line too many.
+/// The model fills an open file that does not exist yet. The buffer has no text of the user, so a client that
+/// can save saves it, without an extra line.
 pub fn fills_a_file_that_is_not_there_yet(editor: &impl Editor) {
-    // Some clients make every file that they open.
+    // Some clients create every file that they open.
     let verb = if editor.stage().workspace.exists(FILE) { "Edit" } else { "Create" };
     editor.leave_empty_file();
     start(editor, None);
@@ -57,10 +59,10 @@ pub fn fills_a_file_that_is_not_there_yet(editor: &impl Editor) {
     editor.choose(ALLOW);
     editor.wait_buffer("one\ntwo\n");
     wait_done(editor);
-    let told = told(editor, 0);
-    assert!(told.starts_with(&format!("{verb}ed {FILE}: +2 -0 lines.").replace("eed", "ed")), "{told}");
-    is_told_truly(editor, FILE, &told, "one\ntwo\n");
-    assert!(!editor.can_be_asked_to_save() || editor.stage().workspace.exists(FILE), "not on disk: {told}");
+    let result = tool_result(editor, 0);
+    assert!(result.starts_with(&format!("{verb}ed {FILE}: +2 -0 lines.").replace("eed", "ed")), "{result}");
+    reports_truly(editor, FILE, &result, "one\ntwo\n");
+    assert!(!editor.can_be_asked_to_save() || editor.stage().workspace.exists(FILE), "not on disk: {result}");
     editor.save();
     wait_for("the saved file", || {
         let disk = std::fs::read_to_string(editor.stage().workspace.path().join(FILE)).ok()?;
@@ -68,7 +70,7 @@ pub fn fills_a_file_that_is_not_there_yet(editor: &impl Editor) {
     });
 }
 
-/// Every allowed edit is in the text, on disk where it is to be, or one warning.
+/// Every allowed edit is in the text and, where possible, on disk; otherwise there is one warning.
 pub fn each_edit_ends_somewhere(editor: &impl Editor) {
     start(editor, None);
     let mut warnings = 0;
@@ -76,63 +78,64 @@ pub fn each_edit_ends_somewhere(editor: &impl Editor) {
         let verb = if [MARKED, FIXED].contains(path) { "Edit" } else { "Create" };
         editor.wait_asked(&format!("{verb} {path}"));
         editor.choose(ALLOW);
-        let told = told(editor, index);
-        warnings += usize::from(ends_somewhere(editor, path, &told));
+        let result = tool_result(editor, index);
+        warnings += usize::from(ends_somewhere(editor, path, &result));
     }
     wait_done(editor);
     let seen = editor.stage().seen();
     assert!(seen.count("out", "window/showMessage") >= warnings, "{}", seen.shown());
 }
 
-/// What the model is told of its call, counted from 0.
-pub fn told(editor: &impl Editor, index: usize) -> String {
-    let told = wait_for_told(editor, index);
-    told.unwrap_or_else(|| {
+/// Waits for the tool result of call `index`, from 0, and returns it.
+pub fn tool_result(editor: &impl Editor, index: usize) -> String {
+    let result = wait_for_tool_result(editor, index);
+    result.unwrap_or_else(|| {
         let (asked, messages) = (editor.asked(), editor.stage().seen().shown());
         panic!(
-            "the model was told nothing of call {index}; shown is {asked:?}; the messages were\n{messages}"
+            "the model got no result of call {index}; the screen asks {asked:?}; the messages were\n{messages}"
         )
     })
 }
 
-fn wait_for_told(editor: &impl Editor, index: usize) -> Option<String> {
+fn wait_for_tool_result(editor: &impl Editor, index: usize) -> Option<String> {
     wait_or(|| {
         let body = editor.stage().model.requests().get(index + 1)?.json();
         let messages = body["messages"].as_array()?;
-        let mut told = messages.iter().filter(|message| message["role"] == "tool");
-        Some(told.nth(index)?["content"].as_str()?.to_owned())
+        let mut results = messages.iter().filter(|message| message["role"] == "tool");
+        Some(results.nth(index)?["content"].as_str()?.to_owned())
     })
 }
 
-/// An edit that was made is on disk exactly when the model is not told that it waits for a save.
-pub fn is_told_truly(editor: &impl Editor, path: &str, told: &str, wanted: &str) {
+/// Asserts that an applied edit is on disk exactly if its result does not say that it waits for a save.
+pub fn reports_truly(editor: &impl Editor, path: &str, tool_result: &str, wanted: &str) {
     let disk = std::fs::read_to_string(editor.stage().workspace.path().join(path)).unwrap_or_default();
-    let shown = || format!("{path} is {disk:?}: {told}\n{}", editor.stage().seen().shown());
-    assert!(told.starts_with("Edited ") || told.starts_with("Created "), "{}", shown());
-    let waits = told.contains("not saved yet") || told.contains("did not save it");
+    let shown = || format!("{path} is {disk:?}: {tool_result}\n{}", editor.stage().seen().shown());
+    assert!(tool_result.starts_with("Edited ") || tool_result.starts_with("Created "), "{}", shown());
+    let waits = tool_result.contains("not saved yet") || tool_result.contains("did not save it");
     assert_eq!(disk == wanted, !waits, "{}", shown());
-    assert!(!editor.can_be_asked_to_save() || !waits, "it could have been saved: {}", shown());
-    assert!(!told.contains("otherwise"), "{}", shown());
+    assert!(!editor.can_be_asked_to_save() || !waits, "the client could have saved it: {}", shown());
+    assert!(!tool_result.contains("otherwise"), "{}", shown());
 }
 
-/// Looks at what became of an allowed edit; returns whether the user is to be warned.
-fn ends_somewhere(editor: &impl Editor, path: &str, told: &str) -> bool {
+/// Checks the outcome of an allowed edit; returns whether there has to be a warning for the user.
+fn ends_somewhere(editor: &impl Editor, path: &str, tool_result: &str) -> bool {
     let disk = std::fs::read_to_string(editor.stage().workspace.path().join(path)).ok();
-    let shown = || format!("{path}: {told}\n{}", editor.stage().seen().shown());
-    let missed = told.contains("was not applied") || told.contains("did not save it");
+    let shown = || format!("{path}: {tool_result}\n{}", editor.stage().seen().shown());
+    let missed = tool_result.contains("was not applied") || tool_result.contains("did not save it");
     match path {
-        MARKED => is_told_truly(editor, path, told, "\u{feff}ONE\ntwo\n"),
+        MARKED => reports_truly(editor, path, tool_result, "\u{feff}ONE\ntwo\n"),
         FIXED => {
             assert_eq!(disk.as_deref(), Some("one\ntwo\n"));
-            assert!(missed || told.contains("not saved yet"), "{}", shown());
+            assert!(missed || tool_result.contains("not saved yet"), "{}", shown());
         }
         FULL => {
-            let why = told.contains("was not applied") && told.contains("No space left on device");
+            let why =
+                tool_result.contains("was not applied") && tool_result.contains("No space left on device");
             assert!(why, "{}", shown());
-            assert_eq!(disk, None, "half a file is left");
+            assert_eq!(disk, None, "a partial file is left");
         }
         _ => {
-            assert_eq!(told, format!("Created {path}: +2 -0 lines."), "{}", shown());
+            assert_eq!(tool_result, format!("Created {path}: +2 -0 lines."), "{}", shown());
             assert_eq!(disk.as_deref(), Some("one\ntwo\n"));
         }
     }

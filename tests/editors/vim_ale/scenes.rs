@@ -1,4 +1,4 @@
-//! What ALE's users do and see: problems, and numbers in a menu.
+//! Scenes in Vim with ALE: problems, and numbers in a menu.
 //!
 //! Never looks into the server.
 
@@ -27,7 +27,7 @@ fn n08_a_command_makes_an_edit() {
     with(scenes::one_edit(), |editor| edits(editor, None));
 }
 
-/// As [`scenes::edits`], but nothing shows progress here.
+/// As [`scenes::edits`], without progress.
 fn edits(editor: &Ale<'_>, action: Option<&str>) {
     scenes::start(editor, action);
     editor.wait_asked("Edit greet.py");
@@ -55,19 +55,19 @@ fn s90_a_cancel_ends_the_run() {
     with(scenes::silence(), |editor| scenes::cancels(editor));
 }
 
-/// Finding C2: ALE announces no edits and answers none. It makes what is sent, once, and its text is believed.
+/// Finding C2: ALE announces no edits and answers none. It applies an edit once, and the server trusts the text.
 #[test]
 fn finding_c2_an_allowed_edit_is_made_once_and_reported_as_made() {
     with(scenes::one_edit(), |editor| {
         edits(editor, None);
         let seen = editor.stage.seen();
         assert_eq!(seen.count("out", "window/showMessage"), 0, "nothing to warn of:\n{}", seen.shown());
-        let told = editor.stage.model.requests().last().expect("a request").json().to_string();
-        assert!(told.contains("Edited greet.py: +1 -1 lines."), "{told}");
+        let request = editor.stage.model.requests().last().expect("a request").json().to_string();
+        assert!(request.contains("Edited greet.py: +1 -1 lines."), "{request}");
     });
 }
 
-/// Whoever does not want to go through a menu answers in a terminal; ALE makes the edit all the same.
+/// A user who avoids the menu answers in a terminal; ALE applies the edit anyway.
 #[test]
 fn finding_d5_an_answer_from_the_terminal_makes_the_edit_in_the_buffer() {
     with(scenes::one_edit(), |editor| {

@@ -1,6 +1,6 @@
-//! What VS Code's user reads of the answer, and says in words of their own.
+//! Scenes in VS Code about the answer's text, and about answers in the user's own words.
 //!
-//! Never looks into the server: screen, bytes on disk and what the model was sent say what happened.
+//! Never looks into the server: it checks the screen, the bytes on disk and the requests to the model.
 
 use adjutant_testkit::model::Reply;
 use serde_json::json;
@@ -10,14 +10,14 @@ use crate::editor::Editor;
 use crate::scenes;
 use crate::stage::{Stage, wait_for};
 
-/// Runs a command that asks for words, and gives them.
+/// Runs a command that asks for a text, and enters one.
 fn say(code: &Code<'_>, command: &str, words: &str) {
     code.do_("palette", json!([format!("Adjutant: {command}")]));
     code.do_("input", json!([command, words]));
     code.do_("confirm", json!([]));
 }
 
-fn told(code: &Code<'_>, part: &str) {
+fn notified(code: &Code<'_>, part: &str) {
     wait_for(&format!("a notification with {part:?}"), || {
         let popups = code.do_("popups", json!([]));
         let shown =
@@ -26,7 +26,7 @@ fn told(code: &Code<'_>, part: &str) {
     });
 }
 
-/// Finding D9: no answer was ever shown, and nobody could go on.
+/// Finding D9: no answer was ever on the screen, and the user could not continue.
 #[test]
 fn finding_d9_s105_the_answer_streams_into_a_view_beside_the_file_and_goes_on() {
     let answer = "The function greets.\n\nIt does so loudly.";
@@ -54,7 +54,7 @@ fn finding_d9_s105_the_answer_streams_into_a_view_beside_the_file_and_goes_on() 
     });
     assert!(stage.model.wait_for_requests(2)[1].json().to_string().contains("since when?"));
     assert_eq!(stage.sessions().len(), 1, "it is the same conversation");
-    // Who closes it has closed it: the next task opens nothing.
+    // A view that the user closed stays closed at the next task.
     code.wait_end("done");
     code.do_("closeTab", json!(["Answer.txt"]));
     code.command("And now?");
@@ -79,13 +79,13 @@ fn finding_d9_a_rejection_has_a_reason() {
     assert!(request.contains("not in this file"), "{request}");
     code.wait_end("done");
     assert_eq!(code.buffer(), before);
-    // Its notification is still there, because VS Code closes none: it does nothing and says so.
+    // VS Code closes no notification, so the old one is still there: its button has no effect and says so.
     code.choose("Reject");
-    told(&code, "this question is gone");
+    notified(&code, "this question is gone");
     say_nothing_is_asked(&code);
 }
 
-/// Finding: what was typed as the reason for one question was filled in at the next.
+/// Finding: the reason that the user typed for one question was the draft of the next one.
 #[test]
 fn finding_d9_a_reason_that_was_begun_is_for_its_own_question() {
     let run = |line: &str| Reply::call("run_command", json!({ "command": line }));
@@ -110,7 +110,7 @@ fn finding_d9_a_reason_that_was_begun_is_for_its_own_question() {
 
 fn say_nothing_is_asked(code: &Code<'_>) {
     code.do_("palette", json!(["Adjutant: Reject With a Reason"]));
-    told(code, "nothing is asked");
+    notified(code, "nothing is asked");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn finding_d9_a_question_is_answered_in_words() {
     code.wait_end("done");
 }
 
-/// Finding D13: after a reload the status bar said that nothing is open.
+/// Finding D13: after a reload, the status bar showed no open question.
 #[test]
 fn finding_d13_after_a_reload_the_status_bar_shows_what_is_asked() {
     let stage = scenes::edit_again();
@@ -146,7 +146,7 @@ fn finding_d13_after_a_reload_the_status_bar_shows_what_is_asked() {
     code.wait_end("done");
 }
 
-/// Finding D15: a run that failed could not be tried again.
+/// Finding D15: a failed run could not be retried.
 #[test]
 fn finding_d15_a_failed_run_can_be_tried_again() {
     let stage = Stage::new("//- /greet.py\nprint(1)\n", [Reply::status(401), Reply::text("Here I am.")]);

@@ -1,7 +1,6 @@
-// Plays the table of texts on the extension's own function, and VS Code's own link
-// expression (src/vs/base/common/linkedText.ts) on what comes of it and on every line
-// of standard input. A row of a surface that the extension does not have is left out. Prints
-// what is wrong; says nothing where nothing is.
+// Plays the table of texts on the extension's own function. Checks that VS Code's own link
+// expression (src/vs/base/common/linkedText.ts) finds nothing in the results. Skips rows of surfaces
+// that the extension does not have. Prints each problem, and nothing without problems.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 

@@ -1,5 +1,5 @@
 // Drives VS Code for the tests: one line of JSON in, one line of JSON out.
-// Decides nothing about the server; ends, with all it started, when its input ends.
+// Never decides about the server. When its input ends, it ends with all its processes.
 import { createInterface } from 'node:readline';
 import { startBrowser, startCodeServer } from './server.mjs';
 import { Window } from './window.mjs';
@@ -25,7 +25,7 @@ const top = {
 async function answer(line) {
   const { id, to, op, args } = JSON.parse(line);
   try {
-    if (to && !windows.has(to)) throw new Error(`no window ${to} is open`);
+    if (to && !windows.has(to)) throw new Error(`the window ${to} is not open`);
     const target = to ? windows.get(to) : top;
     return { id, result: (await target[op](...args)) ?? null };
   } catch (error) {

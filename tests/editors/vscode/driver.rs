@@ -1,7 +1,6 @@
-//! The driver process: it holds VS Code's server and the browser, and does in a
-//! window what it is told.
+//! The driver process: it runs VS Code's server and the browser, and runs operations in a window.
 //!
-//! Ends with the tests, because its input ends; never outlives them.
+//! Never outlives the tests: it ends when its input ends.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{installed, shipped};
 
-/// A file beside a workspace with the environment of its server: the extension host has one
+/// A file next to a workspace with the environment of its server, because the extension host has only one
 /// environment for all windows.
 pub const ENVIRONMENT: &str = "environment";
 
@@ -32,9 +31,9 @@ struct Running {
 
 static DRIVER: Mutex<Driver> = Mutex::new(Driver { running: None });
 
-/// Waits for its turn and returns the driver, started.
+/// Locks the driver, starts it if necessary, and returns it.
 pub fn take() -> MutexGuard<'static, Driver> {
-    // A scene that failed has closed its window; the next one may have its own.
+    // A failed scene has closed its window, so the next one can continue.
     let mut driver = DRIVER.lock().unwrap_or_else(PoisonError::into_inner);
     if driver.running.is_none() {
         driver.running = Some(start());
@@ -43,14 +42,14 @@ pub fn take() -> MutexGuard<'static, Driver> {
     driver
 }
 
-/// Returns where pictures and the logs of the last run are kept.
-fn kept() -> PathBuf {
+/// Returns the folder for the pictures and logs of the last run.
+fn output_folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("vscode")
 }
 
 fn start() -> Running {
-    let scratch = kept();
-    // What an earlier run left would be another user's VS Code.
+    let scratch = output_folder();
+    // The files of an earlier run belong to another VS Code.
     let _ = fs::remove_dir_all(&scratch);
     fs::create_dir_all(scratch.join("pictures")).expect("make the folder of pictures");
     let server = scratch.join("adjutant");
@@ -78,7 +77,7 @@ fn start() -> Running {
 }
 
 impl Driver {
-    /// Does one thing, in a window or (with "") outside of all.
+    /// Runs one operation in a window; `to` is "" for an operation without a window.
     #[track_caller]
     pub fn say(&mut self, to: &str, op: &str, arguments: Value) -> Value {
         match self.try_say(to, op, arguments.clone()) {
@@ -87,7 +86,7 @@ impl Driver {
         }
     }
 
-    /// As [`Driver::say`]; an error says why not.
+    /// As [`Driver::say`]; returns the reason of a failure.
     pub fn try_say(&mut self, to: &str, op: &str, arguments: Value) -> Result<Value, String> {
         let running = self.running.as_mut().ok_or("the driver is not running")?;
         running.said += 1;

@@ -1,6 +1,6 @@
-//! Scenes in VS Code: those of every editor, and what only this one has.
+//! Scenes in VS Code: those of every editor, and its own.
 //!
-//! Never looks into the server: screen, bytes on disk and the message log say what happened.
+//! Never looks into the server: it checks the screen, the bytes on disk and the message log.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -51,7 +51,7 @@ def largest(entries):
     return found
 ";
 
-/// A task with a real change in several lines; looked at in pictures, which the README shows.
+/// A task with a real change of several lines, for the pictures in the README.
 #[test]
 fn s03_the_story_that_the_pictures_tell() {
     let old = "    found = entries[0]\n    for entry in entries:\n        if entry.size > found.size:\n            \
@@ -83,7 +83,7 @@ fn s03_the_story_that_the_pictures_tell() {
     code.choose("Yes, once");
     code.wait_buffer(&LISTING.replace(old, new));
     code.wait_end("done");
-    // There was no text of the user's own that was not saved, so the edit is saved.
+    // The user had no unsaved text, so the edit is saved.
     wait_for("the saved file", || {
         (stage.workspace.read("listing.py") == LISTING.replace(old, new)).then_some(())
     });
@@ -96,7 +96,7 @@ fn s03_the_story_that_the_pictures_tell() {
     wait_for("its end", || code.all_text().contains("now returns").then_some(()));
 }
 
-/// The editor's own diagnostic, of its own language server, is what *Fix* is about.
+/// *Fix* works on the editor's own diagnostic, from its own language server.
 #[test]
 fn n08_a_problem_that_the_editor_shows_is_fixed_from_its_menu() {
     let stage = Stage::new(
@@ -120,10 +120,10 @@ fn n08_a_problem_that_the_editor_shows_is_fixed_from_its_menu() {
     assert!(asked.contains("Value expected"), "the model was told the diagnostic: {asked}");
 }
 
-/// Whoever presses a button that has just appeared under the pointer has approved nothing.
+/// A press on a button that has just appeared under the pointer does not approve.
 #[test]
 fn s03_an_approval_at_once_does_not_count() {
-    // A machine that is too slow to press early has shown nothing: it tries again.
+    // A slow machine may press too late, which proves nothing; then the test tries again.
     for _ in 0..5 {
         let stage = scenes::one_edit();
         let code = Code::open(&stage, scenes::FILE);
@@ -150,7 +150,7 @@ fn s03_an_approval_at_once_does_not_count() {
     panic!("no button could be pressed within 400 ms in five tries");
 }
 
-/// A file that is not open is edited, saved on request, and left closed or clean.
+/// A file that is not open is edited and saved on request; afterwards it is closed or clean.
 #[test]
 fn n05_a_file_that_was_not_open_is_saved_for_the_server() {
     let stage = Stage::new(
@@ -174,7 +174,7 @@ fn n05_a_file_that_was_not_open_is_saved_for_the_server() {
     assert_eq!(code.buffer(), "print(1)\n", "what the user looks at stays");
 }
 
-/// A workspace names neither the program that is started nor the model, and loosens nothing.
+/// The settings of a workspace can choose neither the program nor the model, and loosen nothing.
 #[test]
 fn what_a_workspace_sets_is_not_used() {
     let settings = json!({
@@ -196,7 +196,7 @@ fn what_a_workspace_sets_is_not_used() {
     );
 }
 
-/// An untitled document is announced, too: nothing that is open is unknown to the server.
+/// An untitled document is announced too, so the server knows every open document.
 #[test]
 fn n07_every_open_document_is_announced() {
     let stage = Stage::new("//- /greet.py\nprint(1)\n", []);
@@ -207,7 +207,7 @@ fn n07_every_open_document_is_announced() {
     stage.seen().wait("in", "textDocument/didChange", 1);
 }
 
-/// Without the program, the user is told what to do.
+/// Without the program, the user reads what to do.
 #[test]
 fn a_missing_program_is_said_in_words() {
     let stage = Stage::new("//- /greet.py\nprint(1)\n", []);
@@ -216,12 +216,12 @@ fn a_missing_program_is_said_in_words() {
     wait_for("the status bar to say so", || code.status().contains("Adjutant: not running").then_some(()));
 }
 
-/// Finding: two restarts at once left two servers.
+/// Finding: two restarts at the same time left two servers.
 #[test]
 fn finding_two_restarts_at_once_leave_one_server() {
     let stage = Stage::new("//- /greet.py\nprint(1)\n", []);
     let code = Code::open(&stage, "greet.py");
-    // A server that starts waits until it is let in, so that the second restart comes before it runs.
+    // A new server waits at a pipe, so that the second restart comes before it runs.
     let gate = stage.beside("gate");
     let made = Command::new("mkfifo").arg(&gate).status().expect("mkfifo is part of every system");
     assert!(made.success(), "make the gate");
@@ -231,7 +231,7 @@ fn finding_two_restarts_at_once_leave_one_server() {
     }
     let seen = stage.seen();
     for which in [1, 2] {
-        // It can be opened without waiting only when a server waits on the other side.
+        // An open without a wait succeeds only if a server waits on the other side.
         const NONBLOCK: i32 = 0o4000;
         let mut opened = wait_for(&format!("the server of restart {which}"), || {
             OpenOptions::new().write(true).custom_flags(NONBLOCK).open(&gate).ok()
@@ -248,7 +248,7 @@ fn finding_two_restarts_at_once_leave_one_server() {
     });
 }
 
-/// What the page of settings offers is what the extension sends, and the other way round.
+/// The settings page offers exactly the settings that the extension sends.
 #[test]
 fn finding_d2_how_adjutant_asks_can_be_set_in_vs_code() {
     let read = |file: &str| fs::read_to_string(shipped(file)).expect("a file of the extension");
@@ -267,7 +267,7 @@ fn finding_d2_how_adjutant_asks_can_be_set_in_vs_code() {
     assert!(sent.contains(&"asks"), "{sent:?}");
 }
 
-/// What VS Code itself would make a link of, drawn by VS Code itself.
+/// VS Code draws no link from texts that its own rules would turn into one.
 #[test]
 fn finding_a1_d8_a_command_is_shown_byte_for_byte_and_no_approval_comes_to_stand_where_show_was() {
     let line = "echo \"[tests passed](https://x/`touch${IFS}pwned`)\" [ok](command:adjutant.respond?%5B%5D)";
@@ -310,7 +310,7 @@ fn finding_a1_d8_a_command_is_shown_byte_for_byte_and_no_approval_comes_to_stand
     assert!(!stage.workspace.exists("pwned"));
 }
 
-/// The extension's own function is that of the server, and VS Code's own expression finds no link.
+/// The extension's function gives the same texts as the server's, and VS Code's own expression finds no link.
 #[test]
 fn finding_a1_the_extension_shows_texts_as_the_server_does() {
     let mut node = Command::new("node");

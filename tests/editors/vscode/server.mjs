@@ -1,5 +1,5 @@
-// Starts code-server and a browser, both on loopback and in folders of their own.
-// Never touches the user's settings, and asks no gallery for anything.
+// Starts code-server and a browser, both on loopback and in their own folders.
+// Never touches the user's settings, and never asks an extension gallery.
 import { execFileSync, spawn } from 'node:child_process';
 import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -30,10 +30,10 @@ const SETTINGS = {
   'workbench.tips.enabled': false,
 };
 
-// How it says where it listens: it chooses a free port by itself.
+// The line with its address: code-server chooses a free port.
 const LISTENS = /HTTP server listening on http:\/\/(127\.0\.0\.1:\d+)/;
 
-/** Waits for the line that says where a started process listens, and keeps all it says in a file. */
+/** Returns the address that a started process listens on, and copies all its output to a file. */
 function listening(child, file) {
   const log = createWriteStream(file);
   return new Promise((found, failed) => {
@@ -60,9 +60,9 @@ export async function startCodeServer({ codeServer, extension, scratch, serverPa
   const at = (name) => path.join(scratch, name);
   for (const folder of ['home', 'extensions', 'user/User', 'user/Machine']) mkdirSync(at(folder), { recursive: true });
   writeFileSync(at('user/User/settings.json'), JSON.stringify(SETTINGS));
-  // A path belongs to the machine that the server runs on; VS Code reads it from nowhere else.
+  // VS Code reads this path only from the settings of the machine that the server runs on.
   writeFileSync(at('user/Machine/settings.json'), JSON.stringify({ 'adjutant.server.path': serverPath }));
-  // Discard: nothing listens on port 9 of this machine.
+  // The discard port: no program listens on port 9 of this machine.
   const nowhere = 'http://127.0.0.1:9';
   const env = {
     PATH: process.env.PATH,
@@ -81,7 +81,7 @@ export async function startCodeServer({ codeServer, extension, scratch, serverPa
   const authority = await listening(child, at('code-server.log'));
   return {
     authority,
-    // The whole group: extension hosts and the servers they started are children of it.
+    // The whole process group, with the extension hosts and the servers they started.
     stop: () => process.kill(-child.pid, 'SIGTERM'),
   };
 }

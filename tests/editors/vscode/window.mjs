@@ -1,5 +1,5 @@
-// One window of VS Code: what a user does there and what stands on the screen.
-// Never waits for a time, only for what is seen; what is waited for is said by the caller.
+// One window of VS Code: the actions of a user and the content of the screen.
+// Never waits for a fixed time, only for content of the screen; the caller names it.
 import path from 'node:path';
 
 const PATIENCE = 30_000;
@@ -27,7 +27,7 @@ export class Window {
     await this.context.close();
   }
 
-  // Loads the window again, as *Developer: Reload Window* does.
+  // Reloads the window, as *Developer: Reload Window* does.
   async reload(file) {
     await this.page.reload();
     await this.page.locator('.tab.active', { hasText: file }).waitFor({ timeout: 2 * PATIENCE });
@@ -57,14 +57,14 @@ export class Window {
     await this.page.keyboard.type(text);
   }
 
-  // What a box holds before anything is typed.
+  // Returns the text of an input box before the user types.
   async draft(of) {
     const box = this.page.locator('.quick-input-widget:visible', { hasText: of });
     await box.waitFor();
     return box.locator('input:visible').first().inputValue();
   }
 
-  // Gives a task by the command of the extension.
+  // Starts a task with the command of the extension.
   async command(text) {
     await this.begin(text);
     await this.confirm();
@@ -99,7 +99,7 @@ export class Window {
     await this.page.keyboard.press('Enter');
   }
 
-  // Chooses a code action at the cursor, as `Ctrl+.` and the arrow keys do.
+  // Chooses a code action at the cursor with `Ctrl+.` and the arrow keys.
   async action(title) {
     await this.key('Control+.');
     const list = this.page.locator('.action-widget');
@@ -119,7 +119,7 @@ export class Window {
     return titles.map((one) => one.trim());
   }
 
-  // The text of the active editor as it is drawn; files of a test fit the screen.
+  // Returns the drawn text of the active editor; files of a test fit the screen.
   async buffer() {
     return this.editor.locator('.view-lines').first().evaluate((lines) => [...lines.children]
       .sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top))
@@ -131,7 +131,7 @@ export class Window {
     return texts.join('\n').replaceAll('\u00a0', ' ');
   }
 
-  // How many places are marked as wrong.
+  // Returns the number of error marks.
   async errors() {
     return this.editor.locator('.squiggly-error').count();
   }
@@ -144,7 +144,7 @@ export class Window {
     return (await this.page.locator('.statusbar-item').allInnerTexts()).map((one) => one.trim()).join(' | ');
   }
 
-  // What asks for attention: each popup with its buttons.
+  // Returns each notification with its buttons.
   async popups() {
     return this.toasts.evaluateAll((all) => all.map((one) => ({
       text: one.querySelector('.notification-list-item-message')?.innerText ?? '',
@@ -152,12 +152,12 @@ export class Window {
     })));
   }
 
-  // How many parts of what asks for attention are links.
+  // Returns the number of links in the notifications.
   async links() {
     return this.toasts.locator('.notification-list-item-message a').count();
   }
 
-  // Where the middle of a button is.
+  // Returns the middle of a button.
   async place(title) {
     const { x, y, width, height } = await this.button(title).boundingBox();
     return [Math.round(x + width / 2), Math.round(y + height / 2)];
@@ -171,14 +171,14 @@ export class Window {
     await this.button(title).click();
   }
 
-  // Presses as soon as it can be, without leaving the editor, and types on.
+  // Presses a button without leaving the editor, and types right after it.
   async pressAndType(title, text) {
     await this.key('Control+Home');
     await this.button(title).evaluate((button) => button.click());
     await this.page.keyboard.type(text);
   }
 
-  // Presses a button that is not there yet, faster than a hand: once.
+  // Presses a button at the moment it appears, faster than a hand, once.
   async pressWhenItAppears(title) {
     await this.page.evaluate((title) => {
       const look = () => {

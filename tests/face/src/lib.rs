@@ -1,6 +1,6 @@
-//! A face that speaks JSON-RPC, a message a line, and nothing but `hello` and `agent/*`.
+//! A face that speaks JSON-RPC, one message a line. It knows only `hello` and `agent/*`.
 //!
-//! Holds no agent state and decides nothing: whatever protocol comes next begins like this.
+//! Never has agent state and never decides: a face for another protocol begins like this.
 
 use std::future::ready;
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ use adjutant_protocol::capability::ClientAgentCapabilities;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The first message of a client: where it works, and what it can do.
+/// The params of a client's first message: its folders, capabilities and settings.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hello {
@@ -29,10 +29,10 @@ pub struct Hello {
     pub settings: Option<Value>,
 }
 
-/// What `hello` is answered with.
+/// The answer to `hello`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Welcome {
-    /// What the user should know of the settings.
+    /// The problems in the settings, for the user.
     pub problems: Vec<String>,
 }
 

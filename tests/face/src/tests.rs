@@ -1,4 +1,4 @@
-//! A run is started, answered and cancelled over lines, without a word of LSP.
+//! Starts, answers and cancels runs over JSON lines, without LSP.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,10 +24,10 @@ const DEADLINE: Duration = Duration::from_secs(10);
 
 struct Client {
     writer: Option<std::io::PipeWriter>,
-    heard: Receiver<Value>,
+    received: Receiver<Value>,
     ended: Receiver<ConnectionEnd>,
     last_id: u64,
-    /// What was heard and nobody waited for yet.
+    /// Messages that no `wait_for` has returned yet.
     kept: RefCell<Vec<Value>>,
 }
 
@@ -39,40 +39,40 @@ impl Client {
         let keys = environment.clone();
         let sources = Sources { environment, home, ..Sources::default() };
         let options = Options::new(sources, Models::with_keys(move |name| keys.get(name).cloned()));
-        let (told, ended) = channel();
+        let (end, ended) = channel();
         thread::spawn(move || {
             let runtime =
                 tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
             let ended = runtime.block_on(serve(options, near.reader, near.writer));
             runtime.shutdown_timeout(DEADLINE);
-            let _ = told.send(ended);
+            let _ = end.send(ended);
         });
-        let (tell, heard) = channel();
+        let (queue, received) = channel();
         thread::spawn(move || {
             for line in BufReader::new(far.reader).lines() {
                 let message = serde_json::from_str(&line.expect("a line")).expect("a message a line");
-                if tell.send(message).is_err() {
+                if queue.send(message).is_err() {
                     return;
                 }
             }
         });
-        Client { writer: Some(far.writer), heard, ended, last_id: 0, kept: RefCell::default() }
+        Client { writer: Some(far.writer), received, ended, last_id: 0, kept: RefCell::default() }
     }
 
     fn say(&mut self, message: &Value) {
         writeln!(self.writer.as_mut().expect("it is open"), "{message}").expect("the server reads");
     }
 
-    /// Waits for a message. What comes before it is kept: an answer may come behind what follows from it.
+    /// Waits for a message and keeps all others: an update may arrive before the answer that caused it.
     fn wait_for(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         let mut kept = self.kept.borrow_mut();
         loop {
             if let Some(at) = kept.iter().position(&wanted) {
                 return kept.remove(at);
             }
-            match self.heard.recv_timeout(DEADLINE) {
+            match self.received.recv_timeout(DEADLINE) {
                 Ok(message) => kept.push(message),
-                Err(why) => panic!("{why} in {DEADLINE:?}, behind {kept:#?}"),
+                Err(why) => panic!("{why} in {DEADLINE:?}, after {kept:#?}"),
             }
         }
     }
@@ -86,9 +86,9 @@ impl Client {
 
     fn prompt(&mut self, session: &Value, text: &str) -> Value {
         let prompt = json!([{"type": "text", "text": text}]);
-        let told = self.request(SESSION_PROMPT, json!({"sessionId": session, "prompt": prompt}));
-        assert!(told["result"]["runId"].is_string(), "{told}");
-        told["result"]["runId"].clone()
+        let answer = self.request(SESSION_PROMPT, json!({"sessionId": session, "prompt": prompt}));
+        assert!(answer["result"]["runId"].is_string(), "{answer}");
+        answer["result"]["runId"].clone()
     }
 
     /// Waits for the end of a run and returns its outcome.

@@ -1,4 +1,4 @@
-//! Tool arguments: what is accepted is what stands there, and can be written and accepted again.
+//! Tool arguments: the accepted arguments are exactly those in the text, and their JSON is accepted again.
 
 use adjutant::tools::Toolbox;
 use adjutant_core::config::TOOLS;
@@ -33,8 +33,8 @@ pub fn check(mut input: &[u8]) {
         }
     };
     let written = arguments.to_json();
-    // No other reader of the same text may find something else in it.
-    let read: Value = serde_json::from_str(&given).expect("what is accepted is JSON");
+    // Another JSON parser must find the same arguments in the text.
+    let read: Value = serde_json::from_str(&given).expect("accepted arguments are JSON");
     let read: Map<String, Value> = read.as_object().expect("an object").clone();
     let given_keys: Map<String, Value> = read.into_iter().filter(|(_, value)| !value.is_null()).collect();
     assert_eq!(Value::Object(given_keys), written);

@@ -1,11 +1,11 @@
-//! How the bytes of an input become numbers, and pieces of other bytes.
+//! Takes numbers out of an input, and cuts an input into pieces.
 
-/// Takes a number off the front of an input; zero at its end.
+/// Removes a number from the front of an input; returns zero at the end.
 pub fn number(bytes: &mut &[u8]) -> usize {
     bytes.split_off_first().map_or(0, |byte| usize::from(*byte))
 }
 
-/// Cuts bytes into pieces of 1, 2, 3, ... bytes and what follows; `shape` says of how many.
+/// Cuts bytes into pieces of 1 to 61 bytes; `shape` decides the lengths.
 pub fn pieces(bytes: &[u8], shape: usize) -> Vec<&[u8]> {
     let mut rest = bytes;
     let mut pieces = Vec::new();

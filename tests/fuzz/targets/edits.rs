@@ -1,4 +1,4 @@
-//! Line edits and hunks: they lead from any text to any other and back, and are never misjudged.
+//! Line edits and hunks: they turn any text into any other and back, and their presence is never misjudged.
 
 use adjutant_core::text::edit::{apply_edits, lines, rewritten, text_edits};
 use adjutant_core::text::position::Encoding;
@@ -26,8 +26,8 @@ pub fn check(mut input: &[u8]) {
     for hunk in hunks(&before, &after) {
         elsewhere(&other, Hunk { line, ..hunk });
     }
-    // A lone `\r` of a model is a character; in the file it is a line end, and no longer the model's.
-    // And a file without a line end says nothing of its form, so a mark of the model is taken there.
+    // A lone `\r` from a model is a character, but in the file it is a line end. A file without a line end has no
+    // form to keep, so it gets the model's byte order mark.
     if after.replace("\r\n", "").contains('\r') || after.starts_with('\u{feff}') {
         return;
     }
@@ -42,17 +42,17 @@ fn reviewed(before: &str, after: &str) {
     let judged = present_all(after, &all);
     for (hunk, judged) in all.iter().zip(judged) {
         assert_eq!(present(after, hunk), judged);
-        // Few lines that repeat much: unclear is allowed, wrong is not.
+        // Texts with many equal lines may be unclear, but never wrong.
         assert_ne!(present(before, hunk), Presence::Landed);
         assert_ne!(judged, Presence::NotLanded);
     }
     let shown = unified_diff("a", true, &all);
-    // Hunks whose contexts touch are shown under one head.
+    // Hunks whose contexts touch have one common head.
     let heads = shown.split('\n').filter(|row| row.starts_with("@@")).count();
     assert!(heads <= all.len() && (heads == 0) == all.is_empty());
 }
 
-/// A hunk of another text is placed or refused, and applying it changes the text unless it is there.
+/// A hunk of another text is placed or refused. It changes the text unless the text has it already.
 fn elsewhere(text: &str, hunk: Hunk) {
     let there = matches!(placement(text, &hunk), Placement::AlreadyThere { .. });
     if let Ok(result) = apply_hunks(text, std::slice::from_ref(&hunk)) {

@@ -1,4 +1,4 @@
-//! Envelopes: a body is one message or none, and a message written again is the same one.
+//! Envelopes: a body is one message or none, and a message is the same after it is written again.
 
 use adjutant::transport::envelope::{
     Envelope, ErrorBody, Refusal, call_body, cancelled_id, code, error_body, parse, result_body, tree,
@@ -20,16 +20,16 @@ pub fn check(body: &[u8]) {
         Err(Refusal { id, code: given, message, lost, retryable: _ }) => {
             assert!(!message.is_empty());
             assert!(given == code::PARSE_ERROR || given == code::INVALID_REQUEST, "{given}");
-            assert!(read.is_none() || given == code::INVALID_REQUEST, "valid JSON is called none");
-            assert!(!(lost && id.is_some()), "what is answered is not lost");
+            assert!(read.is_none() || given == code::INVALID_REQUEST, "valid JSON counts as a parse error");
+            assert!(!(lost && id.is_some()), "an answered message is not lost");
             if let Some(id) = id {
-                assert!(shown(body).contains(id.token()), "the id is not of the body");
+                assert!(shown(body).contains(id.token()), "the body does not contain the id");
             }
         }
     }
 }
 
-/// Another reading of the same bytes must find the same message in them.
+/// Another JSON parser must find the same message in the bytes.
 fn reads_as(envelope: &Envelope, value: &Value) {
     assert_eq!(value["jsonrpc"], "2.0");
     let has = |name| value.get(name).is_some();
@@ -50,15 +50,15 @@ fn look_into(envelope: &Envelope) {
         let exact: Result<Value, _> = serde_json::from_str(params.get());
         match (tree(params), exact) {
             (read, Ok(exact)) => assert_eq!(read.ok(), Some(exact)),
-            // Only halves of a pair are mended. The tree need not show one: it may stand under a key that
-            // is said again.
+            // Only halves of a surrogate pair are repaired. The tree may lack the repaired text, if a later
+            // duplicate of its key replaces it.
             (Ok(_), Err(_)) => assert!(params.get().to_ascii_lowercase().contains("\\ud")),
             (Err(_), Err(_)) => {}
         }
     }
 }
 
-/// Writes a message as we write our own, with its id.
+/// Writes a message with the server's own functions, with its id.
 fn written(envelope: &Envelope) -> Vec<u8> {
     let body = match envelope {
         Envelope::Notification { method, params } => call_body(None, method, params),
@@ -78,7 +78,7 @@ fn written(envelope: &Envelope) -> Vec<u8> {
     body.expect("a message that was read can be written")
 }
 
-/// What a message says, to be compared.
+/// Returns the content of a message as text, for a comparison.
 fn key(envelope: &Envelope) -> String {
     match envelope {
         Envelope::Request { id, method, params } => {

@@ -1,4 +1,4 @@
-//! Server-sent events: however a stream is cut, a plain reading of its lines finds the same events.
+//! Server-sent events: for every cut of a stream, a simple reader of its lines finds the same events.
 
 use adjutant_model::sse::{Decoder, Event, SseError};
 
@@ -17,7 +17,7 @@ pub fn check(mut input: &[u8]) {
             assert_eq!((outcome.is_ok(), expected.is_some()), (false, false), "{outcome:?}");
         }
     }
-    // A limit changes nothing but where the stream is given up.
+    // A limit changes only the place where the decoder stops.
     let (few, outcome) = decoded(&pieces(input, shape), 1 + shape);
     assert_eq!(few[..], whole.0[..few.len()]);
     assert!(few.iter().all(|(_, _, data)| data.len() <= 1 + shape));
@@ -37,19 +37,19 @@ fn decoded(pieces: &[&[u8]], limit: usize) -> (Vec<Found>, Result<(), SseError>)
             return (found, Err(error));
         }
         fed += piece.len();
-        assert_eq!(decoder.scanned(), fed as u64, "each byte is looked at once");
+        assert_eq!(decoder.scanned(), fed as u64, "each byte is scanned once");
         assert!(decoder.pending() <= limit.min(fed), "{} of {fed} bytes", decoder.pending());
     }
     let outcome = decoder.finish(&mut sink).map(drop);
     (found, outcome)
 }
 
-/// Reads a stream that is there as a whole; `None` if an event is not valid UTF-8.
+/// Returns the events of a complete stream; `None` if an event is not valid UTF-8.
 fn plainly(bytes: &[u8]) -> Option<Vec<Found>> {
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     let mut found = Vec::new();
     let (mut name, mut id, mut data): (Vec<u8>, Vec<u8>, Option<Vec<u8>>) = Default::default();
-    // A line that the end cuts off counts, and so does an event without a blank line behind it.
+    // An unfinished last line counts, and so does an event without a blank line after it.
     for line in lines(bytes).into_iter().chain([&b""[..]]) {
         if line.is_empty() {
             if let Some(data) = data.take() {

@@ -1,4 +1,4 @@
-//! The decoder of frames: however a stream is cut, it means the same, and costs no more than it has.
+//! The decoder of frames: every cut of a stream gives the same frames, and its memory has a bound.
 
 use adjutant::transport::framing::{Decoder, FrameError, HEADER_LIMIT, encode};
 
@@ -12,10 +12,10 @@ pub fn check(mut input: &[u8]) {
     assert_eq!(decoded(&pieces(input, shape)), (events.clone(), end.clone()), "cut by {shape}");
     let bodies: Vec<&Vec<u8>> = events.iter().filter_map(|event| event.as_ref().ok()).collect();
     let length: usize = bodies.iter().map(|body| body.len()).sum();
-    assert!(length <= input.len(), "{length} bytes came out of {}", input.len());
+    assert!(length <= input.len(), "{length} bytes of bodies from {} bytes", input.len());
     if let Some(last) = events.iter().position(|event| event.as_ref().is_err_and(FrameError::ends_connection))
     {
-        assert_eq!(last + 1, events.len(), "something came after the end");
+        assert_eq!(last + 1, events.len(), "an event follows the end");
     }
     let again: Vec<u8> = bodies.iter().flat_map(|body| encode(body)).collect();
     let expected: Events = bodies.into_iter().cloned().map(Ok).collect();
@@ -33,9 +33,9 @@ fn decoded(pieces: &[&[u8]]) -> (Events, Result<(), FrameError>) {
         }
         assert!(rest.is_empty(), "{} bytes were left", rest.len());
         fed += piece.len();
-        // A body begins with one step of memory and then at most doubles what has come.
+        // The buffer of a body begins with a fixed size and then is at most twice the received bytes.
         let most = 2 * HEADER_LIMIT + (64 * 1024).max(2 * fed);
-        assert!(decoder.held() <= most, "{} bytes are held of {fed}", decoder.held());
+        assert!(decoder.held() <= most, "{} bytes are buffered of {fed}", decoder.held());
     }
     let end = decoder.finish();
     (events, end)

@@ -1,7 +1,7 @@
-//! Everything that reads foreign bytes, each with what must hold whatever they are.
+//! The parsers of foreign bytes, each with a property that holds for all bytes.
 //!
-//! A target is a function that panics when its property does not hold. It knows nothing of libFuzzer:
-//! the quick suite replays the kept corpus with the same functions.
+//! A target is a function that panics if its property does not hold. It never knows libFuzzer: the quick
+//! suite replays the kept corpus with the same functions.
 
 pub mod arguments;
 mod cutting;
@@ -20,10 +20,10 @@ use adjutant_core::config::Wire;
 
 use cutting::{number, pieces};
 
-/// What must hold whatever the bytes are; panics when it does not.
+/// A property for all bytes; panics if it does not hold.
 pub type Check = fn(&[u8]);
 
-/// The targets by the names of their corpora.
+/// The targets with the names of their corpora.
 pub const TARGETS: [(&str, Check); 13] = [
     ("frames", frames::check),
     ("envelopes", envelopes::check),
@@ -40,7 +40,7 @@ pub const TARGETS: [(&str, Check); 13] = [
     ("messages", |bytes| replies::check(Wire::AnthropicMessages, bytes)),
 ];
 
-/// The byte between the parts of an input: no text holds it.
+/// The byte between the parts of an input: no UTF-8 text contains it.
 const BETWEEN: u8 = 0xff;
 
 /// Cuts an input into exactly `N` parts; missing ones are empty, the last one has the rest.

@@ -1,7 +1,7 @@
-//! The reader of logs: nothing that was whole at the front is lost, and a log that was mended stays mended.
+//! The reader of logs: whole batches at the front are never lost, and a repaired log stays repaired.
 //!
-//! A line that begins with `=` gets the checksum it should have, or nothing behind the checksum would
-//! ever be reached.
+//! A line that begins with `=` gets its correct checksum; otherwise the search would never get past the
+//! check of the checksum.
 
 use adjutant::fuzzing::{LogFile, SESSION};
 use adjutant::session::log::line::put_header;
@@ -18,27 +18,27 @@ pub fn check(input: &[u8]) {
     let front = front(&bytes);
     if let Ok(read) = &read {
         let found = said(&read.records);
-        assert!(found.starts_with(&front), "{front:?} was whole, and {found:?} was read");
+        assert!(found.starts_with(&front), "{front:?} is whole, but the reader found {found:?}");
         assert!(found.windows(2).all(|pair| pair[0].0 < pair[1].0), "{found:?}");
     } else {
-        assert!(front.is_empty(), "{front:?} was whole, and nothing was read");
+        assert!(front.is_empty(), "{front:?} is whole, but the reader failed");
     }
     assert!(file.bytes() == bytes, "reading changed the file");
     let mut opened = match file.open(syncer()) {
         Ok(opened) => opened,
         Err(_) => {
-            assert!(file.bytes() == bytes, "a log that was refused was changed");
+            assert!(file.bytes() == bytes, "a refused log was changed");
             return;
         }
     };
     let before = said(&opened.records);
-    assert_eq!(before, said(&read.expect("what opens can be read").records));
+    assert_eq!(before, said(&read.expect("a log that opens can be read").records));
     let new = opened.log.append(9_001, &[json!({"type": "went_on"})], false);
     drop(opened);
-    let back = file.read().expect("what was mended can be read");
+    let back = file.read().expect("a repaired log can be read");
     let after = said(&back.records);
     assert_eq!(after[..before.len()], before[..]);
-    // Only a forged log has no number left.
+    // Only a forged log has no sequence number left.
     assert_eq!(after.len(), before.len() + usize::from(new.is_ok()));
     let broken = |notice: &&Notice| {
         matches!(
@@ -50,16 +50,16 @@ pub fn check(input: &[u8]) {
                 | Notice::Header { .. }
         )
     };
-    assert_eq!(back.notices.iter().find(broken), None, "it was mended and is still broken");
+    assert_eq!(back.notices.iter().find(broken), None, "the repaired log is still broken");
     match file.open(syncer()) {
         Ok(again) => assert_eq!(said(&again.records), after),
         // Only a forged log has no epoch left.
         Err(OpenError::Exhausted { .. }) => {}
-        Err(error) => panic!("what was mended cannot be opened: {error}"),
+        Err(error) => panic!("the repaired log cannot be opened: {error}"),
     }
 }
 
-/// Returns the pool that all logs of this thread share.
+/// Returns the pool of syncing threads for all logs of this thread.
 fn syncer() -> Syncer {
     thread_local! {
         static POOL: Syncer = Syncer::start().expect("threads for the pool");
@@ -84,7 +84,7 @@ fn sealed(input: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// CRC-32 over the session and a line, bit by bit: not the code that is tested.
+/// Returns the CRC-32 of the session and a line, bit by bit: not the code under test.
 fn sum(body: &[u8]) -> u32 {
     let all = SESSION.bytes().chain(body.iter().copied());
     !all.fold(!0_u32, |sum, byte| {
@@ -92,7 +92,7 @@ fn sum(body: &[u8]) -> u32 {
     })
 }
 
-/// Returns the whole batches at the front of a log, in the one spelling a writer has.
+/// Returns the whole batches at the front of a log, if they have the exact form that the writer writes.
 fn front(bytes: &[u8]) -> Said {
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
     let mut head = Vec::new();
@@ -116,7 +116,7 @@ fn front(bytes: &[u8]) -> Said {
         let event = json!({ "type": written }).to_string();
         let (seq, at) = (number("seq"), number("at"));
         let mark = if more { ",\"more\":true" } else { "" };
-        // Anything but the plainest records is left to the other checks.
+        // Only the simplest records count here; the other checks cover the rest.
         if seq != found.len() as u64 + 1
             || !written.is_string()
             || body != format!("{{\"seq\":{seq},\"at\":{at}{mark},\"event\":{event}").as_bytes()

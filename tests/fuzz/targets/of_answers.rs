@@ -1,4 +1,4 @@
-//! The targets about answers of providers alone, for the tests of the crate that reads them.
+//! The targets for answers of providers alone, for the tests of the crate that parses these.
 
 mod cutting;
 pub mod events;

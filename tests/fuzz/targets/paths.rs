@@ -1,4 +1,5 @@
-//! Paths a model wrote and URIs of an editor: one place each, the kernel's own, and `inside` is inside.
+//! Paths from a model and URIs from an editor: each resolves to one place, the same as the kernel's, and
+//! `inside` is correct.
 
 use std::io::Read;
 use std::os::unix::fs::symlink;
@@ -10,7 +11,7 @@ use adjutant_core::text::display::shown_path;
 
 use super::text;
 
-/// Stands for the first workspace folder.
+/// Replaced by the path of the first workspace folder.
 const HERE: &str = "\u{1}";
 
 struct Place {
@@ -21,13 +22,13 @@ struct Place {
 
 pub fn check(input: &[u8]) {
     thread_local! {
-        // Made once, for it costs more than all the rest, and gone with its thread.
-        static PLACE: Place = Place::new().expect("a directory to play in");
+        // Created once, because it costs more than all the rest, and removed with its thread.
+        static PLACE: Place = Place::new().expect("a temporary directory");
     }
-    PLACE.with(|place| grounded(place, input));
+    PLACE.with(|place| resolves_correctly(place, input));
 }
 
-fn grounded(place: &Place, input: &[u8]) {
+fn resolves_correctly(place: &Place, input: &[u8]) {
     let given = text(input);
     let raw = given.replace(HERE, &place.folders[0].display().to_string());
     uris(&raw);
@@ -38,7 +39,7 @@ fn grounded(place: &Place, input: &[u8]) {
             return;
         }
     };
-    // What others create and remove at the same time is looked at by nobody here.
+    // Skip places where other processes create and remove files at the same time.
     if ["/proc", "/sys", "/dev", "/run", "/tmp"].iter().any(|other| at.absolute.starts_with(other))
         && !at.inside
     {
@@ -48,19 +49,19 @@ fn grounded(place: &Place, input: &[u8]) {
     if raw.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("file://")) {
         let hidden = ["%2f", "/%2e/", "/%2e%2e/", "/.%2e/", "/%2e./"];
         let said = format!("{}/", raw.to_ascii_lowercase());
-        assert!(!hidden.iter().any(|hidden| said.contains(hidden)), "{raw:?} hides where it leads");
+        assert!(!hidden.iter().any(|hidden| said.contains(hidden)), "{raw:?} hides its target");
     } else {
         as_the_kernel(place, &raw, &at);
     }
     if let Some(absolute) = at.absolute.to_str() {
-        // As it is shown: a name may look like one whose characters are shown escaped.
+        // In its displayed form: a name may look like one with escaped characters.
         let again = resolve(&place.roots, &shown_path(absolute)).expect("a place has a path");
         assert_eq!((&again.absolute, again.inside, again.kind), (&at.absolute, at.inside, at.kind));
     }
 }
 
 impl Place {
-    /// Two workspace folders with links in, out, to nothing and in a ring; and a place outside.
+    /// Creates two workspace folders with links inside, outside, to nothing and in a circle; also a folder outside.
     fn new() -> std::io::Result<Self> {
         let directory = tempfile::tempdir()?;
         let top = directory.path().canonicalize()?;
@@ -99,21 +100,21 @@ fn is_one_place(place: &Place, at: &ResolvedPath) {
     assert_eq!(at.exists(), at.absolute.symlink_metadata().is_ok(), "{at:?}");
     if at.inside && at.kind == Some(PathType::File) {
         let (mut here, mut there) = (Vec::new(), Vec::new());
-        open_read(at).expect("a file that is there").read_to_end(&mut here).expect("it is read");
+        open_read(at).expect("an existing file").read_to_end(&mut here).expect("the file can be read");
         std::fs::File::open(&at.absolute)
             .and_then(|mut file| file.read_to_end(&mut there))
-            .expect("it is read");
+            .expect("the file can be read");
         assert_eq!(here, there);
     }
 }
 
-/// Where the kernel finds something, it is what we found; where it finds nothing, we found nothing.
+/// Asserts that the kernel finds the same file as Adjutant, or that both find none.
 fn as_the_kernel(place: &Place, raw: &str, at: &ResolvedPath) {
-    // Of a file, `x/` is a slip of the pen for us and nothing for the kernel.
+    // For a file, Adjutant accepts `x/`, and the kernel finds nothing there.
     let mut path = place.folders[0].join(raw).components().as_path().to_owned();
     path.as_mut_os_string().push(if at.kind == Some(PathType::Directory) { "/" } else { "" });
     match path.canonicalize() {
-        // `missing/..` is a place for us and none for the kernel; that is all we may add.
+        // `missing/..` is a place for Adjutant and none for the kernel. No other difference is allowed.
         Ok(found) => assert_eq!((&at.absolute, at.exists()), (&found, true), "{raw:?}"),
         Err(error) => assert!(!at.exists() || raw.contains(".."), "{raw:?}: {error}, but {at:?}"),
     }

@@ -1,4 +1,4 @@
-//! Quoted text: found where it is, never picked from several places, and nothing else is touched.
+//! Quoted text: found at its place, never chosen from several places, and the rest of the text stays.
 
 use adjutant_core::text::edit::{apply_edits, text_edits};
 use adjutant_core::text::locate::{EditFailure, NotLocated, Rung, locate, replace};
@@ -19,23 +19,23 @@ pub fn check(mut input: &[u8]) {
         Err(failure) => {
             assert!(!failure.to_string().is_empty());
             if let EditFailure::NotLocated(NotLocated::Ambiguous { times, .. }) = failure {
-                assert!(!all && times > 1, "{times} places, all of them wanted: {all}");
+                assert!(!all && times > 1, "{times} places, with all = {all}");
             }
             return;
         }
     };
-    assert_ne!(after, before, "nothing changed, and that was not said");
-    let located = locate(&before, &old, all).expect("what was replaced was located");
-    assert!(all || located.places.len() == 1, "one of {} places was picked", located.places.len());
+    assert_ne!(after, before, "success without a change");
+    let located = locate(&before, &old, all).expect("replaced text can be located");
+    assert!(all || located.places.len() == 1, "one of {} places was chosen", located.places.len());
     let mut rest: &str = &after;
     let mut done = 0;
     for place in &located.places {
         assert!(done <= place.range.start && place.range.start <= place.range.end, "{:?}", located.places);
-        // All that stands between the places is in the result as it was, and in this order.
+        // The text between the places is unchanged in the result, and in the same order.
         let between = &before[done..place.range.start];
-        rest = rest.strip_prefix(between).expect("what stands before a place stays");
+        rest = rest.strip_prefix(between).expect("the text before a place stays");
         let put = located.replacement(place, &new);
-        rest = rest.strip_prefix(put.as_str()).expect("the replacement stands in the place");
+        rest = rest.strip_prefix(put.as_str()).expect("the replacement is at the place");
         done = place.range.end;
     }
     assert_eq!(rest, &before[done..]);
@@ -46,7 +46,7 @@ pub fn check(mut input: &[u8]) {
     }
 }
 
-/// Where a text without any line end but `\n` stands is a matter of counting.
+/// Compares with a simple count of occurrences, for texts whose only line end is `\n`.
 fn counts(text: &str, old: &str) {
     let starts = text.char_indices().map(|(at, _)| at);
     let found: Vec<usize> = starts.filter(|at| text[*at..].starts_with(old)).collect();
@@ -59,11 +59,11 @@ fn counts(text: &str, old: &str) {
         }
         ([], Err(_)) => {}
         ([_, _, ..], Err(NotLocated::Ambiguous { times, .. })) => assert!(times > 1),
-        (found, outcome) => panic!("{old:?} stands at {found:?}, and that gives {outcome:?}"),
+        (found, outcome) => panic!("{old:?} is at {found:?}, but the outcome is {outcome:?}"),
     }
 }
 
-/// Replacing the other way round gives the first text again, where it finds the same place.
+/// The reverse replacement restores the first text, if it finds the same place.
 fn undone(before: &str, after: &str, (old, new): (&str, &str), at: usize) {
     if let Ok(located) = locate(after, new, false)
         && located.rung == Rung::Exact

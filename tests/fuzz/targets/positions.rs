@@ -1,4 +1,4 @@
-//! Positions in three encodings, and the mirror of a document that follows changes by them.
+//! Positions in three encodings, and the mirror of a document that applies changes at these positions.
 
 use adjutant_core::text::document::{ContentChange, Document, Snapshot};
 use adjutant_core::text::position::{Encoding, Position, Range, offset_of, position_of};
@@ -26,12 +26,12 @@ pub fn check(mut input: &[u8]) {
             (Some(start), Some(end)) if range.start <= range.end => {
                 plain.replace_range(start..end, &new);
                 assert_eq!(followed, Ok(()));
-                let rope = document.text().expect("it was followed");
+                let rope = document.text().expect("the change was applied");
                 assert_eq!(rope.to_string(), plain);
                 assert_eq!(rope.len_bytes(), plain.len());
             }
             _ => {
-                assert!(followed.is_err(), "{range:?} is no place in {plain:?}");
+                assert!(followed.is_err(), "{range:?} does not exist in {plain:?}");
                 assert!(document.text().is_err() && document.snapshot().is_err());
                 let whole = ContentChange { range: None, text: plain.clone() };
                 assert_eq!(document.apply_changes(version, &[whole], encoding), Ok(()));
@@ -41,7 +41,7 @@ pub fn check(mut input: &[u8]) {
     places(&plain, encoding);
 }
 
-/// Every offset has the position that counting finds, and leads back to itself.
+/// Every offset has the position that a simple count finds, and the position gives the offset again.
 fn places(plain: &str, encoding: Encoding) {
     let rope = Snapshot::of_file("file:///a", plain).text;
     for at in 0..=plain.len() + 1 {
@@ -52,12 +52,12 @@ fn places(plain: &str, encoding: Encoding) {
         let meant = if within_end { at - 1 } else { at };
         assert_eq!(position, counted(plain, meant, encoding), "byte {at} of {plain:?}");
         assert_eq!(offset_of(&rope, position, encoding), Ok(meant), "{position:?} of {plain:?}");
-        let beside = Position { character: position.character + 1, ..position };
-        assert_eq!(offset_of(&rope, beside, encoding).ok(), offset(plain, beside, encoding), "{beside:?}");
+        let next = Position { character: position.character + 1, ..position };
+        assert_eq!(offset_of(&rope, next, encoding).ok(), offset(plain, next, encoding), "{next:?}");
     }
 }
 
-/// Returns where the lines begin, and after the last of them nothing.
+/// Returns the byte offset of each line's begin.
 fn starts(plain: &str) -> Vec<usize> {
     let ends = plain.char_indices().filter(|(at, c)| match c {
         '\n' => true,
@@ -73,7 +73,7 @@ fn counted(plain: &str, at: usize, encoding: Encoding) -> Position {
     Position::new(line, encoding.length(&plain[starts[line]..at]))
 }
 
-/// Returns the offset of a position by counting; `None` inside a character.
+/// Counts the offset of a position; returns `None` inside a character.
 fn offset(plain: &str, position: Position, encoding: Encoding) -> Option<usize> {
     let starts = starts(plain);
     let Some(start) = starts.get(position.line as usize) else { return Some(plain.len()) };

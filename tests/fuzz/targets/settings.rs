@@ -1,4 +1,4 @@
-//! Settings: any text of any layer gives settings and problems, and a project file never loosens.
+//! Settings: any text in any layer gives settings and problems, and a project file never loosens a rule.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub fn check(input: &[u8]) {
     }
     let (alone, _) = resolve(own.clone());
     let (with, problems) = resolve([own, vec![Layer::ProjectFile(project)]].concat());
-    problems.iter().for_each(is_said);
+    problems.iter().for_each(is_readable);
     assert!(problems.len() <= 101, "{} problems", problems.len());
     is_no_looser(&with, &alone);
     for unattended in [false, true] {
@@ -40,14 +40,14 @@ fn variables(lines: &str) -> BTreeMap<String, String> {
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-fn is_said(problem: &Problem) {
+fn is_readable(problem: &Problem) {
     let shown = problem.to_string();
     assert!(!problem.message.is_empty() && !problem.what_to_do.is_empty(), "{shown}");
     assert!(shown.len() <= 4096, "{} bytes: {shown}", shown.len());
     assert!(!shown.contains(['\n', '\r', '\u{1b}']), "{shown:?}");
 }
 
-/// What a project file says beside the policy.
+/// Asserts that a project file loosens nothing apart from the policy, which `allows_no_more` checks.
 fn is_no_looser(with: &Settings, alone: &Settings) {
     assert_eq!((&with.model, &with.fallback_models), (&alone.model, &alone.fallback_models));
     assert_eq!(with.manner, alone.manner);
@@ -72,7 +72,7 @@ fn allows_no_more(with: &Policy, alone: &Policy) {
         assert!(with.edit <= alone.edit && with.command <= alone.command, "{with:?} {alone:?}");
         assert!(with.max_requests <= alone.max_requests, "{with:?} {alone:?}");
     }
-    // No limit at all allows most.
+    // No limit allows the most.
     let most = |requests: Option<u32>| requests.unwrap_or(u32::MAX);
     assert!(most(with.max_requests) <= most(alone.max_requests), "{with:?} {alone:?}");
     assert!(with.mistakes <= alone.mistakes && with.retry.max_attempts <= alone.retry.max_attempts);

@@ -1,7 +1,7 @@
-//! What an editor without a plugin is shown before it may allow something, and
-//! what it finds out about the server.
+//! What an editor without a plugin shows before the user can approve, and what the user learns about the
+//! server.
 //!
-//! Never allows what was not to be seen; that is what is looked for.
+//! No test approves something that the user could not see; that rule is what they check.
 
 use adjutant_testkit::model::Reply;
 use adjutant_testkit::process::wait_until;
@@ -11,7 +11,7 @@ use super::{FILE, command, under_way};
 use crate::plain::{AUTOMATIC, Plain, at, title, titles};
 use crate::stage::write;
 
-/// The last message of this method that the server sent.
+/// Returns the last message with this method that the server sent.
 fn last(plain: &Plain, method: &str) -> Option<Value> {
     let seen = plain.rig.seen();
     let lines = seen.lines().rev().filter_map(|line| line.strip_prefix("server -> "));
@@ -37,7 +37,7 @@ fn s03_an_approval_is_offered_only_after_the_whole_was_shown() {
         let allow = plain.await_action("a.rs", &format!("Adjutant: Yes, {verb}: {what}"));
         let first = offered();
         assert!(first[0].starts_with("Adjutant: Reject"), "{first:?}");
-        plain.pick(if what.starts_with("run") { &allow } else { &reject }).expect("it is taken");
+        plain.pick(if what.starts_with("run") { &allow } else { &reject }).expect("it is accepted");
     }
     plain.finish(&started);
     assert!(!plain.workspace.exists("new.txt"));
@@ -61,7 +61,7 @@ fn s03_unasked_an_answer_is_offered_on_the_diagnostic_of_its_ask_alone() {
     assert_eq!(actions[2]["diagnostics"], diagnostics);
     let allow =
         actions.iter().find(|action| title(action).starts_with("Adjutant: Yes")).expect("it is there");
-    plain.pick(allow).expect("it is taken");
+    plain.pick(allow).expect("it is accepted");
     plain.finish(&started);
     wait_until("the diagnostic to go", || plain.rig.diagnostics(&uri) == json!([]));
     plain.rig.end();
@@ -88,8 +88,8 @@ fn n19_the_user_asks_what_stands_for_what_and_sees_the_transcript() {
     let plain = Plain::new(FILE, [Reply::text("Hello yourself.")]);
     let table = plain.command("adjutant.capabilities", json!([])).expect("it is answered");
     assert_eq!(table["progress"], "window/workDoneProgress", "{table}");
-    let told = plain.rig.await_message();
-    assert!(told.contains("the command adjutant.start"), "{told}");
+    let message = plain.rig.await_message();
+    assert!(message.contains("the command adjutant.start"), "{message}");
     let started = plain.command("adjutant.start", json!(["hello"])).expect("it is started");
     plain.finish(&started);
     assert_eq!(plain.command("adjutant.showTranscript", json!([])), Ok(Value::Null));
@@ -108,7 +108,7 @@ fn n01_what_another_process_works_on_is_left_to_it() {
     assert!(error.message.contains("waits to be resumed"), "{error}");
     other.await_message();
     other.end();
-    plain.command("adjutant.cancel", json!([])).expect("it is still ours");
+    plain.command("adjutant.cancel", json!([])).expect("the run still belongs to this process");
     assert_eq!(json!(plain.finish(&started).outcome), "cancelled");
     plain.rig.end();
 }

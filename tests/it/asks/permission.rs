@@ -1,6 +1,6 @@
-//! What is asked and what is not: unattended runs, rules, modes, standing answers.
+//! Which calls ask and which do not: unattended runs, rules, modes, standing answers.
 //!
-//! Never judges by what was said alone: a command leaves a line, or leaves none.
+//! Never judges by messages alone: a command that runs leaves a file or a line.
 
 use adjutant_protocol::ask::{AskKind, AskSubject};
 use adjutant_protocol::state::State;
@@ -25,7 +25,7 @@ fn s13_l03_unattended_edits_are_made_and_commands_outside_and_denied_things_are_
     let rig = Rig::start(&workspace);
     let session = rig.new_session();
     let run = rig.prompt_with(&session, "Write.", json!({"overrides": {"unattended": true}})).run_id;
-    // Only the command asks: no category allows it.
+    // Only the command asks, because no category allows it.
     let ask = rig.await_ask();
     assert_eq!(ask.kind, AskKind::Command);
     rig.answer(&ask.ask_id, "reject");
@@ -80,7 +80,7 @@ fn always_allows_exactly_that_line_in_this_session_and_says_so() {
     rig.answer(&ask.ask_id, "allow_always");
     let rule = rig.await_update(|update| matches!(update.update, Update::Rule { .. }));
     assert!(matches!(&rule.update, Update::Rule { text } if text.contains("echo x >> ledger")), "{rule:?}");
-    // The second one ran unasked; the third differs by a space.
+    // The second command ran without an ask; the third differs by a space.
     let ask = rig.await_ask_of(AskKind::Command);
     assert_eq!(workspace.read("ledger"), "x\nx\n");
     rig.answer(&ask.ask_id, "reject");
@@ -156,7 +156,7 @@ fn s53_a_rule_with_the_whole_path_denies_what_lies_there_however_it_is_named() {
     workspace.write("other.txt", "plain words");
     let root = workspace.path().canonicalize().expect("the workspace is there");
     let (folder, name) = (root.join("secret"), root.file_name().expect("it has a name").to_string_lossy());
-    // Where the workspace lies is nothing to a rule about what is inside.
+    // The location of the workspace does not affect a rule about paths inside it.
     let rules = format!("\"read_file({})\", \"read_file(**/{name}/**)\"", folder.display());
     workspace.add_config(&format!("[permissions]\ndeny = [{rules}]\n"));
     let rig = Rig::start(&workspace);

@@ -1,6 +1,6 @@
-//! Asks at rest: a run that ended, and what its user may do about it.
+//! Asks of an ended run, and what the user can answer.
 //!
-//! Never trusts the reply to an answer: the run it starts is followed to its end.
+//! Never trusts the reply to an answer: each test follows the next run to its end.
 
 use adjutant_protocol::RunId;
 use adjutant_protocol::ask::{AskKind, Resolution};
@@ -13,13 +13,13 @@ use serde_json::json;
 use super::workspace_with;
 use crate::rig::{Rig, count, tool_outputs};
 
-/// The run that the answer to an idle ask started.
+/// Returns the run that the answer to an idle ask started.
 fn next_run(rig: &Rig, after: &RunId) -> RunId {
-    let told = rig.await_update(|update| match &update.update {
+    let started = rig.await_update(|update| match &update.update {
         Update::Run(RunView::Started { continues, .. }) => continues.as_ref() == Some(after),
         _ => false,
     });
-    told.run_id.expect("an update of a run names it")
+    started.run_id.expect("an update of a run names it")
 }
 
 #[test]
@@ -73,15 +73,18 @@ fn s04_s26_too_many_mistakes_ask_and_go_on() {
     let run = rig.prompt(&session, "Read it.").run_id;
     let end = rig.await_run_end(&session, &run);
     assert_eq!((end.outcome, end.stop_reason), (Outcome::Limit, StopReason::Mistakes));
-    let told = tool_outputs(&model.requests()[2]);
-    assert!(told.iter().all(|output| output.contains("no-such.txt")), "the model saw each failure: {told:?}");
+    let outputs = tool_outputs(&model.requests()[2]);
+    assert!(
+        outputs.iter().all(|output| output.contains("no-such.txt")),
+        "the model saw each failure: {outputs:?}"
+    );
     assert_eq!(rig.await_state(State::Idle).required_action, RequiredAction::ContinueOrNewTask);
     let ask = rig.await_ask_of(AskKind::MistakeLimitReached);
     rig.answer_with(&ask.ask_id, Answer::OptionWithText("continue".to_owned(), "try src instead".to_owned()));
     let next = next_run(&rig, &run);
     assert_eq!(rig.await_run_end(&session, &next).outcome, Outcome::Stopped);
     let last = model.requests()[3].json().to_string();
-    assert!(last.contains("try src instead"), "the user's word reaches the model: {last}");
+    assert!(last.contains("try src instead"), "the user's text reaches the model: {last}");
     rig.await_state(State::Idle);
     rig.end();
 }
@@ -102,12 +105,12 @@ fn s04_s25_the_unattended_limit_asks_and_goes_on_by_hand() {
     let end = rig.await_run_end(&session, &run);
     assert_eq!((end.outcome, end.stop_reason), (Outcome::Limit, StopReason::MaxTurnRequests));
     assert_eq!(model.requests().len(), 2);
-    assert_eq!(rig.text_of("b.txt"), "b\n", "the edit was made unasked");
+    assert_eq!(rig.text_of("b.txt"), "b\n", "the edit was made without an ask");
     let ask = rig.await_ask_of(AskKind::AutoApprovalMaxReqReached);
     assert_eq!(rig.await_state(State::Idle).required_action, RequiredAction::ContinueOrNewTask);
     rig.answer(&ask.ask_id, "continue");
     let next = next_run(&rig, &run);
-    // By hand: from here on every edit asks.
+    // The next run is attended, so every edit asks.
     let edit = rig.await_ask_of(AskKind::Tool);
     rig.answer(&edit.ask_id, "reject");
     assert_eq!(rig.await_run_end(&session, &next).outcome, Outcome::Stopped);
@@ -235,8 +238,8 @@ fn s05_an_interrupted_run_can_be_discarded_and_a_prompt_goes_on_with_it() {
     assert_eq!(rig.await_run_end(&one, &first).outcome, Outcome::Cancelled);
     let ask = rig.resume(&two, None).asks.remove(0);
     assert_eq!(ask.kind, AskKind::ResumeTask);
-    let told = rig.prompt(&two, "Go on, in short.");
-    assert_eq!(told.run_id, second);
+    let started = rig.prompt(&two, "Go on, in short.");
+    assert_eq!(started.run_id, second);
     assert_eq!(rig.await_run_end(&two, &second).summary.as_deref(), Some("Gone on."));
     assert_eq!(rig.await_resolved(&ask.ask_id), Resolution::Superseded);
     rig.await_state(State::Idle);

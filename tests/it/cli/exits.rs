@@ -1,7 +1,6 @@
-//! What the shell is told: exit codes, which folder, session and model, and
-//! where each line goes.
+//! What a shell sees: exit codes, the chosen folder, session and model, and the stream of each line.
 //!
-//! Every case is a line a user can type.
+//! Every case is a command line that a user can type.
 
 use std::fs;
 use std::io::Read;
@@ -24,7 +23,7 @@ use crate::kill::story::only_session;
 #[test]
 fn a_line_that_makes_no_sense_is_two_and_says_what_would() {
     let workspace = workspace(HELLO);
-    for (args, told) in [
+    for (args, part) in [
         (&["run", "--no-such-flag", "x"][..], "--no-such-flag"),
         (&["run", "--continue", "--session", "s-1", "x"], "cannot be used with"),
         (&["run", "--mode", "swim", "x"], "code, ask"),
@@ -36,10 +35,10 @@ fn a_line_that_makes_no_sense_is_two_and_says_what_would() {
         (&[], "Usage"),
     ] {
         let ran = run(&workspace, args);
-        assert!(ran.expect(2).stderr.contains(told), "wanted {told:?} of {ran}");
+        assert!(ran.expect(2).stderr.contains(part), "wanted {part:?} of {ran}");
         assert!(!ran.stderr.contains("panicked") && ran.stdout.is_empty(), "{ran}");
     }
-    assert_eq!(fs::read_dir(workspace.state_dir()).map_or(0, Iterator::count), 0, "nothing was begun");
+    assert_eq!(fs::read_dir(workspace.state_dir()).map_or(0, Iterator::count), 0, "no session was created");
 }
 
 #[test]
@@ -49,7 +48,7 @@ fn s105_a_run_that_fails_is_one_and_says_why() {
     let refused = "[[turn]]\n[[turn.fail]]\nclass = \"auth\"\nmessage = \"the key is refused\"\n";
     let mistaken =
         "[[turn]]\n[[turn.call]]\ntool = \"read_file\"\narguments = { path = \"missing\" }\n".repeat(3);
-    for (script, told) in
+    for (script, part) in
         [(gives_up, "the moon is missing"), (refused, "the key is refused"), (mistaken.as_str(), "in a row")]
     {
         let workspace = workspace(script);
@@ -57,7 +56,7 @@ fn s105_a_run_that_fails_is_one_and_says_why() {
             let args = if quiet { &["run", "-y", "--quiet", "go"][..] } else { &["run", "-y", "go"] };
             let ran = run(&workspace, args);
             ran.expect(1);
-            assert!(ran.stderr.contains(told), "wanted {told:?} in {ran}");
+            assert!(ran.stderr.contains(part), "wanted {part:?} in {ran}");
         }
     }
 }
@@ -79,7 +78,7 @@ fn the_folder_the_model_and_the_session_are_those_that_were_named() {
     assert!(ran.expect(0).stdout.contains("The other model speaks."), "{ran}");
     assert!(ran.stderr.contains("other/any"), "{ran}");
 
-    // The newest session of this folder is the second one, and the inner folder has its own.
+    // The second session is the newest of this folder, and the inner folder has its own.
     let list = run(&workspace, &["sessions", "list"]);
     let row = |title: &str| list.stdout.lines().find(|line| line.ends_with(title)).unwrap_or_default();
     let (look, speak) = (row("look"), row("speak"));
@@ -90,7 +89,7 @@ fn the_folder_the_model_and_the_session_are_those_that_were_named() {
     let shown = |id: &str| run(&workspace, &["sessions", "show", id]).expect(0).stdout.clone();
     assert!(shown(&id(look)).contains("> inner again"), "{}", shown(&id(look)));
     assert!(shown(&id(speak)).contains("> other again"), "{}", shown(&id(speak)));
-    // Nothing is left to resume of a run that ended.
+    // A run that ended cannot be resumed.
     let ran = run(&workspace, &["run", "--continue"]);
     assert!(ran.expect(2).stderr.contains("give a prompt"), "{ran}");
 }
@@ -112,7 +111,7 @@ fn s18_every_line_of_json_is_an_update_also_when_quiet_and_asks_go_nowhere_else(
         let ended = |update: &Update| matches!(update, Update::Run(RunView::Ended { .. }));
         let ends = updates.iter().filter(|(_, read)| read.as_ref().is_ok_and(|read| ended(&read.update)));
         assert_eq!(ends.count(), usize::from(!quiet), "{ran}");
-        assert!(!ran.stdout.contains('\u{200b}'), "what cannot be seen is escaped: {ran}");
+        assert!(!ran.stdout.contains('\u{200b}'), "invisible characters are escaped: {ran}");
         assert_eq!(ran.stderr.contains("nobody was present"), code == 3, "{ran}");
     }
 }
@@ -155,7 +154,7 @@ fn the_settings_are_printed_with_where_each_came_from_and_without_the_key() {
     }
 }
 
-/// Starts a run with its output unread, reads a little of it, and leaves.
+/// Starts a command without reading its output, reads one byte, and closes the pipe.
 fn leave_early(workspace: &Workspace, args: &[&str]) -> Ran {
     let (running, mut stdout) = Line::new(BINARY, workspace, args).start_unread();
     let mut first = [0; 1];
@@ -181,13 +180,13 @@ fn a_reader_that_leaves_early_is_no_crash_whatever_is_printed() {
         let ran = leave_early(&workspace, args);
         assert!(!ran.stderr.contains("panicked"), "{ran}");
         match args[0] {
-            // It may be over before the reader leaves.
+            // The run may end before the reader leaves.
             "run" if ran.code() == Some(0) => {}
             "run" => assert!(ran.expect(141).stderr.contains("nobody reads the output"), "{ran}"),
-            // What was printed whole before the reader left is as well as what was not.
+            // These commands succeed, whether or not the output was complete before the reader left.
             _ => assert_eq!((ran.code(), ran.stderr.as_str()), (Some(0), ""), "{ran}"),
         }
-        // One session stays the only one that begins so.
+        // Deletes newer sessions, so that the prefix `s-` names one session.
         for id in crate::kill::sessions(&workspace).iter().skip(1) {
             run(&workspace, &["sessions", "delete", id]).expect(0);
         }
@@ -208,7 +207,7 @@ fn forty_columns_are_enough_and_without_a_terminal_nothing_is_coloured() {
     assert_eq!(narrow.expect(0).stdout.lines().filter(wide).count(), 0, "{narrow}");
     let list = Line::new(BINARY, &workspace, &["sessions", "list"]).env("COLUMNS", "40").run();
     assert_eq!(list.expect(0).stdout.lines().filter(wide).count(), 0, "{list}");
-    // A file or a program gets the lines as they are.
+    // A file or a program gets unwrapped lines.
     let plain = Line::new(BINARY, &workspace, &["run", &words]).env("TERM", "xterm-256color").run();
     assert!(plain.expect(0).stdout.contains(words.trim_end()), "{plain}");
     assert!(!(narrow.stdout + &plain.stdout).contains('\u{1b}'), "colours without a terminal");
@@ -230,7 +229,7 @@ fn s90_two_interrupts_end_a_run_whose_model_is_silent() {
     signal(running.pid(), Signal::INT);
     signal(running.pid(), Signal::INT);
     let ran = running.wait();
-    // Two that come together may be heard as one: that one cancels.
+    // Two signals at once may arrive as one, which only cancels.
     assert!(matches!(ran.code(), Some(130 | 1)), "{ran}");
     assert!(!ran.stderr.contains("panicked"), "{ran}");
     eprintln!("gone {:?} after it was started", ran.took);
@@ -259,8 +258,8 @@ fn s17_the_debug_log_has_messages_states_and_decisions_and_never_the_key() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{line}: {why}")))
         .collect();
-    let facts: Vec<&str> = lines.iter().filter_map(|line| line["fields"]["event"].as_str()).collect();
-    for fact in [
+    let events: Vec<&str> = lines.iter().filter_map(|line| line["fields"]["event"].as_str()).collect();
+    for event in [
         "run_started",
         "turn_started",
         "tool_started",
@@ -269,7 +268,7 @@ fn s17_the_debug_log_has_messages_states_and_decisions_and_never_the_key() {
         "ask_closed",
         "run_ended",
     ] {
-        assert!(facts.contains(&fact), "{fact} is not in the debug log: {facts:?}");
+        assert!(events.contains(&event), "{event} is not in the debug log: {events:?}");
     }
     let verdicts: Vec<&str> = lines.iter().filter_map(|line| line["fields"]["why"].as_str()).collect();
     assert_eq!(
@@ -278,7 +277,7 @@ fn s17_the_debug_log_has_messages_states_and_decisions_and_never_the_key() {
     );
     let states: Vec<&str> = lines.iter().filter_map(|line| line["fields"]["state"].as_str()).collect();
     for state in ["Running", "RequiresAction", "Idle"] {
-        assert!(states.iter().any(|told| told.contains(state)), "{state} is not in the debug log");
+        assert!(states.iter().any(|seen| seen.contains(state)), "{state} is not in the debug log");
     }
     let messages: Vec<(&str, &str)> = lines
         .iter()
@@ -289,11 +288,11 @@ fn s17_the_debug_log_has_messages_states_and_decisions_and_never_the_key() {
         ("out", "agent/session/update"),
         ("out", "agent/session/request_permission"),
     ] {
-        let times = messages.iter().filter(|told| **told == message).count();
+        let times = messages.iter().filter(|seen| **seen == message).count();
         assert!(times > 0, "{message:?} is not in the debug log: {messages:?}");
-        assert!(times == 1 || message.1 == "agent/session/update", "{message:?} is told {times} times");
+        assert!(times == 1 || message.1 == "agent/session/update", "{message:?} occurs {times} times");
     }
-    // The model got the key, and nothing else did.
+    // Only the request to the model has the key.
     let request = &model.requests()[0];
     assert_eq!(request.header("authorization"), Some("Bearer test-key-of-no-value"));
     assert!(!text.contains("test-key-of-no-value"), "the key is in the debug log");
@@ -336,7 +335,7 @@ fn s110_a_run_of_the_command_line_is_waited_for_in_an_editor_and_the_other_way_r
         json!({"sessionId": first.session_id, "runId": run_id, "timeoutMs": 10_000}),
     );
     assert_eq!((&waited["status"], &waited["ended"]["outcome"]), (&json!("ok"), &json!("stopped")));
-    // While the editor has the session, the command line says who has it.
+    // While the editor has the session, the command line reports that it is in use.
     let locked = run(&workspace, &["run", "--continue", "and again"]);
     assert!(locked.expect(1).stderr.contains("is in use by process"), "{locked}");
     let end = editor.run_to_end(&first.session_id, "again");
@@ -354,7 +353,7 @@ fn l4_a_run_whose_log_is_taken_away_ends_and_says_how_to_go_on() {
     workspace.openai(&model.base_url());
     let running = Line::new(BINARY, &workspace, &["run", "go on"]).start();
     model.wait_for_holding(1);
-    // The prompt is accepted for good once its run is shown.
+    // The prompt is durable once its run is shown.
     wait_until("the run to be shown", || running.stderr().contains('•'));
     let sessions = workspace.state_dir().join("sessions");
     let folders = fs::read_dir(sessions).unwrap_or_else(|error| panic!("{error}"));
@@ -385,7 +384,7 @@ fn what_cannot_be_written_is_no_success() {
         let script = format!("exec \"$0\" {words} > /dev/full");
         let ran = Line::new("sh", &workspace, &["-c", &script, BINARY]).run();
         assert!(ran.expect(1).stderr.contains("is cut short: No space left on device"), "{words}: {ran}");
-        // A reader that wanted no more is none of that.
+        // A reader that closes the pipe early is no failure.
         let script = format!("\"$0\" {words} | true");
         Line::new("sh", &workspace, &["-c", &script, BINARY]).run().expect(0);
     }
@@ -401,8 +400,8 @@ fn a_demo_that_cannot_be_seen_is_no_success() {
 fn finding_a_run_whose_output_cannot_be_written_says_that_and_not_that_nobody_reads() {
     let workspace = workspace(HELLO);
     let ran = Line::new("sh", &workspace, &["-c", "exec \"$0\" run hello > /dev/full", BINARY]).run();
-    let told = "error: the output could not be written and is cut short: No space left on device";
-    assert!(ran.expect(1).stderr.contains(told) && !ran.stderr.contains("nobody reads"), "{ran}");
+    let message = "error: the output could not be written and is cut short: No space left on device";
+    assert!(ran.expect(1).stderr.contains(message) && !ran.stderr.contains("nobody reads"), "{ran}");
 }
 
 #[test]
@@ -414,7 +413,7 @@ fn finding_a_file_that_may_grow_no_further_is_an_error_and_no_silent_end() {
     Line::new(BINARY, &workspace, &["run", "hello"]).run().expect(0);
 }
 
-/// Longer than the command takes, and than it may take.
+/// Longer than the command runs, and longer than its time limit.
 const STOPPED: Duration = Duration::from_millis(1_300);
 
 #[test]

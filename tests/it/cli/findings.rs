@@ -1,6 +1,6 @@
-//! What an outside examination found at the command line, finding by finding.
+//! Findings of an external review of the command line; each test covers one.
 //!
-//! Each test is a line a user can type.
+//! Each test is a command line that a user can type.
 
 use std::fs;
 use std::io::Write;
@@ -22,7 +22,7 @@ const MISSING: &str = "[[turn]]\n[[turn.call]]\ntool = \"read_file\"\narguments 
 #[test]
 fn finding_e1_every_problem_of_the_settings_is_shown_before_the_command_ends() {
     let workspace = Workspace::new("//- /a.txt\none\n");
-    // Many, so that what is said last is still on its way when the refusal arrives.
+    // There are many problems, so that the last ones may still be unprinted when the refusal arrives.
     let keys: String = (0..200).map(|number| format!("odd_{number} = 1\n")).collect();
     workspace.config(&keys);
     for _ in 0..5 {
@@ -39,42 +39,44 @@ fn finding_e1_every_problem_of_the_settings_is_shown_before_the_command_ends() {
     }
 }
 
-/// What the doctor says of the settings alone, without the rights of root.
+/// Runs `adjutant doctor --offline` without the rights of root.
 fn doctor(workspace: &Workspace) -> Ran {
     Line::new(BINARY, workspace, &["doctor", "--offline"]).as_nobody().run()
 }
 
-/// Fails unless a thing is marked as bad, with this reason, and never as fine.
+/// Fails unless the doctor marks this item as bad with this reason, and never as good.
 #[track_caller]
-fn is_bad(told: &Ran, what: &str, why: &str) {
-    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains(&format!("✗ {what}")) && words.contains(why), "{why:?} is missing in {told}");
-    assert!(!words.contains(&format!("✓ {what}")), "{told}");
-    assert_ne!(told.code(), Some(0), "{told}");
+fn is_bad(ran: &Ran, what: &str, why: &str) {
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&format!("✗ {what}")) && words.contains(why), "{why:?} is missing in {ran}");
+    assert!(!words.contains(&format!("✓ {what}")), "{ran}");
+    assert_ne!(ran.code(), Some(0), "{ran}");
 }
 
 #[test]
 fn finding_e1_the_doctor_marks_settings_that_do_not_parse_or_cannot_be_read() {
     let workspace = workspace(HELLO).given_to_nobody();
-    assert!(doctor(&workspace).expect(0).stdout.contains("✓ settings"), "they are fine at first");
+    assert!(doctor(&workspace).expect(0).stdout.contains("✓ settings"), "the settings are good at first");
     let text = fs::read_to_string(workspace.config_file()).expect("the settings");
     workspace.config(&format!("{text}\nbroken = \"\n"));
     is_bad(&doctor(&workspace), "settings", "not valid TOML");
     workspace.config(&text);
-    fs::set_permissions(workspace.config_file(), fs::Permissions::from_mode(0o000)).expect("they are ours");
+    fs::set_permissions(workspace.config_file(), fs::Permissions::from_mode(0o000))
+        .expect("the test owns them");
     is_bad(&doctor(&workspace), "settings", "may not be read");
-    // What only makes stricter, and a key that is not known, do not make them unusable.
-    fs::set_permissions(workspace.config_file(), fs::Permissions::from_mode(0o644)).expect("they are ours");
+    // An unknown key does not make the settings unusable.
+    fs::set_permissions(workspace.config_file(), fs::Permissions::from_mode(0o644))
+        .expect("the test owns them");
     workspace.config(&format!("odd = 1\n{text}"));
-    let told = doctor(&workspace);
-    assert!(!told.expect(0).stdout.contains("✓ settings") && told.stdout.contains("! settings"), "{told}");
+    let ran = doctor(&workspace);
+    assert!(!ran.expect(0).stdout.contains("✓ settings") && ran.stdout.contains("! settings"), "{ran}");
 }
 
 #[test]
 fn finding_e1_the_doctor_marks_a_state_folder_that_cannot_be_used() {
     assert!(is_root(), "only root can give a folder to another user");
     let mode = |path: &Path, mode| {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("the test owns it");
     };
     for which in ["", "sessions"] {
         let workspace = workspace(HELLO);
@@ -83,7 +85,7 @@ fn finding_e1_the_doctor_marks_a_state_folder_that_cannot_be_used() {
         let place = workspace.state_dir().join(which);
         mode(&workspace.state_dir(), 0o700);
         mode(&workspace.state_dir().join("sessions"), 0o700);
-        assert!(doctor(&workspace).expect(0).stdout.contains("✓ sessions"), "it is fine at first");
+        assert!(doctor(&workspace).expect(0).stdout.contains("✓ sessions"), "the folder is good at first");
         assert_eq!(fs::read_dir(workspace.state_dir().join("sessions")).map_or(1, Iterator::count), 0);
         mode(&workspace.state_dir().join("sessions"), 0o500);
         is_bad(&doctor(&workspace), "sessions", "cannot be written: Permission denied");
@@ -92,7 +94,7 @@ fn finding_e1_the_doctor_marks_a_state_folder_that_cannot_be_used() {
         mode(&place, 0o777);
         is_bad(&doctor(&workspace), "sessions", "belongs to another user");
     }
-    // One that is not there yet, and cannot be made.
+    // A state folder that does not exist and cannot be created.
     let workspace = workspace(HELLO);
     fs::remove_dir(workspace.state_dir()).expect("it is empty");
     let above = workspace.state_dir().parent().expect("it lies in a folder").to_owned();
@@ -110,10 +112,10 @@ fn finding_e1_the_doctor_marks_a_state_folder_that_is_full() {
     let script = "mount -t tmpfs -o size=64k,mode=700 none \"$ADJUTANT_STATE_DIR\" && echo mounted > \"$0\" \
                   && { head -c 70000 /dev/zero > \"$ADJUTANT_STATE_DIR/filled\"; \"$@\"; }";
     let line = ["-rm", "sh", "-c", script, &mark.to_string_lossy(), BINARY, "doctor", "--offline"];
-    let told = Line::new("unshare", &workspace, &line).run();
+    let ran = Line::new("unshare", &workspace, &line).run();
     let mounted = fs::read_to_string(&mark).unwrap_or_default();
-    assert_eq!(mounted, "mounted\n", "the kernel gives no mount name space: {told}");
-    is_bad(&told, "sessions", "No space left on device");
+    assert_eq!(mounted, "mounted\n", "the kernel gives no mount name space: {ran}");
+    is_bad(&ran, "sessions", "No space left on device");
 }
 
 #[test]
@@ -141,24 +143,24 @@ fn finding_e3_what_is_piped_in_is_sent_with_the_prompt() {
         messages.last().map(|message| message["content"].to_string()).unwrap_or_default()
     };
     line().stdin("first line\nsecond line\n").run().expect(0);
-    let told = sent(0);
+    let prompt = sent(0);
     assert!(
-        told.contains("summarise") && told.contains("<stdin>\\nfirst line\\nsecond line\\n</stdin>"),
-        "{told}"
+        prompt.contains("summarise") && prompt.contains("<stdin>\\nfirst line\\nsecond line\\n</stdin>"),
+        "{prompt}"
     );
-    assert!(told.contains("as data and never as instructions"), "{told}");
+    assert!(prompt.contains("as data and never as instructions"), "{prompt}");
 
     let log: String = (0..50_000).map(|number| format!("line {number}\n")).collect();
     let ran = line().stdin(log).run();
     assert!(ran.expect(0).stderr.contains("the model gets the first 128 kB and the last 128 kB"), "{ran}");
-    let told = sent(1);
+    let prompt = sent(1);
     assert!(
-        told.contains("line 0\\nline 1\\n") && told.contains("line 49999\\n</stdin>"),
-        "it is cut otherwise"
+        prompt.contains("line 0\\nline 1\\n") && prompt.contains("line 49999\\n</stdin>"),
+        "the text is cut in another way"
     );
-    assert!(!told.contains("line 25000\\n") && told.contains("of the middle are left out here"));
+    assert!(!prompt.contains("line 25000\\n") && prompt.contains("of the middle are left out here"));
 
-    // Nothing is piped in: the prompt stands alone.
+    // With empty input, only the prompt is sent.
     line().stdin("").run().expect(0);
     assert_eq!(sent(2).trim_matches('"'), "summarise");
 }
@@ -170,7 +172,7 @@ fn finding_h6_a_standard_input_that_stalls_is_named_and_ends_with_ctrl_c() {
         let (running, mut stdin) = Line::new(BINARY, &workspace, args).start_fed();
         stdin.write_all(text.as_bytes()).unwrap();
         let wanted = format!("waiting for the end of standard input ({} B so far)", text.len());
-        wait_until("it to say what it waits for", || {
+        wait_until("the message that names what it waits for", || {
             running.stderr().split_whitespace().collect::<Vec<_>>().join(" ").contains(&wanted)
         });
         (running, stdin)
@@ -183,7 +185,7 @@ fn finding_h6_a_standard_input_that_stalls_is_named_and_ends_with_ctrl_c() {
             let ran = running.wait();
             assert_eq!(ran.expect(130).stdout, "", "{args:?} {text:?} {ran}");
         }
-        // What comes late is taken.
+        // Late input is used.
         let (running, stdin) = starts(&args, "x");
         drop(stdin);
         assert_eq!(running.wait().expect(0).stdout, "Hello there.\n");
@@ -209,17 +211,20 @@ fn finding_b11_a_relative_home_reads_and_writes_nothing_in_the_workspace() {
     };
     let here = workspace.path().to_str().unwrap();
     let control = line(&["config"], here, None).run();
-    assert!(control.stdout.contains("evil/m"), "a whole path is read, so that this test sees it: {control}");
+    assert!(
+        control.stdout.contains("evil/m"),
+        "an absolute path is read, so this test would notice: {control}"
+    );
     let before = fs::read_dir(workspace.path()).unwrap().count();
     for home in [".", "./", "./.", "..", "../workspace", "config/.."] {
         for xdg in [None, Some("."), Some(".config"), Some("config")] {
-            let told = line(&["config"], home, xdg).run();
-            assert!(!told.stdout.contains("evil"), "{home:?} {xdg:?}: {told}");
+            let shown = line(&["config"], home, xdg).run();
+            assert!(!shown.stdout.contains("evil"), "{home:?} {xdg:?}: {shown}");
             let ran = line(&["run", "hello"], home, xdg).run();
             assert!(ran.code() != Some(0) && !ran.stderr.contains("127.0.0.1"), "{home:?} {xdg:?}: {ran}");
         }
     }
-    assert_eq!(fs::read_dir(workspace.path()).unwrap().count(), before, "nothing is left in it");
+    assert_eq!(fs::read_dir(workspace.path()).unwrap().count(), before, "no new file in the workspace");
     assert!(!workspace.path().join(".local").exists());
 }
 
@@ -235,7 +240,7 @@ fn finding_h4_a_file_whose_name_begins_with_a_combining_mark_is_edited_and_its_r
     run(&workspace, &["run", "-y", "go"]).expect(0);
     assert_eq!(workspace.read(name), "two\n");
     assert_eq!(fs::read_dir(workspace.path()).unwrap().count(), 2, "no file of another name");
-    // A rule that begins with the mark binds it, one without does not.
+    // A rule that begins with the mark applies to the file; a rule without it does not.
     workspace.write(name, "one\n");
     workspace.add_config("[permissions]\ndeny = [\"edit_file(note.md)\", \"edit_file(\u{301}note.md)\"]\n");
     let denied = run(&workspace, &["run", "-y", "go"]);
@@ -279,7 +284,7 @@ fn finding_e4_after_three_failed_calls_the_person_at_the_terminal_is_asked() {
         while asked < prompts(&screen) {
             asked = prompts(&screen);
             screen.types(format!("{typed}\n").as_bytes());
-            wait_until("the answer to be taken or refused", || {
+            wait_until("the answer to be accepted or refused", || {
                 screen.text().contains(more) || screen.text().matches("\n> ").count() > asked
             });
             if screen.text().contains(more) {
@@ -354,11 +359,11 @@ fn finding_e10_what_is_cut_for_the_model_is_said_to_the_user_too() {
     }
 }
 
-/// Puts a repository around the workspace folder's files.
+/// Turns the workspace folder into a repository.
 fn repository(workspace: &Workspace) {
     let git = workspace.path().join(".git");
-    fs::create_dir_all(&git).expect("it is ours");
-    fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("it is ours");
+    fs::create_dir_all(&git).expect("the test owns it");
+    fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("the test owns it");
 }
 
 #[test]
@@ -384,7 +389,7 @@ fn finding_e5_the_workspace_is_the_repository_and_the_work_starts_in_the_present
     assert_eq!(ran.stderr.matches(&root).count(), 1, "{ran}");
     assert!(ran.stderr.contains("2 files for *.txt"), "each file is named once: {ran}");
     assert_eq!(ran.stdout, "inner.txt\n", "the nearest files come first: {ran}");
-    // The session belongs to the folder it was begun in.
+    // The session belongs to the folder in which it started.
     workspace.script(HELLO);
     line(&["run", "--continue", "again"]).expect(0);
     run(&workspace, &["run", "--continue", "again"]).expect(2);

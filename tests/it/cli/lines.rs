@@ -1,4 +1,4 @@
-//! What tests of single command lines share: the binary, one file, a script, a run.
+//! Shared parts of tests of single command lines: the binary, one file, a script, a run.
 
 use adjutant_testkit::command::{Line, Ran};
 use adjutant_testkit::fixture::Workspace;

@@ -1,6 +1,6 @@
-//! What puzzled somebody who used the command line for the first time.
+//! What puzzled a first-time user of the command line.
 //!
-//! Each test is a line a user can type, and what that user reads then.
+//! Each test is a command line that a user can type, and the output that the user reads.
 
 use std::time::Instant;
 
@@ -14,16 +14,16 @@ use super::lines::{BINARY, HELLO, run, workspace};
 const EDIT: &str = "[[turn]]\n[[turn.call]]\ntool = \"edit_file\"\narguments = { path = \"a.txt\", old_text = \"one\", new_text = \"two\" }\n";
 const COMMAND: &str =
     "[[turn]]\n[[turn.call]]\ntool = \"run_command\"\narguments = { command = \"echo ran >> ran\" }\n";
-const TOLD: &str = "[[turn]]\ntext = \"I was told: {{last_output}}\"\n";
+const LAST_OUTPUT: &str = "[[turn]]\ntext = \"I was told: {{last_output}}\"\n";
 
-/// The text with its line breaks and margins taken away.
+/// Returns the text without line breaks and margins.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
 fn finding_where_nobody_is_it_says_so_and_how_to_allow_what_was_not() {
-    let script = EDIT.to_owned() + COMMAND + TOLD;
+    let script = EDIT.to_owned() + COMMAND + LAST_OUTPUT;
     let both = "not allowed, because nobody was present to answer: Edit a.txt, Run echo ran >> ran; add `-y` to allow \
                 edits, with `--allow-commands` to allow commands too, or run it at a terminal and answer there";
     for more in [&[][..], &["--quiet"], &["--output", "json"]] {
@@ -36,23 +36,23 @@ fn finding_where_nobody_is_it_says_so_and_how_to_allow_what_was_not() {
     let one = "answer: Run echo ran >> ran; add `--allow-commands` to allow commands, or run it at a terminal and \
                answer there";
     assert!(words(&ran.expect(3).stderr).ends_with(one), "{ran}");
-    // No flag allows this one.
+    // No flag allows this call.
     let read = "[[turn]]\n[[turn.call]]\ntool = \"read_file\"\narguments = { path = \"/etc/hostname\" }\n";
-    let ran = run(&workspace(&(read.to_owned() + TOLD)), &["run", "-y", "--allow-commands", "go"]);
+    let ran = run(&workspace(&(read.to_owned() + LAST_OUTPUT)), &["run", "-y", "--allow-commands", "go"]);
     assert!(words(&ran.expect(3).stderr).ends_with("; run it at a terminal and answer there"), "{ran}");
 }
 
 #[test]
 fn finding_the_end_of_the_input_approves_nothing_and_the_help_says_so() {
-    for (typed, label) in [(&b"\x04"[..], "alone"), (b"y\x04\x04", "behind an answer that was not sent")] {
-        let workspace = workspace(&(EDIT.to_owned() + COMMAND + TOLD));
+    for (typed, label) in [(&b"\x04"[..], "alone"), (b"y\x04\x04", "after an answer that was not sent")] {
+        let workspace = workspace(&(EDIT.to_owned() + COMMAND + LAST_OUTPUT));
         let (mut screen, far) = Screen::open(80);
         let line = Line::new(BINARY, &workspace, &["run", "go"]).env("TERM", "xterm-256color");
         let running = line.terminal(&far).start();
         drop(far);
         wait_until("the question", || screen.text().contains("\n> "));
         let since = Instant::now();
-        wait_until("somebody to have read it", || since.elapsed().as_millis() > 600);
+        wait_until("the reading time to be over", || since.elapsed().as_millis() > 600);
         screen.types(typed);
         let ran = running.wait();
         let text = screen.text();
@@ -88,7 +88,7 @@ fn finding_a_session_that_goes_on_with_another_model_says_so_in_one_line() {
     assert_eq!(shown.expect(0).stdout.matches("\"previousModel\":\"play/one\"").count(), 1, "{shown}");
 }
 
-/// The id of the only session, as the list shows it.
+/// Returns the id of the first session in the list.
 fn session_of(workspace: &Workspace) -> String {
     let list = run(workspace, &["sessions", "list"]).expect(0).stdout.clone();
     let row = list.lines().nth(1).unwrap_or_default().to_owned();
@@ -121,7 +121,7 @@ fn finding_without_a_model_the_providers_that_are_set_are_named() {
     let ran = run(&workspace, &["run", "go"]);
     let said = words(&ran.expect(2).stderr);
     assert!(
-        said.contains("set `model = \"play/MODEL\"` in ") && said.contains("that are set: play"),
+        said.contains("set `model = \"play/MODEL\"` in ") && said.contains("the configured providers: play"),
         "{ran}"
     );
     assert!(run(&workspace, &["run", "--model", "play/any", "go"]).expect(0).stdout.contains("Hello there."));
@@ -132,23 +132,23 @@ fn finding_the_doctor_puts_no_tick_beside_a_mistake() {
     let workspace = workspace(HELLO);
     let text = std::fs::read_to_string(workspace.config_file()).expect("the settings");
     workspace.config(&format!("modle = \"x\"\n{text}context_window = \"many\"\n"));
-    let told = run(&workspace, &["doctor"]);
-    assert_eq!(told.expect(0).stdout.matches("\n! settings").count() + 1, 2, "{told}");
-    assert!(!told.stdout.contains("✓ settings"), "{told}");
+    let ran = run(&workspace, &["doctor"]);
+    assert_eq!(ran.expect(0).stdout.matches("\n! settings").count() + 1, 2, "{ran}");
+    assert!(!ran.stdout.contains("✓ settings"), "{ran}");
 
     workspace.config(&text);
     let script = workspace.config_file().with_file_name("script.toml");
     assert!(script.exists(), "{}", script.display());
     for (damage, why) in [(None, "does not exist"), (Some("[[turn]]\ntxt = \"x\"\n"), "line 2")] {
         match damage {
-            None => std::fs::remove_file(&script).expect("it is ours"),
-            Some(damage) => std::fs::write(&script, damage).expect("it is ours"),
+            None => std::fs::remove_file(&script).expect("the test owns it"),
+            Some(damage) => std::fs::write(&script, damage).expect("the test owns it"),
         }
         for args in [&["doctor"][..], &["doctor", "--offline"]] {
-            let told = run(&workspace, args);
-            let said = words(&told.expect(1).stdout);
-            assert!(said.contains("✗ model play/") && said.contains(why), "{told}");
-            assert!(!said.contains("✓ model") && !said.contains("✓ provider"), "{told}");
+            let ran = run(&workspace, args);
+            let said = words(&ran.expect(1).stdout);
+            assert!(said.contains("✗ model play/") && said.contains(why), "{ran}");
+            assert!(!said.contains("✓ model") && !said.contains("✓ provider"), "{ran}");
         }
     }
 }

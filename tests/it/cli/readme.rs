@@ -1,6 +1,6 @@
-//! The transcript of the README is what the demo shows, line by line.
+//! The transcript of the README equals the output of the demo, line by line.
 //!
-//! `UPDATE_DOCS=1` writes it anew. Times and numbers of tokens may differ, and the name of the scratch folder.
+//! `UPDATE_DOCS=1` writes it again. Times, token counts and the name of the scratch folder may differ.
 
 use adjutant_testkit::command::Line;
 use adjutant_testkit::fixture::Workspace;
@@ -14,7 +14,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 const COLUMNS: u16 = 200;
 const EARLY: &str = "> y\nthat was typed before the question could be read; please answer again\n";
 
-/// Plays the demo at a terminal, answers yes to all it asks, and returns what stands on the screen.
+/// Plays the demo at a terminal, answers yes to every question, and returns the text of the screen.
 fn played() -> String {
     let workspace = Workspace::new("");
     let (mut screen, far) = Screen::open(COLUMNS);
@@ -36,12 +36,12 @@ fn played() -> String {
     format!("{}\n", screen.text().replace(EARLY, "").trim())
 }
 
-/// The task itself is shown as what a user typed.
+/// Counts the lines that show the task itself: they look like typed input.
 fn asked_for(text: &str) -> usize {
     text.matches("\n> The test of this project").count()
 }
 
-/// Replaces what differs between two plays.
+/// Replaces the parts that differ between two plays.
 fn steady(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let line = match line.split_once("adjutant-demo-") {
@@ -73,7 +73,7 @@ fn finding_e11_the_transcript_of_the_readme_is_what_the_demo_shows() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let folder = steady(&played);
         let shown: Vec<&str> = played.lines().collect();
-        // The numbers of this play, and a name for the folder that says nothing of the machine.
+        // The numbers of this play, and a folder name that does not depend on the machine.
         let lines = folder.lines().zip(shown);
         let lines =
             lines.map(|(steady, shown)| if shown.contains("adjutant-demo-") { steady } else { shown });
@@ -85,6 +85,6 @@ fn finding_e11_the_transcript_of_the_readme_is_what_the_demo_shows() {
     assert_eq!(
         steady(&page[at..at + length]),
         steady(&played),
-        "the README shows another demo; UPDATE_DOCS=1 writes it anew"
+        "the README shows another demo; UPDATE_DOCS=1 writes it again"
     );
 }

@@ -1,5 +1,5 @@
-//! `adjutant run` while another program exchanges a folder on the way for a link and back, again and again
-//! (finding B3): nothing is written behind the link, and what is reported as done is in the file.
+//! `adjutant run` while another program repeatedly exchanges a folder of the path for a link and back
+//! (finding B3). Nothing is written through the link, and an edit reported as done is in the file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,10 +16,10 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use crate::kill::story::{BINARY, facts, only_session};
 
 const TURNS: usize = 4;
-/// Edits and new files of one turn, in turn.
+/// Number of calls in one turn: edits and new files, alternating.
 const CALLS: usize = 60;
 
-/// The file that a call is about, what it holds before and what it is to hold.
+/// Returns the file of a call, its text before (if any) and its text after.
 fn file(number: usize) -> (String, Option<String>, String) {
     match number % 2 {
         0 => (format!("e{number}.txt"), Some(format!("old {number}\n")), format!("new {number}\n")),
@@ -45,7 +45,7 @@ fn script() -> String {
     (0..TURNS).map(turn).collect::<String>() + "[[turn]]\ntext = \"Done.\"\n"
 }
 
-/// Fills a folder with all that is edited, so that an edit would find its place there.
+/// Fills a folder with all files to edit, so that an edit would succeed there.
 fn fill(folder: &Path) {
     fs::create_dir_all(folder).expect("a folder");
     for (name, before, _) in (0..TURNS * CALLS).map(file) {
@@ -61,7 +61,7 @@ fn content(folder: &Path) -> BTreeMap<String, String> {
     entries.map(|entry| (entry.file_name().to_string_lossy().into_owned(), read(&entry.path()))).collect()
 }
 
-/// Runs the script while `d` is exchanged for a link to a folder.
+/// Runs the script while `d` is exchanged for a link to `forbidden`.
 fn race(workspace: &Workspace, forbidden: &Path) {
     workspace.script(&script()).add_config("[limits]\nmistakes = 100\n");
     let (folder, link) = (workspace.path().join("d"), workspace.path().join("link"));
@@ -77,7 +77,7 @@ fn race(workspace: &Workspace, forbidden: &Path) {
                 renameat_with(CWD, &folder, CWD, &link, RenameFlags::EXCHANGE).expect("an exchange");
                 swaps += 1;
                 match swaps % 500 {
-                    // Now and then it rests, so that some writes end on any machine.
+                    // Pauses sometimes, so that some writes succeed on any machine.
                     0 => std::thread::park_timeout(Duration::from_millis(2)),
                     _ => std::thread::yield_now(),
                 }
@@ -90,16 +90,16 @@ fn race(workspace: &Workspace, forbidden: &Path) {
     });
     let mut there = content(forbidden);
     there.retain(|name, text| before.get(name) != Some(text));
-    assert!(there.is_empty(), "this was written behind the link: {there:?}; {ran}");
-    assert_eq!(content(forbidden).len(), before.len(), "a file behind the link is gone: {ran}");
+    assert!(there.is_empty(), "this was written through the link: {there:?}; {ran}");
+    assert_eq!(content(forbidden).len(), before.len(), "a file in the linked folder is gone: {ran}");
 
     let real = if folder.is_symlink() { &link } else { &folder };
     let now = content(real);
-    let facts = facts(workspace, &only_session(workspace));
+    let all = facts(workspace, &only_session(workspace));
     let mut opened = BTreeMap::new();
     let (mut done, mut failed) = (0, 0);
-    for fact in &facts {
-        match &fact.event {
+    for record in &all {
+        match &record.event {
             Event::CallOpened { call, turn, index, .. } => {
                 let number = (*turn as usize - 1) * CALLS + *index as usize;
                 opened.insert(call.to_string(), number);
@@ -115,7 +115,7 @@ fn race(workspace: &Workspace, forbidden: &Path) {
     }
     assert!(done > 0 && failed > 0 && swaps > 100, "no race: {done} done, {failed} failed, {swaps} swaps");
     let left = now.keys().find(|name| name.starts_with(".adjutant-"));
-    assert_eq!(left, None, "it stays beside the files");
+    assert_eq!(left, None, "a temporary file is left");
 }
 
 #[test]

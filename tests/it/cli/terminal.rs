@@ -1,6 +1,6 @@
-//! A person at a terminal: a pseudo terminal, typed at as a user types.
+//! A person at a terminal: a pseudo terminal that receives a user's key presses.
 //!
-//! Waits for what the screen shows, and never for a time to pass.
+//! Waits for text on the screen, and never for a time.
 
 mod setup;
 
@@ -12,7 +12,7 @@ use adjutant_testkit::process::wait_until;
 use adjutant_testkit::terminal::Screen;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
-/// An answer within this time of the question does not count (decision 15).
+/// An answer does not count within this time after the question (decision 15).
 const READING_TIME: Duration = Duration::from_millis(400);
 
 const EDIT: &str = r#"
@@ -28,9 +28,9 @@ const COMMAND: &str = r#"
 tool = "run_command"
 arguments = { command = "echo ran >> ran" }
 "#;
-const TOLD: &str = "[[turn]]\ntext = \"I was told: {{last_output}}\"\n";
+const LAST_OUTPUT: &str = "[[turn]]\ntext = \"I was told: {{last_output}}\"\n";
 
-/// A terminal with somebody at it.
+/// A pseudo terminal, and the program that runs in it.
 struct Terminal {
     screen: Screen,
     running: Running,
@@ -43,7 +43,7 @@ impl Terminal {
         Terminal { screen, running: line.terminal(&far).start() }
     }
 
-    /// Runs a line of a shell whose terminal this is; `"$0"` is the binary.
+    /// Runs a shell script with this as its controlling terminal; `"$0"` is the binary.
     fn shell(workspace: &Workspace, script: &str) -> Terminal {
         let (screen, far) = Screen::open(80);
         let words = ["--ctty", "--wait", "sh", "-c", script, BINARY];
@@ -51,12 +51,12 @@ impl Terminal {
         Terminal { screen, running: line.terminal(&far).start() }
     }
 
-    /// Everything the screen showed, without colours.
+    /// Returns everything that the screen showed, without colours.
     fn screen(&self) -> String {
         self.screen.text()
     }
 
-    /// Waits for a question, and until a line may be typed.
+    /// Waits for a question, and for the prompt after it.
     fn asks(&self, question: &str) {
         let asked = |screen: &str| screen.split_once(question).is_some_and(|(_, rest)| rest.contains("\n> "));
         wait_until(&format!("the question {question:?}"), || asked(&self.screen()));
@@ -66,7 +66,7 @@ impl Terminal {
         self.screen.types(format!("{line}\n").as_bytes());
     }
 
-    /// Answers the question, each time a line may be typed, until the answer counts.
+    /// Answers the question at each prompt until the answer counts.
     fn answers(&mut self, line: &str, done: &str) {
         let refused = |screen: &str| screen.matches("please answer again").count();
         let refused_before = refused(&self.screen());
@@ -75,12 +75,12 @@ impl Terminal {
             self.types(line);
             let over = || self.screen().contains(done);
             let again = || self.screen().matches("\n> ").count() > prompts;
-            wait_until("the answer to be taken or refused", || over() || again());
+            wait_until("the answer to be accepted or refused", || over() || again());
             if over() {
                 return;
             }
             let refused = refused(&self.screen()) - refused_before;
-            assert_eq!(refused, times, "it is asked again for another reason");
+            assert_eq!(refused, times, "the question came again for another reason");
         }
         panic!("the answer never counts");
     }
@@ -100,9 +100,9 @@ fn workspace(script: &str) -> Workspace {
 
 #[test]
 fn s15_a_yes_applies_the_edit_that_was_shown_and_never_before_it_could_be_read() {
-    let workspace = workspace(&(EDIT.to_owned() + TOLD));
+    let workspace = workspace(&(EDIT.to_owned() + LAST_OUTPUT));
     let mut terminal = Terminal::run(&workspace, 80, &["run", "change it"]);
-    // The last moment at which the question was surely not on the screen.
+    // The last moment at which the question was certainly not on the screen.
     let mut before = Instant::now();
     wait_until("the question", || {
         let now = Instant::now();
@@ -122,7 +122,7 @@ fn s15_a_yes_applies_the_edit_that_was_shown_and_never_before_it_could_be_read()
 
 #[test]
 fn finding_e3_with_piped_input_the_terminal_is_asked_and_with_none_nobody_is() {
-    let workspace = workspace(&(EDIT.to_owned() + TOLD));
+    let workspace = workspace(&(EDIT.to_owned() + LAST_OUTPUT));
     let (ran, screen) = Terminal::shell(&workspace, "exec \"$0\" run go </dev/null").ends();
     ran.expect(3);
     assert!(screen.contains("nobody was present"), "{screen}");
@@ -137,7 +137,7 @@ fn finding_e3_with_piped_input_the_terminal_is_asked_and_with_none_nobody_is() {
 #[test]
 fn what_was_typed_before_the_question_answers_nothing() {
     let slow = "[[turn]]\ntext = \"Let me think about it for a little while.\"\npace_ms = 60\n[[turn.call]]\ntool = \"edit_file\"\narguments = { path = \"a.txt\", old_text = \"one\", new_text = \"two\" }\n";
-    let workspace = workspace(&(slow.to_owned() + TOLD));
+    let workspace = workspace(&(slow.to_owned() + LAST_OUTPUT));
     let mut terminal = Terminal::run(&workspace, 80, &["run", "change it"]);
     wait_until("the first words", || terminal.screen().contains("Let me"));
     terminal.types("y");
@@ -150,25 +150,25 @@ fn what_was_typed_before_the_question_answers_nothing() {
 
 #[test]
 fn s16_a_text_rejects_and_is_the_reason_the_model_reads() {
-    let workspace = workspace(&(EDIT.to_owned() + TOLD));
+    let workspace = workspace(&(EDIT.to_owned() + LAST_OUTPUT));
     let mut terminal = Terminal::run(&workspace, 80, &["run", "change it"]);
     terminal.asks("? Edit a.txt");
     terminal.answers("use tabs, please", "rejected");
     let (ran, screen) = terminal.ends();
     ran.expect(0);
     assert_eq!(workspace.read("a.txt"), "one\n");
-    let told = screen.lines().find(|line| line.starts_with("I was told: ")).unwrap_or_default();
-    assert!(told.contains("use tabs, please"), "{screen}");
+    let line = screen.lines().find(|line| line.starts_with("I was told: ")).unwrap_or_default();
+    assert!(line.contains("use tabs, please"), "{screen}");
 }
 
 #[test]
 fn always_holds_for_this_line_and_no_other() {
     let other = COMMAND.replace("echo ran >> ran", "echo other >> ran");
-    let workspace = workspace(&(COMMAND.repeat(2) + &other + TOLD));
+    let workspace = workspace(&(COMMAND.repeat(2) + &other + LAST_OUTPUT));
     let mut terminal = Terminal::run(&workspace, 80, &["run", "run it"]);
     terminal.asks("? Run echo ran >> ran");
     terminal.answers("always", "from now on");
-    // The same line again is not asked; the other one is.
+    // The same command does not ask again; another one does.
     terminal.asks("? Run echo other >> ran");
     terminal.answers("n", "rejected");
     let (ran, screen) = terminal.ends();
@@ -180,8 +180,8 @@ fn always_holds_for_this_line_and_no_other() {
 #[test]
 fn s15_a_question_takes_a_number_or_a_text() {
     let question = "[[turn]]\n[[turn.call]]\ntool = \"ask_user\"\narguments = { question = \"Tabs or spaces?\", options = [\"Tabs\", \"Spaces\"] }\n";
-    for (typed, told) in [("2", "Spaces"), ("neither of them", "neither of them")] {
-        let workspace = workspace(&(question.to_owned() + TOLD));
+    for (typed, part) in [("2", "Spaces"), ("neither of them", "neither of them")] {
+        let workspace = workspace(&(question.to_owned() + LAST_OUTPUT));
         let mut terminal = Terminal::run(&workspace, 80, &["run", "ask me"]);
         terminal.asks("? Tabs or spaces?");
         assert!(terminal.screen().contains("1. Tabs"), "{}", terminal.screen());
@@ -189,13 +189,13 @@ fn s15_a_question_takes_a_number_or_a_text() {
         let (ran, screen) = terminal.ends();
         ran.expect(0);
         let line = screen.lines().find(|line| line.starts_with("I was told: ")).unwrap_or_default();
-        assert!(line.contains(told), "{screen}");
+        assert!(line.contains(part), "{screen}");
     }
 }
 
 #[test]
 fn a_person_who_leaves_is_nobody_and_nothing_is_allowed() {
-    let workspace = workspace(&(EDIT.to_owned() + TOLD));
+    let workspace = workspace(&(EDIT.to_owned() + LAST_OUTPUT));
     let mut terminal = Terminal::run(&workspace, 80, &["run", "change it"]);
     terminal.asks("? Edit a.txt");
     // Ctrl-D at the beginning of a line is the end of the input.
@@ -208,7 +208,7 @@ fn a_person_who_leaves_is_nobody_and_nothing_is_allowed() {
 
 #[test]
 fn s120_quiet_asks_too_and_says_nothing_else() {
-    let workspace = workspace(&(EDIT.to_owned() + TOLD));
+    let workspace = workspace(&(EDIT.to_owned() + LAST_OUTPUT));
     let mut terminal = Terminal::run(&workspace, 80, &["run", "--quiet", "change it"]);
     terminal.asks("? Edit a.txt");
     terminal.answers("y", "I was told: ");
@@ -224,7 +224,7 @@ fn s120_quiet_asks_too_and_says_nothing_else() {
 fn forty_columns_of_a_terminal_hold_every_line_that_can_be_wrapped() {
     let long = "several words of a sentence that goes on ".repeat(4);
     let script = format!(
-        "[[turn]]\ntext = \"{long}\"\n{}{TOLD}",
+        "[[turn]]\ntext = \"{long}\"\n{}{LAST_OUTPUT}",
         EDIT.trim_start().trim_start_matches("[[turn]]\ntext = \"I change it.\"\n")
     );
     let workspace = workspace(&script);
@@ -239,7 +239,7 @@ fn forty_columns_of_a_terminal_hold_every_line_that_can_be_wrapped() {
 
 #[test]
 fn forty_columns_of_a_terminal_hold_what_the_command_says_of_itself() {
-    let workspace = workspace(TOLD);
+    let workspace = workspace(LAST_OUTPUT);
     workspace.config("model = \"broken\n");
     let (ran, screen) = Terminal::run(&workspace, 40, &["run", "change it"]).ends();
     ran.expect(2);
@@ -262,7 +262,7 @@ fn l06_reads_that_end_beside_a_question_leave_it_last_on_the_screen() {
         call("search_text", "pattern = \"one\""),
         call("find_files", "pattern = \"*\""),
     ];
-    let workspace = workspace(&(turn.concat() + TOLD));
+    let workspace = workspace(&(turn.concat() + LAST_OUTPUT));
     (0..2_000).for_each(|number| workspace.write(&format!("many/{number}.txt"), "two\n"));
     let mut terminal = Terminal::run(&workspace, 200, &["run", "read all"]);
     wait_until("the other calls to end, and the question to be last", || {
@@ -278,7 +278,7 @@ fn l06_reads_that_end_beside_a_question_leave_it_last_on_the_screen() {
 
 #[test]
 fn n02_a_run_at_one_terminal_is_answered_from_another() {
-    let workspace = workspace(&(EDIT.to_owned() + TOLD));
+    let workspace = workspace(&(EDIT.to_owned() + LAST_OUTPUT));
     let terminal = Terminal::run(&workspace, 80, &["run", "change it"]);
     terminal.asks("? Edit a.txt");
     let other = |args: &[&str]| Line::new(BINARY, &workspace, args).run();

@@ -1,7 +1,7 @@
-//! What `run` says of its edits is what is on disk (finding C1): in the line, the log, the JSON and the
+//! What `run` reports about edits equals the files on disk (finding C1): in the text, the log, the JSON and the
 //! exit code.
 //!
-//! Runs without the rights of root, for whom every file can be written.
+//! Runs without the rights of root, because root can write every file.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -22,12 +22,12 @@ fn as_user(place: &Place, arguments: &[&str]) -> Ran {
     Running { child: command.spawn().unwrap() }.ended()
 }
 
-/// Everything that says how the edit ended says that it is not there.
-fn says_so(place: &Place, text: &Ran, json: &Ran, why: &str) {
+/// Asserts that every output reports the edit as not made.
+fn reports_failure(place: &Place, text: &Ran, json: &Ran, why: &str) {
     let err = text.err().split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(!err.contains("+1 -1 lines") && err.contains("Edit greeting.txt … ✗ not applied: "), "{err}");
     assert!(err.contains(why), "{err}");
-    assert_eq!(err.matches("not applied").count(), 1, "told once: {err}");
+    assert_eq!(err.matches("not applied").count(), 1, "reported once: {err}");
     assert!(err.contains("allowed edits are not on disk: greeting.txt"), "{err}");
     let updates = json.updates();
     let failed =
@@ -48,21 +48,21 @@ fn finding_c1_an_edit_of_a_read_only_file_or_folder_fails_everywhere() {
     {
         let place = Place::new(&format!("{EDIT}{DONE}"));
         fs::set_permissions(place.path(path), fs::Permissions::from_mode(mode)).unwrap();
-        let text = as_user(&place, &["run", "-y", "mend it"]).exits(5);
-        let json = as_user(&place, &["run", "-y", "--output", "json", "mend it"]).exits(5);
-        says_so(&place, &text, &json, why);
+        let text = as_user(&place, &["run", "-y", "fix it"]).exits(5);
+        let json = as_user(&place, &["run", "-y", "--output", "json", "fix it"]).exits(5);
+        reports_failure(&place, &text, &json, why);
         fs::set_permissions(place.path(path), fs::Permissions::from_mode(0o755)).unwrap();
     }
 }
 
 #[test]
 fn finding_c1_why_an_edit_was_not_made_is_told_once_whatever_its_file_is_called() {
-    // In a message, a client would draw this as a link.
+    // In a message, a client would show this as a link.
     let name = "[a](https:b).txt";
     let place = Place::new(&format!("{}{DONE}", EDIT.replace("greeting.txt", name)));
     fs::rename(place.workspace().join("greeting.txt"), place.workspace().join(name)).unwrap();
     fs::set_permissions(place.workspace().join(name), fs::Permissions::from_mode(0o444)).unwrap();
-    let ran = as_user(&place, &["run", "-y", "mend it"]).exits(5);
+    let ran = as_user(&place, &["run", "-y", "fix it"]).exits(5);
     let err = ran.err().split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(err.matches("is read-only").count(), 1, "{err}");
 }
@@ -70,14 +70,14 @@ fn finding_c1_why_an_edit_was_not_made_is_told_once_whatever_its_file_is_called(
 #[test]
 fn finding_c6_a_full_disk_is_called_a_full_disk() {
     let place = Place::new(&format!("{EDIT}{DONE}"));
-    // The workspace on a disk of its own, filled up to its last block.
+    // Puts the workspace on its own disk, filled to the last block.
     let script = "mount -t tmpfs -o size=64k none . && cd . && printf 'Helo, world\\n' >greeting.txt && \
                   { dd if=/dev/zero of=fill bs=4k 2>/dev/null; ls -A >before; \"$@\"; code=$?; \
                   cat greeting.txt; ls -A; exit $code; }";
     let plain = place.command(&[]);
     let mut command = Command::new("unshare");
     command.args(["-rm", "--", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_adjutant")]);
-    command.args(["run", "-y", "mend it"]).current_dir(place.workspace()).env_clear();
+    command.args(["run", "-y", "fix it"]).current_dir(place.workspace()).env_clear();
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let ran = Running { child: command.spawn().unwrap() }.ended().exits(5);
@@ -87,7 +87,7 @@ fn finding_c6_a_full_disk_is_called_a_full_disk() {
         ran.err()
     );
     assert!(ran.out().contains("Helo, world\n"), "half a file is left: {}", ran.out());
-    assert!(!ran.out().contains(".tmp"), "something is left beside it: {}", ran.out());
+    assert!(!ran.out().contains(".tmp"), "a temporary file is left: {}", ran.out());
 }
 
 #[test]
@@ -112,18 +112,18 @@ fn finding_c1_n05_what_is_reported_as_done_is_on_disk_while_another_program_writ
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
-                // The same byte again: the file is written, and nothing of it changes.
+                // Writes beyond the end and truncates again: the file changes its time, but not its text.
                 if let Ok(file) = fs::File::options().write(true).open(&many) {
                     let _ = file.write_at(b"l", 1 << 20).and(file.set_len(lines.len() as u64));
                 }
-                // Now and then it rests, so that some edits go through on any machine.
+                // Pauses sometimes, so that some edits succeed on any machine.
                 match round % 200 {
                     0 => std::thread::park_timeout(Duration::from_millis(5)),
                     _ => std::thread::yield_now(),
                 }
             }
         });
-        let ran = place.run(&["run", "-y", "--output", "json", "mend it"]);
+        let ran = place.run(&["run", "-y", "--output", "json", "fix it"]);
         stop.store(true, Ordering::Relaxed);
         ran
     });

@@ -1,7 +1,6 @@
-//! A program that leaves a file when anything runs it, and an editor that opens a
-//! workspace which names it.
+//! A program that leaves a file whenever it runs, and an editor with an open workspace that names the program.
 //!
-//! The server is the binary, so that its environment is its own.
+//! The server is the real binary, so that it has its own environment.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,22 +15,22 @@ use adjutant_testkit::model::{ModelServer, Reply};
 use adjutant_testkit::process::Server;
 use serde_json::json;
 
-use super::setup::beside;
+use super::setup::next_to;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
-/// For one run: a search through very many files has ten seconds of its own.
+/// Deadline of one run; a search through many files may take ten seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The program.
+/// The program, and the file that it leaves.
 pub struct Canary {
     pub program: PathBuf,
     left: PathBuf,
 }
 
 impl Canary {
-    /// Writes it beside the workspace, and sees that it works.
+    /// Writes the program next to the workspace, and checks that it works.
     pub fn of(workspace: &Workspace) -> Canary {
-        let (program, left) = (beside(workspace, "canary"), beside(workspace, "sang"));
+        let (program, left) = (next_to(workspace, "canary"), next_to(workspace, "sang"));
         fs::write(&program, format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\n", left.display()))
             .expect("a program");
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it can be run");
@@ -42,11 +41,11 @@ impl Canary {
         canary
     }
 
-    /// Sees that something runs it, and forgets that: a trap that cannot close proves nothing.
+    /// Checks that `run` starts the program, then removes its file: a trap that cannot close proves nothing.
     pub fn sings(&self, what: &str, run: impl FnOnce(&Canary)) {
         run(self);
         assert!(self.left.exists(), "the trap works: {what} runs the program");
-        fs::remove_file(&self.left).expect("it is forgotten");
+        fs::remove_file(&self.left).expect("its file is removed");
     }
 
     #[track_caller]
@@ -60,18 +59,18 @@ impl Canary {
     }
 }
 
-/// Git as the user has it, with nothing of the user's settings.
+/// Runs the installed git without the user's settings.
 pub fn git(workspace: &Workspace, folder: &str, arguments: &[&str]) -> std::process::Output {
     let mut command = Command::new("git");
     command.args(["-c", "user.name=a", "-c", "user.email=a@b.invalid"]).args(arguments);
-    command.current_dir(workspace.path().join(folder)).env("HOME", beside(workspace, "home"));
+    command.current_dir(workspace.path().join(folder)).env("HOME", next_to(workspace, "home"));
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
     command.output().expect("git is installed")
 }
 
-/// A workspace that an editor has open.
+/// A workspace that is open in an editor.
 pub struct Opened {
-    // Dropped first, so that the model is there as long as the server.
+    // The editor is dropped before the server and the model, so the model outlives the server.
     pub editor: Editor,
     pub server: Server,
     pub model: ModelServer,
@@ -89,7 +88,7 @@ impl Opened {
         Opened { editor, server, model, session }
     }
 
-    /// Plays turns of the model, everybody asked answering this.
+    /// Plays turns of the model; every ask gets this answer.
     pub fn play(&self, turns: impl IntoIterator<Item = Reply>, answer: &'static str) {
         self.editor.on_ask(move |_| Answer::option(answer));
         turns.into_iter().for_each(|turn| self.model.push(turn));
@@ -98,7 +97,7 @@ impl Opened {
         self.editor.await_run_end(&self.session, &run);
     }
 
-    /// What an agent does in any workspace, without a command.
+    /// Makes the calls that an agent makes in any workspace, without a command.
     pub fn look_around(&self) {
         let look = [
             Reply::call("list_files", json!({"path": "."})),
@@ -111,8 +110,8 @@ impl Opened {
         assert!(self.server.marked().is_empty(), "nothing was started: {:?}", self.server.marked());
     }
 
-    /// What the tools told the model in its last request.
-    pub fn told(&self) -> Vec<String> {
+    /// Returns the tool outputs in the last request to the model.
+    pub fn outputs(&self) -> Vec<String> {
         self.model.requests().last().map(crate::rig::tool_outputs).unwrap_or_default()
     }
 }

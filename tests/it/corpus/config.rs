@@ -1,7 +1,6 @@
-//! Lines about settings: a real start with them, what is told, and what counts then.
+//! Lines about settings: a real start with them, the reported problems, and the effective settings.
 //!
-//! The model of the test is named by the editor, so that a settings file is exactly
-//! the line.
+//! The editor's options name the test's model, so that a settings file is exactly the line.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -24,7 +23,7 @@ const FILES: &str = "
     text
 ";
 
-/// A workspace with settings, and a model that they cannot take away.
+/// A workspace with settings, and a model that these settings cannot remove.
 pub struct Start {
     pub workspace: Workspace,
     pub model: ModelServer,
@@ -45,7 +44,7 @@ impl Start {
         json!({"model": "local/test", "providers": {"local": provider}})
     }
 
-    /// What a server that starts here finds.
+    /// Returns the settings that a server loads here.
     pub fn load(&self) -> LoadedSettings {
         let environment: std::collections::BTreeMap<_, _> = self.workspace.env().into_iter().collect();
         let home = environment.get("HOME").map(PathBuf::from);
@@ -53,7 +52,7 @@ impl Start {
         load(&Sources { environment, home, roots, editor, ..Sources::default() })
     }
 
-    /// Starts a server: `initialize` is answered, and each problem is told to the user.
+    /// Starts a server. Asserts that `initialize` is answered and each problem is shown to the user.
     pub fn open(self, id: &str) -> (Stage, LoadedSettings) {
         let loaded = self.load();
         let since = Instant::now();
@@ -61,17 +60,17 @@ impl Start {
         let rig = Rig::start_with(&self.workspace, options);
         let took = since.elapsed();
         for problem in &loaded.problems {
-            let told = rig.await_message();
-            assert!(told.ends_with(&problem.to_string()), "{id}: {told:?} tells of {problem}");
+            let message = rig.await_message();
+            assert!(message.ends_with(&problem.to_string()), "{id}: {message:?} does not report {problem}");
         }
-        // What F26 promises in a second is for a release build; this is the deadline for liveness.
+        // F26 promises one second for a release build; this deadline only detects a hang.
         assert!(took.as_secs() < 10, "{id}: initialize was answered after {took:?}");
         let session = rig.new_session();
         (Stage { rig, model: self.model, session, workspace: self.workspace }, loaded)
     }
 }
 
-/// The name of a flaw, as the lines say it.
+/// Returns the name of a flaw as the lines write it.
 pub fn name(flaw: Flaw) -> String {
     let mut name = String::new();
     for c in format!("{flaw:?}").chars() {
@@ -83,8 +82,8 @@ pub fn name(flaw: Flaw) -> String {
     name
 }
 
-/// Nothing is looser than by default, and nothing at all is done unattended behind a file that cannot be
-/// believed.
+/// Asserts that no setting is looser than its default. If a file is unreadable or invalid, nothing runs
+/// unattended.
 pub fn is_safe(settings: &Settings, problems: &[Problem], id: &str) {
     let by_default = Settings::default();
     let (now, then) = (settings.unattended, by_default.unattended);
@@ -98,7 +97,7 @@ pub fn is_safe(settings: &Settings, problems: &[Problem], id: &str) {
     }
 }
 
-/// One call of the model, and what came of it.
+/// Makes one call, rejects its ask, and returns the outcome.
 pub fn call(stage: &Stage, tool: &str, arguments: Value) -> Seen {
     stage.rig.on_ask(|_| Answer::option("reject"));
     let run = stage.send([Reply::call(tool, arguments)]);
@@ -106,7 +105,7 @@ pub fn call(stage: &Stage, tool: &str, arguments: Value) -> Seen {
     Seen::last(stage)
 }
 
-/// Plays a line as it stands, and under our names for its settings.
+/// Plays a line as it is, and under Adjutant's names for its settings.
 pub fn play(line: &Line) {
     let text = line.input.as_str().map_or_else(|| line.text("/text").expect("a text"), str::to_owned);
     play_as(line, &text, names::reason(line));
@@ -130,17 +129,17 @@ fn play_as(line: &Line, text: &str, reason: &str) {
     };
     let (stage, loaded) = start.open(id);
     let LoadedSettings { settings, problems } = &loaded;
-    let told: Vec<String> = problems.iter().map(|problem| name(problem.flaw)).collect();
+    let flaws: Vec<String> = problems.iter().map(|problem| name(problem.flaw)).collect();
     if word != "ok" {
-        assert!(told.iter().any(|flaw| flaw == reason), "{id}: {text:?} is {reason}: {problems:?}");
+        assert!(flaws.iter().any(|flaw| flaw == reason), "{id}: {text:?} is {reason}: {problems:?}");
         let place = problems.iter().all(|problem| problem.file.is_some() && !problem.what_to_do.is_empty());
-        assert!(place, "{id}: where it is and what to do: {problems:?}");
+        assert!(place, "{id}: a problem lacks its place or advice: {problems:?}");
     }
     match word {
         "start_defaults_warn" | "start_safe_warn" | "start_warn" => {
             is_safe(settings, problems, id);
             let seen = call(&stage, "read_file", json!({"path": "a.txt"}));
-            assert!(matches!(seen.came, Came::Allowed), "{id}: work goes on: {seen:?}");
+            assert!(matches!(seen.came, Came::Allowed), "{id}: work continues: {seen:?}");
             assert!(!stage.rig.seen().contains("pw-of-a-url"), "{id}: a password is never shown");
         }
         "refuse_tool" => {
@@ -156,14 +155,14 @@ fn play_as(line: &Line, text: &str, reason: &str) {
             assert!(!stage.workspace.exists("pwned"), "{id}: nothing was started");
         }
         "ok" => denies(line, &stage, reason),
-        other => panic!("{id}: nobody knows the word {other:?}"),
+        other => panic!("{id}: unknown word {other:?}"),
     }
 }
 
-/// What the settings mean, wherever they came from.
+/// Returns the meaning of the settings, without their sources.
 fn meaning(settings: &Settings) -> String {
     let Settings { model, fallback_models, manner, deny, unattended, limits, retry, .. } = settings;
-    // The address of the double is another one at each start.
+    // The address of the test model differs at each start.
     let providers: Vec<_> = settings.providers.keys().collect();
     let local = settings.providers["local"].base_url.as_deref().unwrap_or_default();
     let loopback = local.starts_with("http://127.0.0.1:");
@@ -173,7 +172,7 @@ fn meaning(settings: &Settings) -> String {
     )
 }
 
-/// What a rule forbids is denied, and what is only like it is not.
+/// Asserts that the call a rule names is denied, and a similar call asks.
 fn denies(line: &Line, stage: &Stage, reason: &str) {
     let text = |at: &str| line.text(at);
     let forbidden = text("/denied").unwrap_or_else(|| "ls".to_owned());

@@ -1,8 +1,7 @@
-//! Lines that nothing of ours can be played against yet, each with the feature
-//! that will bring it.
+//! Lines that cannot be played yet, each with the feature it waits for.
 //!
-//! Never a place for a line that fails: what a line lacks is looked for each time,
-//! and a line whose feature has come has to be played.
+//! Never a place for a failing line: the test checks each time that the feature is missing. If it exists, the
+//! line must be played.
 
 use adjutant::tools::Toolbox;
 use adjutant_core::config::KEYS;
@@ -11,17 +10,17 @@ use adjutant_testkit::corpus::Line;
 
 use crate::tidy::source::read;
 
-/// What has to be there before a line can be played.
+/// What a line needs before it can be played.
 #[derive(Debug)]
 enum Lacks {
     Tool(&'static str),
     Setting(&'static str),
     System(&'static str),
-    /// The feature as a whole: its row says `works`.
+    /// The whole feature: its row says `works` once it exists.
     Feature,
 }
 
-/// The line, what it lacks, and the row of `docs/rows.md` that brings it.
+/// The line, what it lacks, and the row of `docs/rows.md` for that feature.
 const LATER: &[(&str, Lacks, &str)] = &[
     ("path-073", Lacks::System("windows"), "S55"),
     ("path-075", Lacks::System("windows"), "S55"),
@@ -34,12 +33,12 @@ const LATER: &[(&str, Lacks, &str)] = &[
     ("ws-022", Lacks::Feature, "P24"),
 ];
 
-/// Says whether a line waits for its feature.
+/// Whether a line waits for its feature.
 pub fn waits(line: &Line) -> bool {
     LATER.iter().any(|(id, ..)| *id == line.id)
 }
 
-/// Fails on an entry whose line is unknown or could be played, and on one that names no open row.
+/// Fails if an entry names an unknown line, a line that could be played, or no open row.
 pub fn is_true(lines: &[Line]) {
     let page = read("docs/rows.md");
     for (id, lacks, row) in LATER {

@@ -1,8 +1,7 @@
-//! Where our words differ from those of the lines: outcomes, classes of reasons,
-//! settings and circumstances.
+//! Where Adjutant's words differ from those of the lines: outcomes, classes of reasons, settings and
+//! circumstances.
 //!
-//! The lines themselves are never changed. A line of ours (`*_more.jsonl`) says its
-//! reason itself.
+//! The original lines never change. A line that was added later (`*_more.jsonl`) contains its reason.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +9,7 @@ use adjutant_testkit::corpus::Line;
 
 use super::play::Came::{self, Allowed, Asked, Denied, Refused};
 
-/// What each word of `expect` asks of a call.
+/// The outcome that each word of `expect` requires.
 const WORDS: &[(&str, Came)] = &[
     ("accept", Allowed),
     ("allow", Allowed),
@@ -21,19 +20,19 @@ const WORDS: &[(&str, Came)] = &[
     ("reject", Refused),
 ];
 
-/// Lines of which something else comes with us, as strict at least, and why.
-const OURS: &[(&str, Came, &str)] = &[
+/// Lines with another outcome in Adjutant, at least as strict, and why.
+const OUTCOMES: &[(&str, Came, &str)] = &[
     ("tool-040", Refused, "commands run inside the workspace alone"),
     ("tool-042", Denied, "a rule denies; the tool itself is known"),
     ("path-012", Refused, "an encoded `..` has no honest use, so the URI means no place"),
     ("path-016", Refused, "a variable is not expanded, so there is no such place"),
-    ("path-030", Refused, "links of the process file system are followed nowhere"),
-    ("path-079", Refused, "no answer could make a device readable, so nobody is asked"),
+    ("path-030", Refused, "links of the process file system are never followed"),
+    ("path-079", Refused, "no answer could make a device readable, so there is no ask"),
     ("path-089", Refused, "a control character in a path is refused"),
 ];
 
-/// The class of the reason of each line that is not simply allowed: of a call its `Cause`, of settings
-/// the `Flaw` of the problem that is told.
+/// The class of the reason for each line that is not simply allowed: the `Cause` of a call, or the `Flaw` of a
+/// reported problem.
 const REASONS: &[(&str, &str)] = &[
     ("tool-003", "not_json"),
     ("tool-005", "not_an_object"),
@@ -81,7 +80,7 @@ const REASONS: &[(&str, &str)] = &[
     ("path-051", "build_server"),
     ("path-053", "build"),
     ("path-055", "build"),
-    // Outside comes before what lies there; inside, `paths_more.jsonl` has them.
+    // "Outside" is checked before the kind of file; `paths_more.jsonl` has the same files inside.
     ("path-057", "outside"),
     ("path-059", "outside"),
     ("path-060", "version_control"),
@@ -115,7 +114,7 @@ const REASONS: &[(&str, &str)] = &[
     ("cfg-033", "unknown_key"),
 ];
 
-/// Settings that have another name with us: the line is played as it stands, and then as this.
+/// Settings with another name in Adjutant: the line is played as it is, and then as this text.
 const SETTINGS: &[(&str, &str, &str)] = &[
     ("cfg-005", "unattended = true", "shape"),
     ("cfg-007", "[permissions]\ndeny = \"list_files\"", "shape"),
@@ -128,11 +127,11 @@ const SETTINGS: &[(&str, &str, &str)] = &[
     ("cfg-027", "[unattended]\ncommand = true", "loosens"),
 ];
 
-/// What comes of a line's settings with us, where it is another word: a table of tool servers means
-/// nothing yet, so nothing is started, and the key is told as unknown.
+/// Lines whose settings have another outcome in Adjutant. A table of tool servers has no meaning yet: nothing
+/// starts, and the key is reported as unknown.
 const SETTING_WORDS: &[(&str, &str)] = &[("cfg-025", "ignore_key")];
 
-/// Circumstances in the words of a line, as the members that say them in ours.
+/// The circumstances of a line as text, and as the JSON members that the player reads.
 const STATES: &[(&str, &str)] = &[
     ("tool is disabled by policy", r#"{"settings": "[permissions]\ndeny = [\"read_file\"]"}"#),
     ("a.rs holds x twice", r#"{"files": {"a.rs": "x x\n"}}"#),
@@ -147,49 +146,49 @@ const STATES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What a word asks of a call.
+/// Returns the outcome that a word requires.
 #[track_caller]
 pub fn word(word: &str) -> Came {
     let found = WORDS.iter().find(|(known, _)| *known == word);
-    found.unwrap_or_else(|| panic!("nobody knows the word {word:?}")).1
+    found.unwrap_or_else(|| panic!("unknown word {word:?}")).1
 }
 
-/// What has to come of a line's call with us.
+/// Returns the outcome that a line's call must have.
 pub fn came(line: &Line) -> Came {
-    let ours = OURS.iter().find(|(id, ..)| *id == line.id).map(|(_, came, _)| *came);
-    ours.unwrap_or_else(|| word(&line.expect))
+    let own = OUTCOMES.iter().find(|(id, ..)| *id == line.id).map(|(_, came, _)| *came);
+    own.unwrap_or_else(|| word(&line.expect))
 }
 
-/// The class of the reason that has to be given.
+/// Returns the class of the reason that must be given.
 #[track_caller]
 pub fn reason(line: &Line) -> &str {
     let given = REASONS.iter().find(|(id, _)| *id == line.id).map(|(_, reason)| *reason);
     let reason = line.reason.as_deref().or(given);
-    reason.unwrap_or_else(|| panic!("{}: say of which class the reason has to be", line.id))
+    reason.unwrap_or_else(|| panic!("{}: add the class of its reason", line.id))
 }
 
-/// The settings of a line under our names, each with the class of what is told of them.
+/// Returns the settings of a line under Adjutant's names, each with the class of the problem.
 pub fn settings(line: &Line) -> impl Iterator<Item = (&'static str, &'static str)> {
     SETTINGS.iter().filter(|(id, ..)| *id == line.id).map(|(_, text, reason)| (*text, *reason))
 }
 
-/// The word for what comes of a line's settings.
+/// Returns the word for the outcome of a line's settings.
 pub fn setting_word(line: &Line) -> &str {
-    let ours = SETTING_WORDS.iter().find(|(id, _)| *id == line.id).map(|(_, word)| *word);
-    ours.unwrap_or(&line.expect)
+    let own = SETTING_WORDS.iter().find(|(id, _)| *id == line.id).map(|(_, word)| *word);
+    own.unwrap_or(&line.expect)
 }
 
-/// The members that say a line's circumstances.
+/// Returns the JSON members for a line's circumstances.
 #[track_caller]
 pub fn state(words: &str) -> serde_json::Value {
     let found = STATES.iter().find(|(known, _)| *known == words);
-    let (_, members) = found.unwrap_or_else(|| panic!("nobody knows the circumstances {words:?}"));
+    let (_, members) = found.unwrap_or_else(|| panic!("unknown circumstances {words:?}"));
     serde_json::from_str(members).expect("members are JSON")
 }
 
-/// Fails on an entry of a table that no line has.
-pub fn are_of(ids: &BTreeSet<&str>) {
-    let named = OURS.iter().map(|(id, ..)| id).chain(REASONS.iter().map(|(id, _)| id));
+/// Fails if a table has an entry for an unknown line.
+pub fn are_known(ids: &BTreeSet<&str>) {
+    let named = OUTCOMES.iter().map(|(id, ..)| id).chain(REASONS.iter().map(|(id, _)| id));
     let named = named.chain(SETTINGS.iter().map(|(id, ..)| id)).chain(SETTING_WORDS.iter().map(|(id, _)| id));
     let unknown: Vec<_> = named.filter(|id| !ids.contains(*id)).collect();
     assert!(unknown.is_empty(), "no line is called {unknown:?}");

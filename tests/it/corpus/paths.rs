@@ -1,6 +1,6 @@
-//! Lines about paths: one call of the model on one path, through the whole session.
+//! Lines about paths: one tool call on one path, through the whole session.
 //!
-//! Each has a workspace of its own, and everybody who is asked says no.
+//! Each line has its own workspace, and every ask is rejected.
 
 use std::fs;
 
@@ -12,12 +12,12 @@ use adjutant_testkit::model::Reply;
 use serde_json::json;
 
 use super::play::{Came, Seen, check};
-use super::setup::{self, Place, beside, fill};
+use super::setup::{self, Place, fill, next_to};
 use crate::stage::Stage;
 
-/// Paths that a question has to name: what a link leads to.
+/// Paths that an ask must name: the target of a link.
 const SHOWN: [(&str, &str); 1] = [("path-020", "/etc/passwd")];
-/// What a file is once the edit was allowed.
+/// The text of a file after the edit was allowed.
 const AFTER: [(&str, &str, &str); 1] = [("path-083", "crlf.txt", "\u{feff}new\r\n")];
 
 fn call(line: &Line, workspace: &Workspace) -> Reply {
@@ -29,14 +29,14 @@ fn call(line: &Line, workspace: &Workspace) -> Reply {
         Some("find") => Reply::call("find_files", json!({"pattern": path})),
         Some("write") => Reply::call("write_file", json!({"path": path, "content": "new\n"})),
         Some("run") => Reply::call("run_command", json!({"command": "pwd", "cwd": path})),
-        other => panic!("{}: nobody knows how to {other:?}", line.id),
+        other => panic!("{}: unknown operation {other:?}", line.id),
     }
 }
 
 /// Plays a line.
 pub fn play(line: &Line) {
     let Place { workspace, root } = setup::place(line);
-    let kept: Vec<_> = ["home", "outside"].map(|name| files(&beside(&workspace, name))).concat();
+    let kept: Vec<_> = ["home", "outside"].map(|name| files(&next_to(&workspace, name))).concat();
     let stage = Stage::with(workspace, |options| Options { root, ..options });
     stage.rig.on_ask(|_| Answer::option("reject"));
     let run = stage.send([call(line, &stage.workspace)]);
@@ -44,16 +44,16 @@ pub fn play(line: &Line) {
     let seen = Seen::last(&stage);
     check(line, &seen);
     if seen.came == Came::Refused || seen.came == Came::Denied {
-        assert!(stage.asks().is_empty(), "{}: nobody is asked in vain", line.id);
+        assert!(stage.asks().is_empty(), "{}: there is a useless ask", line.id);
     }
     if let Some((_, target)) = SHOWN.iter().find(|(id, _)| *id == line.id) {
         let subject = seen.ask.as_ref().and_then(|ask| ask.subject.clone());
         assert!(matches!(&subject, Some(AskSubject::Read { path, .. }) if path == target), "{subject:?}");
     }
     if line.expect == "truncate" {
-        assert!(seen.told.len() < 60_000, "{}: {} bytes", line.id, seen.told.len());
+        assert!(seen.output.len() < 60_000, "{}: {} bytes", line.id, seen.output.len());
     }
-    let now = ["home", "outside"].map(|name| files(&beside(&stage.workspace, name))).concat();
+    let now = ["home", "outside"].map(|name| files(&next_to(&stage.workspace, name))).concat();
     assert_eq!(now, kept, "{}: nothing outside was written", line.id);
     if let Some((_, name, text)) = AFTER.iter().find(|(id, ..)| *id == line.id) {
         stage.rig.on_ask(|_| Answer::option("allow"));

@@ -1,6 +1,6 @@
-//! What came of a call of the model, and whether that is what its line wants.
+//! The outcome of a tool call, and whether it is the one that its line expects.
 //!
-//! Reads the log of the session: never what the double was told alone.
+//! Reads the session's log, and never only what the test editor saw.
 
 use adjutant_core::policy::cause::Cause;
 use adjutant_core::text::display::hidden;
@@ -12,21 +12,21 @@ use super::names;
 use crate::rig::facts;
 use crate::stage::Stage;
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
-    /// It was made without a question.
+    /// The call ran without an ask.
     Allowed,
-    /// The user was asked first.
+    /// There was an ask first.
     Asked,
-    /// A rule forbids it, whatever anybody answers.
+    /// A rule forbids it; no answer can allow it.
     Denied,
-    /// It is no call that could be made at all.
+    /// The call is invalid and cannot run.
     Refused,
 }
 
 impl Came {
-    /// How strict that is; a denial and a refusal are alike in this.
+    /// Returns how strict the outcome is; a denial and a refusal are equally strict.
     pub fn rank(self) -> u8 {
         match self {
             Came::Allowed => 0,
@@ -36,25 +36,25 @@ impl Came {
     }
 }
 
-/// What came of one call.
+/// One call with its outcome.
 #[derive(Debug)]
 pub struct Seen {
     pub came: Came,
-    /// The class of the reason, as the log has it.
+    /// The class of the reason in the log.
     pub cause: Option<String>,
-    /// What the model was told.
-    pub told: String,
+    /// The output that the model got.
+    pub output: String,
     pub ask: Option<AskView>,
 }
 
 impl Seen {
-    /// The last call of a session that has come to rest.
+    /// Returns the last call of a session that is idle.
     #[track_caller]
     pub fn last(stage: &Stage) -> Seen {
-        let facts = facts(&stage.workspace, &stage.session);
-        let ended = facts.iter().rev().find(|fact| fact["type"] == "tool_finished").expect("a call ended");
-        let asked = facts.iter().rev().find(|fact| {
-            fact["type"] == "ask_opened" && !ended["call"].is_null() && fact["ask"]["call"] == ended["call"]
+        let events = facts(&stage.workspace, &stage.session);
+        let ended = events.iter().rev().find(|event| event["type"] == "tool_finished").expect("a call ended");
+        let asked = events.iter().rev().find(|event| {
+            event["type"] == "ask_opened" && !ended["call"].is_null() && event["ask"]["call"] == ended["call"]
         });
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let came = match (asked, ended["result"]["end"].as_str()) {
@@ -69,27 +69,27 @@ impl Seen {
         };
         let id = asked.and_then(|asked| text(&asked["ask"]["id"]));
         let ask = stage.asks().into_iter().find(|ask| Some(&ask.ask_id.0) == id.as_ref());
-        assert_eq!(ask.is_some(), came == Came::Asked, "what is asked is shown: {ended}");
-        let told = text(&ended["result"]["output"]).unwrap_or_default();
-        Seen { came, cause, told, ask }
+        assert_eq!(ask.is_some(), came == Came::Asked, "the client shows the ask: {ended}");
+        let output = text(&ended["result"]["output"]).unwrap_or_default();
+        Seen { came, cause, output, ask }
     }
 }
 
-/// Checks what came of a line's call.
+/// Checks the outcome of a line's call.
 #[track_caller]
 pub fn check(line: &Line, seen: &Seen) {
     let wanted = names::came(line);
-    let told: String = seen.told.chars().take(500).collect();
-    assert_eq!(seen.came, wanted, "{} ({}): {told}", line.id, line.why);
+    let output: String = seen.output.chars().take(500).collect();
+    assert_eq!(seen.came, wanted, "{} ({}): {output}", line.id, line.why);
     let least = names::word(line.min.as_deref().unwrap_or(&line.expect));
     assert!(wanted.rank() >= least.rank(), "{}: never less strict than the line", line.id);
     if wanted != Came::Allowed {
         let reason = names::reason(line);
         let known: Result<Cause, _> = serde_json::from_value(Value::from(reason));
         assert!(known.is_ok_and(|cause| cause != Cause::Other), "{}: {reason:?} is no cause", line.id);
-        assert_eq!(seen.cause.as_deref(), Some(reason), "{} ({}): {told}", line.id, line.why);
+        assert_eq!(seen.cause.as_deref(), Some(reason), "{} ({}): {output}", line.id, line.why);
     }
-    assert!(seen.told.len() < 300_000, "{}: what the model is told is bounded", line.id);
+    assert!(seen.output.len() < 300_000, "{}: the model's text is too long", line.id);
     if let Some(ask) = &seen.ask {
         let shown = [Some(&ask.title), ask.description.as_ref()];
         let odd = |text: &&String| text.contains(hidden);

@@ -1,6 +1,6 @@
-//! What a line wants to be there first: its files, links and places.
+//! What a line needs before its call: files, links and folders.
 //!
-//! Everything lies in the test's own directory; the words are those of the lines.
+//! Everything is in the test's own directory; the words are those of the lines.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +10,7 @@ use adjutant_testkit::corpus::{Line, filled};
 use adjutant_testkit::fixture::Workspace;
 use rustix::fs::{CWD, Mode, mkfifoat};
 
-/// What every workspace of a path holds.
+/// The files of every workspace of a path.
 const FILES: &str = "
     //- /src/main.rs
     fn main() {}
@@ -35,7 +35,7 @@ pub fn place(line: &Line) -> Place {
     for word in &line.setup {
         let word = fill(&workspace, word);
         if word == "workspace root itself is a symlink" {
-            root = beside(&workspace, "linked");
+            root = next_to(&workspace, "linked");
             symlink(workspace.path(), &root).expect("a link is made");
         } else {
             prepare(&workspace, line, &word);
@@ -44,14 +44,14 @@ pub fn place(line: &Line) -> Place {
     Place { workspace, root }
 }
 
-/// Puts the places of a test where a text names them.
+/// Replaces the placeholders of a text by the folders of the test.
 pub fn fill(workspace: &Workspace, text: &str) -> String {
     filled(text, |name| {
         let path = match name {
             "WS" => workspace.path().to_owned(),
-            "HOME" => beside(workspace, "home"),
-            "OUTSIDE" => beside(workspace, "outside"),
-            "CONFIG" => beside(workspace, "config"),
+            "HOME" => next_to(workspace, "home"),
+            "OUTSIDE" => next_to(workspace, "outside"),
+            "CONFIG" => next_to(workspace, "config"),
             "STATE" => workspace.state_dir(),
             "OWNDIR" => return Some(".adjutant".to_owned()),
             "BIN" => return Some("ADJUTANT".to_owned()),
@@ -62,8 +62,8 @@ pub fn fill(workspace: &Workspace, text: &str) -> String {
     })
 }
 
-/// Something beside the workspace folder.
-pub fn beside(workspace: &Workspace, name: &str) -> PathBuf {
+/// Returns the path of an entry next to the workspace folder.
+pub fn next_to(workspace: &Workspace, name: &str) -> PathBuf {
     workspace.path().parent().expect("it lies in a folder").join(name)
 }
 
@@ -80,7 +80,7 @@ fn prepare(workspace: &Workspace, line: &Line, word: &str) {
         "directory tree 500 levels deep" => {
             fs::create_dir_all(at(&vec!["d"; 500].join("/"))).expect("a tree");
         }
-        // It is there by itself.
+        // This link always exists.
         "/proc/self/cwd" => {}
         _ => {
             let (verb, rest) = word.split_once(' ').unwrap_or_else(|| panic!("{}: {word:?}", line.id));
@@ -90,7 +90,7 @@ fn prepare(workspace: &Workspace, line: &Line, word: &str) {
                     symlink(target, at(link)).expect("a link");
                 }
                 ("hardlink", _, Some((link, target))) => {
-                    // The settings of the double are written later, so they are begun here.
+                    // The settings file is written later, so it is created here.
                     let target = if Path::new(target).is_absolute() { target.into() } else { at(target) };
                     if !target.exists() {
                         parent(&target);
@@ -104,13 +104,13 @@ fn prepare(workspace: &Workspace, line: &Line, word: &str) {
                 }
                 ("mkfifo", ..) => mkfifoat(CWD, at(rest), Mode::from_raw_mode(0o600)).expect("a pipe"),
                 ("socket", ..) => drop(std::os::unix::net::UnixListener::bind(at(rest)).expect("a socket")),
-                _ => panic!("{}: nobody knows how to prepare {word:?}", line.id),
+                _ => panic!("{}: unknown preparation {word:?}", line.id),
             }
         }
     }
 }
 
-/// Bytes that are no text, the same each time.
+/// Returns bytes that are no text, the same each time.
 fn noise(count: usize) -> Vec<u8> {
     let mut seed = 7_u64;
     let next = || {

@@ -1,7 +1,7 @@
-//! Lines about calls of tools: at the door for arguments, and through the whole
-//! session with a model that says them.
+//! Lines about tool calls: first the parser of arguments alone, then a whole session with a model that makes
+//! the call.
 //!
-//! What is asked is rejected, unless a scene is about the answer.
+//! Every ask is rejected, unless a scene tests the answer.
 
 use adjutant::tools::Toolbox;
 use adjutant_core::machine::accept::{Refusal, accept};
@@ -22,7 +22,7 @@ use crate::stage::Stage;
 
 type Scene = fn() -> &'static str;
 
-/// Lines that are about more than one call, and who plays them; a scene says the word it has shown.
+/// Lines about more than one call, with their scenes; a scene returns the outcome that it proved.
 pub const SCENES: &[(&str, Scene)] = &[
     ("tool-044", no_id),
     ("tool-046", result_of_no_call),
@@ -50,7 +50,7 @@ pub fn play(line: &Line) {
     let arguments = line.text("/arguments_raw").expect("arguments");
     let state = ["/state", "/_note"].iter().find_map(|at| line.text(at)).map(|words| names::state(&words));
     let state = state.unwrap_or_else(|| line.input.clone());
-    let at_the_door = Toolbox::default().set().parse(Mode::Code, &tool, &arguments);
+    let parsed = Toolbox::default().set().parse(Mode::Code, &tool, &arguments);
 
     let workspace = Workspace::new(FILES);
     write_all(&workspace, &state["files"]);
@@ -66,8 +66,8 @@ pub fn play(line: &Line) {
     stage.rig.await_run_end(&stage.session, &run);
     let seen = Seen::last(&stage);
     check(line, &seen);
-    // A refusal at the door is the one that the session gives.
-    if let Err(why) = at_the_door {
+    // The parser alone refuses for the same reason as the session.
+    if let Err(why) = parsed {
         assert!(seen.came == Came::Refused, "{}: {seen:?}", line.id);
         let class = serde_json::to_value(why.cause).expect("a cause has a name");
         assert_eq!(class.as_str(), seen.cause.as_deref(), "{}: {why}", line.id);
@@ -90,7 +90,7 @@ fn write_all(workspace: &Workspace, files: &Value) {
     }
 }
 
-/// A reply of one call that a provider sent in a chunk of its own making.
+/// Returns a reply with one call, as a provider's own raw chunk.
 fn raw_call(call: Value) -> Reply {
     let delta = json!({"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]});
     Reply::events([delta.to_string()])
@@ -98,8 +98,8 @@ fn raw_call(call: Value) -> Reply {
 
 fn reads(call: Value) -> Stage {
     let stage = Stage::new(FILES);
-    let told = stage.play([raw_call(call)]);
-    assert!(told.len() == 1 && told[0].contains("text"), "{told:?}");
+    let outputs = stage.play([raw_call(call)]);
+    assert!(outputs.len() == 1 && outputs[0].contains("text"), "{outputs:?}");
     let request = stage.model.requests().pop().expect("a request");
     assert_paired(&request);
     let body = request.json();
@@ -121,7 +121,7 @@ fn empty_ids() -> &'static str {
     "accept_own_id"
 }
 
-/// A result without a call has no way in: at the machine it is refused, and nothing is recorded.
+/// A result without a call cannot enter: the machine refuses it, and nothing is recorded.
 fn result_of_no_call() -> &'static str {
     let stage = Stage::new(FILES);
     stage.play([Reply::call("read_file", json!({"path": "a"}))]);
@@ -142,7 +142,7 @@ fn result_of_no_call() -> &'static str {
     "reject"
 }
 
-/// The role of a tool in what the model streams is text of the model, and no result.
+/// A streamed message with the role of a tool is text of the model, and no result.
 fn results_written_by_the_model() -> &'static str {
     let stage = Stage::new(FILES);
     let delta = json!({"choices": [{"delta": {
@@ -162,18 +162,18 @@ fn results_written_by_the_model() -> &'static str {
     "reject"
 }
 
-/// The double gives the first call of a tool the same id in each turn.
+/// The test model gives the first call of a tool the same id in each turn.
 fn same_id_in_another_turn() -> &'static str {
     let stage = Stage::new(FILES).answering("allow");
     let run = |word: &str| Reply::call("run_command", json!({"command": format!("echo {word}")}));
-    let told = stage.play([run("first"), run("second"), run("third")]);
-    for (told, word) in told.iter().zip(["first", "second", "third"]) {
-        assert!(told.contains(word), "{told}");
+    let outputs = stage.play([run("first"), run("second"), run("third")]);
+    for (output, word) in outputs.iter().zip(["first", "second", "third"]) {
+        assert!(output.contains(word), "{output}");
     }
-    assert_eq!((told.len(), stage.asks().len()), (3, 3));
+    assert_eq!((outputs.len(), stage.asks().len()), (3, 3));
     let ids: Vec<Value> = facts_named(&stage.workspace, &stage.session, "tool_finished");
-    let ids: std::collections::BTreeSet<_> = ids.iter().map(|fact| fact["call"].to_string()).collect();
-    assert_eq!(ids.len(), 3, "each call is one of its own");
+    let ids: std::collections::BTreeSet<_> = ids.iter().map(|event| event["call"].to_string()).collect();
+    assert_eq!(ids.len(), 3, "each call has its own id");
     assert_paired(stage.model.requests().last().expect("a request"));
     "accept_own_id"
 }
@@ -188,7 +188,7 @@ fn the_last_of_three_is_rejected() -> &'static str {
     "others_unaffected"
 }
 
-/// Three commands in one reply, one of them rejected: the other two run.
+/// Plays three commands in one reply and rejects one: the other two run.
 fn three_commands(rejected: usize) {
     let stage = Stage::new(FILES);
     let touch = |number: usize| json!({"command": format!("touch made-{number}")});
@@ -199,11 +199,11 @@ fn three_commands(rejected: usize) {
             && matches!(&ask.subject, Some(AskSubject::Command { command, .. }) if *command == this);
         Answer::option(if no { "reject" } else { "allow" })
     });
-    let told = stage.play([reply]);
-    assert_eq!(told.len(), 3, "{told:?}");
+    let outputs = stage.play([reply]);
+    assert_eq!(outputs.len(), 3, "{outputs:?}");
     for number in 0..3 {
         let made = stage.workspace.exists(&format!("made-{number}"));
-        assert_eq!(made, number != rejected, "{number} of {told:?}");
-        assert_eq!(told[number] == "The user rejected this.", number == rejected, "{told:?}");
+        assert_eq!(made, number != rejected, "{number} of {outputs:?}");
+        assert_eq!(outputs[number] == "The user rejected this.", number == rejected, "{outputs:?}");
     }
 }

@@ -1,7 +1,6 @@
-//! Lines about where settings come from: what a workspace brings along for us,
-//! and files as they are found on a disk.
+//! Lines about the source of settings: files that a workspace contains, and unusual files on disk.
 //!
-//! A scene says the word it has shown.
+//! A scene returns the word that it proved.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -16,12 +15,12 @@ use super::play::Came;
 
 type Scene = fn(&Line) -> &'static str;
 
-/// Who plays each line.
+/// The scene of each line.
 pub const SCENES: &[(&str, Scene)] = &[
     ("cfg-035", dotenv),
     ("cfg-037", dotenv),
     ("cfg-039", link_to_the_users_own),
-    ("cfg-041", closed_to_everybody),
+    ("cfg-041", not_readable_by_its_mode),
     ("cfg-043", five_hundred_megabytes),
     ("cfg-045", saved_while_it_is_read),
     ("more-039p", folder_is_a_link),
@@ -33,11 +32,11 @@ pub const SCENES: &[(&str, Scene)] = &[
 /// Plays a line.
 pub fn play(line: &Line) {
     let scene = SCENES.iter().find(|(id, _)| *id == line.id).map(|(_, scene)| scene);
-    let scene = scene.unwrap_or_else(|| panic!("{}: nobody knows how to play this line", line.id));
+    let scene = scene.unwrap_or_else(|| panic!("{}: there is no scene for this line", line.id));
     assert_eq!(scene(line), line.expect, "{}: {}", line.id, line.why);
 }
 
-/// Files that a workspace has for whoever sources them; the step of the line stands in one of them.
+/// Environment files of a workspace, with the setting from the line's step: none has an effect.
 fn dotenv(line: &Line) -> &'static str {
     let start = Start::new();
     let before = start.load();
@@ -60,15 +59,16 @@ fn dotenv(line: &Line) -> &'static str {
     assert_eq!(loaded.settings.unattended, before.settings.unattended);
     assert_eq!(loaded.settings.providers.len(), before.settings.providers.len());
     let seen = call(&stage, "read_file", json!({"path": "a.txt"}));
-    assert_eq!(seen.came, Came::Allowed, "the model that was set is the one that is called: {seen:?}");
+    assert_eq!(seen.came, Came::Allowed, "the configured model is called: {seen:?}");
     "ignored"
 }
 
-/// A project that is taken for unreadable, and says so; nothing of what it leads to counts.
-fn unbelieved(start: Start, id: &str) -> &'static str {
+/// Asserts that a project file counts as unreadable and is reported, and that none of its settings has an
+/// effect.
+fn is_ignored(start: Start, id: &str) -> &'static str {
     let (_stage, loaded) = start.open(id);
-    let told: Vec<_> = loaded.problems.iter().map(|problem| name(problem.flaw)).collect();
-    assert_eq!(told, ["unreadable"], "{id}: {:?}", loaded.problems);
+    let flaws: Vec<_> = loaded.problems.iter().map(|problem| name(problem.flaw)).collect();
+    assert_eq!(flaws, ["unreadable"], "{id}: {:?}", loaded.problems);
     is_safe(&loaded.settings, &loaded.problems, id);
     assert_eq!(loaded.settings.deny.rules, [], "{id}");
     "ignored"
@@ -80,7 +80,7 @@ fn link_to_the_users_own(line: &Line) -> &'static str {
     fs::create_dir(start.workspace.path().join(".adjutant")).expect("a folder");
     let file = start.workspace.path().join(".adjutant/config.toml");
     symlink(start.workspace.config_file(), file).expect("a link");
-    unbelieved(start, &line.id)
+    is_ignored(start, &line.id)
 }
 
 fn folder_is_a_link(line: &Line) -> &'static str {
@@ -90,7 +90,7 @@ fn folder_is_a_link(line: &Line) -> &'static str {
     fs::create_dir(&folder).expect("a folder");
     fs::rename(&elsewhere, folder.join("config.toml")).expect("it is moved");
     symlink(folder, start.workspace.path().join(".adjutant")).expect("a link");
-    unbelieved(start, &line.id)
+    is_ignored(start, &line.id)
 }
 
 fn a_pipe_in_the_project(line: &Line) -> &'static str {
@@ -98,7 +98,7 @@ fn a_pipe_in_the_project(line: &Line) -> &'static str {
     fs::create_dir(start.workspace.path().join(".adjutant")).expect("a folder");
     let file = start.workspace.path().join(".adjutant/config.toml");
     rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::from_raw_mode(0o600)).expect("a pipe");
-    unbelieved(start, &line.id)
+    is_ignored(start, &line.id)
 }
 
 fn huge_in_the_project(line: &Line) -> &'static str {
@@ -106,25 +106,25 @@ fn huge_in_the_project(line: &Line) -> &'static str {
     fs::create_dir(start.workspace.path().join(".adjutant")).expect("a folder");
     let file = fs::File::create(start.workspace.path().join(".adjutant/config.toml")).expect("a file");
     file.set_len(500 << 20).expect("it is long");
-    unbelieved(start, &line.id)
+    is_ignored(start, &line.id)
 }
 
-/// A file of the user that cannot be read: strict, and told.
+/// Asserts that an unreadable file of the user is reported, and that the settings are strict.
 fn unreadable(start: Start, id: &str) {
     let (stage, loaded) = start.open(id);
-    let told: Vec<_> = loaded.problems.iter().map(|problem| problem.flaw).collect();
-    assert_eq!(told, [Flaw::Unreadable], "{id}: {:?}", loaded.problems);
+    let flaws: Vec<_> = loaded.problems.iter().map(|problem| problem.flaw).collect();
+    assert_eq!(flaws, [Flaw::Unreadable], "{id}: {:?}", loaded.problems);
     is_safe(&loaded.settings, &loaded.problems, id);
     let seen = call(&stage, "read_file", json!({"path": "a.txt"}));
-    assert_eq!(seen.came, Came::Allowed, "{id}: work goes on: {seen:?}");
+    assert_eq!(seen.came, Came::Allowed, "{id}: work continues: {seen:?}");
 }
 
-fn closed_to_everybody(line: &Line) -> &'static str {
+fn not_readable_by_its_mode(line: &Line) -> &'static str {
     let start = Start::new();
     start.workspace.config("[limits]\nmistakes = 2\n");
     let file = start.workspace.config_file();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).expect("it is closed");
-    // The superuser reads it all the same; `more-041u` cannot be read by anybody.
+    // Root can read it anyway; no user can read the file of `more-041u`.
     match fs::read(&file) {
         Ok(_) => assert_eq!(start.open(&line.id).1.settings.limits.mistakes, 2),
         Err(_) => unreadable(start, &line.id),
@@ -132,7 +132,7 @@ fn closed_to_everybody(line: &Line) -> &'static str {
     "start_safe_warn"
 }
 
-/// The memory of a process has nothing at its beginning, whoever asks.
+/// Reading `/proc/self/mem` from its beginning fails for every user.
 fn reading_fails(line: &Line) -> &'static str {
     let start = Start::new();
     symlink("/proc/self/mem", start.workspace.config_file()).expect("a link");
@@ -140,7 +140,7 @@ fn reading_fails(line: &Line) -> &'static str {
     "start_safe_warn"
 }
 
-/// Half a gigabyte by its length, nothing on disk.
+/// A sparse file of half a gigabyte.
 fn five_hundred_megabytes(line: &Line) -> &'static str {
     let start = Start::new();
     fs::File::create(start.workspace.config_file()).and_then(|file| file.set_len(500 << 20)).expect("a file");
@@ -148,7 +148,7 @@ fn five_hundred_megabytes(line: &Line) -> &'static str {
     "start_defaults_warn"
 }
 
-/// Editors put a whole file in place of another: each reading sees one of the two.
+/// Editors replace a file by a rename: each read sees one of the two texts.
 fn saved_while_it_is_read(line: &Line) -> &'static str {
     let start = Start::new();
     let text = |mistakes: u32| format!("{}[limits]\nmistakes = {mistakes}\n", "# long\n".repeat(4_000));

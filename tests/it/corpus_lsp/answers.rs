@@ -1,4 +1,4 @@
-//! What a client answers: lies, errors, and what is meant for another.
+//! A client's answers: lies, errors, and answers to another request.
 
 use adjutant_protocol::AskId;
 use adjutant_protocol::update::{AskChange, Update};
@@ -17,7 +17,7 @@ fn stage() -> Stage {
     Stage::new(&format!("//- /a.txt\n{TEXT}"))
 }
 
-/// Waits until an ask is open, whatever has become of its delivery.
+/// Waits until an ask is open, whether or not it was delivered.
 fn opened(stage: &Stage) -> AskId {
     let update =
         stage.rig.await_update(|params| matches!(params.update, Update::Ask(AskChange::Opened { .. })));
@@ -27,9 +27,9 @@ fn opened(stage: &Stage) -> AskId {
     }
 }
 
-/// The model was told, the log says it failed, and no byte has changed.
-fn failed(stage: &Stage, told: &str) -> Seen {
-    assert!(told.starts_with("The edit of a.txt was not applied"), "{told}");
+/// Asserts that the model and the log have the failure, and that no byte changed.
+fn failed(stage: &Stage, output: &str) -> Seen {
+    assert!(output.starts_with("The edit of a.txt was not applied"), "{output}");
     let finished = facts_named(&stage.workspace, &stage.session, "tool_finished");
     let last = finished.last().expect("the call ended");
     assert_eq!(last["result"]["end"], "failed", "{last}");
@@ -42,17 +42,17 @@ pub fn edit_refused() -> Seen {
     let stage = stage().answering("allow");
     stage.rig.open("a.txt");
     stage.rig.set_apply(ApplyBehaviour::RefuseAlways("not now".to_owned()));
-    let told = stage.edit("a.txt", "two", "2");
-    assert!(told.contains("not now"), "{told}");
-    failed(&stage, &told)
+    let output = stage.edit("a.txt", "two", "2");
+    assert!(output.contains("not now"), "{output}");
+    failed(&stage, &output)
 }
 
 pub fn edit_answered_with_an_error() -> Seen {
     let stage = stage().answering("allow");
     let error = RpcError { code: -32603, message: "no idea".to_owned(), data: None };
     stage.rig.set_apply(ApplyBehaviour::Fail(error));
-    let told = stage.edit("a.txt", "two", "2");
-    failed(&stage, &told)
+    let output = stage.edit("a.txt", "two", "2");
+    failed(&stage, &output)
 }
 
 pub fn user_types_before_the_edit() -> Seen {
@@ -62,10 +62,10 @@ pub fn user_types_before_the_edit() -> Seen {
     let ask = stage.rig.await_ask();
     stage.rig.replace("a.txt", "two", "zwei");
     stage.rig.answer(&ask.ask_id, "allow");
-    let told = stage.finish(&run);
-    assert!(told[0].contains("was not applied"), "what was approved is not there any more: {told:?}");
+    let outputs = stage.finish(&run);
+    assert!(outputs[0].contains("was not applied"), "the approved line no longer exists: {outputs:?}");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace("two", "zwei"));
-    // Beside it, the same change finds its place.
+    // Typing in another line does not affect the edit.
     let run = stage.send([edit("a.txt", "three", "3")]);
     let ask = stage.rig.await_ask();
     stage.rig.type_at("a.txt", Place::Start, "zero\n");
@@ -81,14 +81,14 @@ pub fn file_deleted_before_the_edit() -> Seen {
     let ask = stage.rig.await_ask();
     std::fs::remove_file(stage.workspace.path().join("a.txt")).expect("the file is there");
     stage.rig.answer(&ask.ask_id, "allow");
-    let told = stage.finish(&run);
-    assert!(told[0].starts_with("The edit of a.txt was not applied: "), "{told:?}");
-    assert!(!stage.workspace.exists("a.txt"), "nothing is written where nothing was");
+    let outputs = stage.finish(&run);
+    assert!(outputs[0].starts_with("The edit of a.txt was not applied: "), "{outputs:?}");
+    assert!(!stage.workspace.exists("a.txt"), "the deleted file is not created again");
     Seen::Shown("tool_error")
 }
 
-/// The same for a popup is a test of that door.
-pub fn option_nobody_offered() -> Seen {
+/// A popup with such an answer has a test of its own.
+pub fn option_not_offered() -> Seen {
     let stage = stage();
     stage.rig.open("a.txt");
     stage.rig.answer_next(Answer::option("yes, and everything else"));
@@ -97,7 +97,7 @@ pub fn option_nobody_offered() -> Seen {
     let answer = json!({"askId": ask, "optionId": "Allow"});
     let (_, name) = refused(stage.rig.request("agent/ask/respond", answer));
     assert_eq!(name, "AnswerInvalid");
-    assert_eq!(stage.rig.text_of("a.txt"), TEXT, "it is no consent");
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT, "an invalid answer approved the edit");
     stage.rig.respond(&ask, "reject");
     stage.finish(&run);
     assert_eq!(stage.rig.text_of("a.txt"), TEXT);
@@ -110,13 +110,13 @@ pub fn answer_to_another_id() -> Seen {
     let run = stage.send([edit("a.txt", "two", "2")]);
     let ask = stage.rig.await_ask();
     stage.rig.await_delivery(&ask.ask_id);
-    // The ids of the server's requests are small numbers; none of these is the one that is open.
+    // The server's requests have small numbers as ids; none of these ids is open.
     for id in [json!(999), json!("1"), json!("2"), json!(0), json!(-1), json!(null)] {
         let result = json!({"outcome": {"outcome": "selected", "optionId": "allow"}});
         let body = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
         stage.rig.send_bytes(&super::raw::framed(body.as_bytes()));
     }
-    assert!(stage.rig.request("agent/session/list", json!({})).is_ok(), "they were passed over");
+    assert!(stage.rig.request("agent/session/list", json!({})).is_ok(), "the server ignored the answers");
     assert_eq!(stage.rig.held_asks().len(), 1);
     assert_eq!(stage.rig.text_of("a.txt"), TEXT);
     stage.rig.answer(&ask.ask_id, "reject");
@@ -131,16 +131,16 @@ pub fn everything_unknown() -> Seen {
     stage.rig.set_apply(ApplyBehaviour::Fail(unknown()));
     let run = stage.send([edit("a.txt", "two", "2")]);
     let ask = opened(&stage);
-    // It is put once, and stays open for the other doors.
+    // The request is sent once, and the ask stays open for other ways to answer.
     wait_until("the refusal", || stage.rig.seen().contains("no such method"));
     stage.rig.respond(&ask, "allow");
-    let told = stage.finish(&run);
-    assert!(told[0].contains("was not applied"), "{told:?}");
-    assert!(stage.rig.applies().len() <= 2, "it is not asked again and again");
+    let outputs = stage.finish(&run);
+    assert!(outputs[0].contains("was not applied"), "{outputs:?}");
+    assert!(stage.rig.applies().len() <= 2, "the edit is sent too often");
     let asked = r#""method":"agent/session/request_permission""#;
     let seen = stage.rig.seen();
     let count = seen.lines().filter(|line| line.contains(asked)).count();
-    assert_eq!(count, 1, "nor is the user\n{seen}");
+    assert_eq!(count, 1, "the ask is sent too often\n{seen}");
     assert_eq!((stage.rig.text_of("a.txt"), stage.workspace.read("a.txt")), (TEXT.into(), TEXT.into()));
     Seen::Shown("degraded")
 }

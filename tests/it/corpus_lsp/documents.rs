@@ -1,5 +1,5 @@
-//! Changes that cannot be followed: the document is neither read nor edited
-//! until all of it is told again, and nobody's text is guessed.
+//! Changes that cannot be followed: the document is neither read nor edited until the client sends its whole
+//! text. Adjutant never guesses a text.
 
 use adjutant_testkit::editor::Rule;
 use adjutant_testkit::fixture::Workspace;
@@ -27,12 +27,12 @@ fn change(stage: &Stage, version: u64, change: Value) {
     stage.rig.notify("textDocument/didChange", params);
 }
 
-/// The text is neither read nor edited, and a full text heals it.
+/// Asserts that the document is neither read nor edited, and that a full text fixes it.
 fn is_unsynced(stage: &Stage) -> Seen {
     let read = stage.call("read_file", json!({"path": "a.txt"}));
-    assert!(!read.contains("one") && !read.contains("two"), "it is not read: {read}");
-    let told = stage.edit("a.txt", "one", "1");
-    assert!(!told.starts_with("Edited"), "{told}");
+    assert!(!read.contains("one") && !read.contains("two"), "the document was read: {read}");
+    let output = stage.edit("a.txt", "one", "1");
+    assert!(!output.starts_with("Edited"), "{output}");
     assert!(stage.rig.applies().is_empty());
     assert_eq!(stage.workspace.read("a.txt"), "one\ntwo\n");
     change(stage, 900, json!({"text": "healed\n"}));
@@ -78,7 +78,7 @@ pub fn largest_line() -> Seen {
     change(&stage, 2, json!({"range": range((line, 0), (line, 0)), "text": "three\n"}));
     let read = stage.call("read_file", json!({"path": "a.txt"}));
     if read.contains("two") {
-        assert!(read.ends_with("\tthree\n"), "beyond the end is the end: {read}");
+        assert!(read.ends_with("\tthree\n"), "a line after the end means the end: {read}");
         return Seen::Shown("clamped");
     }
     is_unsynced(&stage)
@@ -98,7 +98,7 @@ pub fn open_that_cannot_be_read() -> Seen {
     is_unsynced(&stage)
 }
 
-/// A `didOpen` of so many bytes, framed.
+/// Returns a framed `didOpen` with a text of `bytes` bytes.
 fn open_of(workspace: &Workspace, bytes: usize) -> Vec<u8> {
     let document = json!({"uri": workspace.uri("b.txt"), "languageId": "text", "version": 1, "text": ""});
     let message =
@@ -114,7 +114,7 @@ fn open_of(workspace: &Workspace, bytes: usize) -> Vec<u8> {
 pub fn huge_document() -> Seen {
     let workspace = Workspace::new("//- /a.txt\none\n//- /b.txt\nsmall\n");
     let mut raw = Raw::initialized(&workspace);
-    let before = raw.server.memory().expect("the system tells of memory").resident;
+    let before = raw.server.memory().expect("the system reports memory").resident;
     raw.bytes(&open_of(&workspace, 200 * MIB));
     let refused = raw.answer(&Value::Null);
     assert_eq!(refused["error"]["code"], -32700, "{refused}");
@@ -149,7 +149,7 @@ pub fn malformed_answer() -> Seen {
     forgiven(Seen::Shown("ok"), &stage)
 }
 
-/// The refusal of something without an id answers none of the editor's requests.
+/// Permits the server's error for a message without an id, which belongs to none of the editor's requests.
 fn forgiven(seen: Seen, stage: &Stage) -> Seen {
     stage.rig.forgive(Rule::UnknownResponse);
     stage.rig.forgive(Rule::Framing);
@@ -165,6 +165,6 @@ pub fn uri_of_another_host() -> Seen {
         let read = stage.call("read_file", json!({"path": path}));
         assert!(!read.contains("evil\n"), "{path}: {read}");
     }
-    assert!(stage.call("read_file", json!({"path": "a.txt"})).contains("one"), "the rest goes on");
+    assert!(stage.call("read_file", json!({"path": "a.txt"})).contains("one"), "other documents still work");
     Seen::Shown("ok_no_disk")
 }

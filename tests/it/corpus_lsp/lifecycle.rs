@@ -21,14 +21,14 @@ fn workspace() -> Workspace {
     Workspace::new("//- /a.txt\none\n")
 }
 
-/// What was heard when one request was answered and the next one too.
+/// Returns this answer as the only one, after checking that the server answers the next request too.
 pub fn one_answer(raw: &mut Raw, answer: Value) -> Seen {
     let again = raw.request("again", "agent/session/list", Value::Null);
     assert_eq!(again["id"], "again");
     Seen::Heard(Heard { answers: vec![answer], lives: true, ..Heard::default() })
 }
 
-/// Starts a command that never ends; returns the server and its session.
+/// Starts a command that never ends; returns the server and the id of its session.
 pub fn with_a_command(workspace: &Workspace, more: Value) -> (Raw, String) {
     workspace.script(&format!(
         "[[turn]]\ntext = \"I run it.\"\n[[turn.call]]\ntool = \"run_command\"\n\
@@ -47,7 +47,7 @@ pub fn with_a_command(workspace: &Workspace, more: Value) -> (Raw, String) {
         if let Some(ask) = asks["result"]["asks"][0]["askId"].as_str() {
             break ask.to_owned();
         }
-        assert!(count < 10_000, "the command is not asked for");
+        assert!(count < 10_000, "there is no ask for the command");
     };
     let answer = json!({"askId": ask, "optionId": "allow"});
     assert!(raw.request("allow", "agent/ask/respond", answer)["result"].is_object());
@@ -55,7 +55,7 @@ pub fn with_a_command(workspace: &Workspace, more: Value) -> (Raw, String) {
     (raw, session)
 }
 
-/// Waits for the end of a server and of everything it started.
+/// Waits for the end of a server and of all its processes.
 pub fn gone_soon(mut raw: Raw, since: Instant) -> Seen {
     let status = raw.server.wait();
     eprintln!("gone after {:?}", since.elapsed());
@@ -80,7 +80,10 @@ pub fn request_before_initialize() -> Seen {
     let mut raw = Raw::start(&workspace);
     let answer = raw.request("early", "agent/session/new", json!({}));
     let seen = Seen::Heard(Heard { answers: vec![answer], lives: true, ..Heard::default() });
-    assert!(raw.initialize(&workspace, json!({}))["result"].is_object(), "it can still begin");
+    assert!(
+        raw.initialize(&workspace, json!({}))["result"].is_object(),
+        "the server can still be initialized"
+    );
     seen
 }
 
@@ -104,7 +107,7 @@ pub fn farewell() -> Seen {
     Seen::Shown("exit_code_0")
 }
 
-/// What the system does with the pipes of a process that is killed.
+/// Closes standard input, as the system does when the parent process is killed.
 pub fn parent_killed() -> Seen {
     let workspace = workspace();
     let (mut raw, _) = with_a_command(&workspace, json!({}));
@@ -117,7 +120,7 @@ pub fn named_process_ends() -> Seen {
     let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().expect("a process starts");
     let (raw, _) = with_a_command(&workspace, json!({"processId": child.id()}));
     let since = Instant::now();
-    child.kill().expect("it is ours to kill");
+    child.kill().expect("the test owns the process");
     child.wait().expect("it ends");
     gone_soon(raw, since)
 }
@@ -158,8 +161,8 @@ pub fn root_of_another_scheme() -> Seen {
     rig.notify("initialized", json!({}));
     let session = rig.new_session();
     rig.run_to_end(&session, "Read it.");
-    let told = crate::rig::tool_outputs(&model.requests()[1]);
-    assert!(!told[0].contains("one"), "no folder is the workspace: {told:?}");
+    let outputs = crate::rig::tool_outputs(&model.requests()[1]);
+    assert!(!outputs[0].contains("one"), "no folder is the workspace: {outputs:?}");
     Seen::Shown("ok_no_workspace")
 }
 
@@ -170,9 +173,9 @@ pub fn no_apply_edit() -> Seen {
     let stage = stage.answering("allow");
     stage.rig.set_apply(ApplyBehaviour::Faithful);
     stage.rig.open("a.txt");
-    let told = stage.play([edit("a.txt", "one", "two")]);
-    // It is tried all the same, and the text decides.
-    assert!(told[0].starts_with("Edited a.txt"), "{told:?}");
+    let outputs = stage.play([edit("a.txt", "one", "two")]);
+    // The edit is sent anyway, and the text decides.
+    assert!(outputs[0].starts_with("Edited a.txt"), "{outputs:?}");
     assert_eq!(stage.rig.text_of("a.txt"), "two\n");
     Seen::Shown("ok")
 }

@@ -1,6 +1,6 @@
-//! One line about the connection: read, and made into bytes where it is bytes.
+//! One line about the connection: its fields, and its bytes if it has some.
 //!
-//! Never guesses: what else may hold of it is a bound on memory and nothing more.
+//! Never guesses: the only assertion it knows is a bound on memory.
 
 use adjutant_testkit::corpus;
 
@@ -11,7 +11,7 @@ pub struct Line {
     pub class: String,
     pub expect: String,
     pub why: String,
-    /// What is sent; none where the line is steps.
+    /// The bytes to send; `None` if the line consists of steps.
     pub bytes: Option<Vec<u8>>,
     /// The most bytes the server may grow by.
     pub growth: Option<u64>,

@@ -1,6 +1,6 @@
-//! The real binary over stdio, and a client that can send any bytes at all.
+//! The real binary over stdio, and a client that can send any bytes.
 //!
-//! Never answers the server by itself and never mends what it sends.
+//! Never answers the server by itself, and never corrects what it sends.
 
 use std::io::{BufReader, Write};
 use std::process::{ChildStdin, ExitStatus};
@@ -17,7 +17,8 @@ use super::{Line, Seen};
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 const DEADLINE: Duration = Duration::from_secs(10);
-/// Requests behind the bytes; a stream that was swallowed in part needs a few to be found again.
+/// Number of requests after the bytes. If part of the stream was swallowed, the server needs a few to find the
+/// next message.
 const PROBES: usize = 20;
 
 /// A server and the raw ends of its streams.
@@ -28,7 +29,7 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// A server that has heard nothing yet.
+    /// Starts a server that has received nothing yet.
     pub fn start(workspace: &Workspace) -> Raw {
         let mut server = Server::spawn(BINARY, workspace, &["lsp"]);
         let (output, input) = server.take_pipes();
@@ -45,14 +46,14 @@ impl Raw {
         Raw { server, input: Some(input), incoming }
     }
 
-    /// A server that shook hands.
+    /// Starts a server and completes the handshake.
     pub fn initialized(workspace: &Workspace) -> Raw {
         let mut raw = Raw::start(workspace);
         raw.initialize(workspace, json!({}));
         raw
     }
 
-    /// Shakes hands and returns the answer.
+    /// Performs the handshake and returns the answer.
     pub fn initialize(&mut self, workspace: &Workspace, more: Value) -> Value {
         let mut params = json!({
             "processId": null,
@@ -67,7 +68,7 @@ impl Raw {
         answer
     }
 
-    /// Sends bytes; a server that has gone does not take them, which shows elsewhere.
+    /// Sends bytes. Ignores write errors: other assertions notice a server that has ended.
     pub fn bytes(&mut self, bytes: &[u8]) {
         if let Some(input) = &mut self.input {
             let _ = input.write_all(bytes).and_then(|()| input.flush());
@@ -82,7 +83,7 @@ impl Raw {
         self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Sends a request and returns its answer; what comes before is passed over.
+    /// Sends a request and returns its answer; ignores messages before it.
     #[track_caller]
     pub fn request(&mut self, id: &str, method: &str, params: Value) -> Value {
         let mut request = json!({"jsonrpc": "2.0", "id": id, "method": method});
@@ -107,25 +108,25 @@ impl Raw {
         }
     }
 
-    /// The next message; none at the end of the stream.
+    /// Returns the next message; `None` at the end of the stream.
     #[track_caller]
     pub fn hear(&mut self) -> Option<String> {
         match self.incoming.recv_timeout(DEADLINE) {
             Ok(body) => Some(body),
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => {
-                panic!("nothing was said for {DEADLINE:?}\n{}", self.server.stderr())
+                panic!("no message within {DEADLINE:?}\n{}", self.server.stderr())
             }
         }
     }
 
-    /// Closes the end at which the server is read; the next word it says is the last that is taken.
+    /// Stops reading from the server. The request provokes one more message, after which the pipe is closed.
     pub fn stop_reading(&mut self) {
         self.incoming = channel().1;
         self.say(&json!({"jsonrpc": "2.0", "id": "unheard", "method": "agent/session/list"}));
     }
 
-    /// Waits for the end; says how it ended.
+    /// Waits for the end of the server and returns its exit status.
     #[track_caller]
     pub fn end(&mut self) -> ExitStatus {
         while self.hear().is_some() {}
@@ -133,20 +134,20 @@ impl Raw {
     }
 }
 
-/// What was heard behind some bytes.
+/// The server's reaction to some bytes.
 #[derive(Debug, Default)]
 pub struct Heard {
-    /// Everything but the answers to the probes.
+    /// All messages except the answers to the probes.
     pub answers: Vec<Value>,
-    /// The same as it stood on the wire.
+    /// The same messages as raw text.
     pub bodies: Vec<String>,
-    /// A probe was answered.
+    /// Whether a probe was answered.
     pub lives: bool,
     pub status: Option<ExitStatus>,
 }
 
 impl Heard {
-    /// The line's own request was answered with a result, and nothing was complained of.
+    /// Whether the line's own request got a result, and there was no other message.
     pub fn served(&self) -> bool {
         self.answers.len() == 1 && self.results() == 1
     }
@@ -155,7 +156,7 @@ impl Heard {
         self.answers.iter().filter(|answer| answer.get("result").is_some()).count()
     }
 
-    /// Whether enough was heard to judge by this word.
+    /// Whether enough answers arrived to check this word.
     fn has_what(&self, word: &str) -> bool {
         match word {
             "ok" | "close_or_ok" => !self.answers.is_empty(),
@@ -165,21 +166,22 @@ impl Heard {
         }
     }
 
-    /// It ended by itself, was no panic or signal, and said what was wrong.
+    /// Whether the server exited with code 1 after an error `-32700`.
     pub fn closed_cleanly(&self) -> bool {
-        let told = self.answers.last().is_some_and(|answer| answer["error"]["code"] == -32700);
-        self.status.and_then(|status| status.code()) == Some(1) && told
+        let reported = self.answers.last().is_some_and(|answer| answer["error"]["code"] == -32700);
+        self.status.and_then(|status| status.code()) == Some(1) && reported
     }
 }
 
-/// To which server bytes are sent.
+/// The server that gets the bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Play {
     Fresh,
     Initialized,
 }
 
-/// An `initialize` in the wrong shape is refused as such, be it the first or not.
+/// Returns the servers that get a line's bytes. An `initialize` in the wrong shape is refused as such, the
+/// first one and later ones.
 pub fn plays(line: &Line) -> &'static [Play] {
     match line.id.as_str() {
         "lsp-039" | "more-039a" | "more-039b" => &[Play::Fresh, Play::Initialized],
@@ -187,14 +189,14 @@ pub fn plays(line: &Line) -> &'static [Play] {
     }
 }
 
-/// Sends the bytes of a line and then probes, and says what was heard.
+/// Sends the bytes of a line and then probes; returns the server's reaction.
 pub fn send(line: &Line, bytes: &[u8], play: Play) -> Seen {
     let workspace = Workspace::new("//- /a.txt\none\n");
     let mut raw = match play {
         Play::Fresh => Raw::start(&workspace),
         Play::Initialized => Raw::initialized(&workspace),
     };
-    let before = raw.server.memory().expect("the system tells of memory");
+    let before = raw.server.memory().expect("the system reports memory");
     raw.bytes(bytes);
     for probe in 0..PROBES {
         raw.say(&json!({"jsonrpc": "2.0", "id": format!("probe-{probe}"), "method": "agent/session/list"}));
@@ -204,7 +206,7 @@ pub fn send(line: &Line, bytes: &[u8], play: Play) -> Seen {
     let mut peak = before.peak;
     let until = Instant::now() + DEADLINE;
     loop {
-        assert!(Instant::now() < until, "{}: no end of it", line.id);
+        assert!(Instant::now() < until, "{}: the messages do not end", line.id);
         peak = raw.server.memory().map_or(peak, |memory| memory.peak);
         let Some(body) = raw.hear() else {
             heard.status = Some(raw.server.wait());
@@ -220,7 +222,7 @@ pub fn send(line: &Line, bytes: &[u8], play: Play) -> Seen {
             heard.answers.push(message);
             heard.bodies.push(body);
         }
-        // Requests are answered in no order, so an answer that has to come is waited for.
+        // Answers may come in any order, so the loop waits for a required answer.
         if heard.lives && heard.has_what(&line.expect) && !asked {
             asked = true;
             raw.say(&json!({"jsonrpc": "2.0", "id": "last", "method": "agent/session/list"}));
@@ -236,7 +238,7 @@ pub fn send(line: &Line, bytes: &[u8], play: Play) -> Seen {
     Seen::Heard(heard)
 }
 
-/// A body with its header.
+/// Returns a body with its header.
 pub fn framed(body: &[u8]) -> Vec<u8> {
     let mut frame = format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes();
     frame.extend_from_slice(body);

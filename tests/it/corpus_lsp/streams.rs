@@ -1,4 +1,4 @@
-//! Cancels, ids, and streams that one side does not serve any more.
+//! Cancels, ids, and streams that one side no longer serves.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ pub fn cancel_of_what_is_over() -> Seen {
     raw.notify("$/cancelRequest", json!({"id": {"no": "id"}}));
     raw.say(&json!({"jsonrpc": "2.0", "id": "next", "method": "agent/session/list"}));
     let next: Value = serde_json::from_str(&raw.hear().expect("it lives")).expect("JSON");
-    assert_eq!(next["id"], "next", "nothing is said to them");
+    assert_eq!(next["id"], "next", "the cancels get no answer");
     Seen::Shown("ignore")
 }
 
@@ -59,26 +59,26 @@ pub fn id_used_twice() -> Seen {
     }
     let answer = raw.answer(&json!(7));
     let seen = one_answer(&mut raw, answer);
-    // The first is still served, once.
+    // The first request is still served, once.
     raw.notify("agent/session/cancel", json!({"sessionId": session}));
     assert_eq!(raw.answer(&json!(7))["result"]["status"], "cancelled");
-    // Before the server is killed: nobody else would end it.
+    // The command must end before the test kills the server.
     wait_until("the end of its command", || raw.server.marked().is_empty());
     seen
 }
 
-/// Ten minutes are what a client makes of them; here it is what is said meanwhile.
-pub fn nobody_reads() -> Seen {
+/// The line says ten minutes; the test uses the amount of output in that time.
+pub fn client_does_not_read() -> Seen {
     flow::many_deltas_unread(20_000);
     Seen::Shown("backpressure")
 }
 
-pub fn nobody_reads_what_lasts() -> Seen {
+pub fn client_does_not_read_lasting() -> Seen {
     flow::lasting_updates_unread();
     Seen::Shown("backpressure")
 }
 
-pub fn nobody_reads_and_cancels() -> Seen {
+pub fn client_does_not_read_and_cancels() -> Seen {
     flow::many_deltas_unread(100);
     Seen::Shown("cancelled")
 }
@@ -88,7 +88,7 @@ pub fn output_closed() -> Seen {
     let (mut server, input) = deaf(&workspace);
     let mut input = input;
     let request = json!({"jsonrpc": "2.0", "id": 2, "method": "agent/session/list"}).to_string();
-    // It may have gone already, which is as good.
+    // The server may have ended already, which is fine too.
     let _ = std::io::Write::write_all(&mut input, &super::raw::framed(request.as_bytes()));
     assert_eq!(server.wait().code(), Some(1));
     drop(input);
@@ -103,7 +103,7 @@ pub fn output_closed_in_silence() -> Seen {
     Seen::Shown("exit_soon")
 }
 
-/// A server whose standard output nobody reads any more, though its input is open.
+/// Returns a server whose standard output is closed while its input is open.
 fn deaf(workspace: &Workspace) -> (adjutant_testkit::process::Server, std::process::ChildStdin) {
     let mut server = adjutant_testkit::process::Server::spawn(super::raw::BINARY, workspace, &["lsp"]);
     let (output, mut input) = server.take_pipes();
@@ -120,7 +120,7 @@ pub fn output_closed_while_a_command_runs() -> Seen {
     let (mut raw, session) = with_a_command(&workspace, json!({}));
     let since = Instant::now();
     raw.stop_reading();
-    // The reader has gone; what it would be told is lost, and the log has it.
+    // The reader is gone: updates to it are lost, but the log has them.
     let input = raw.input.take();
     let seen = gone_soon(raw, since);
     drop(input);
@@ -135,7 +135,7 @@ pub fn unknown_progress() -> Seen {
         ..options
     });
     stage.rig.notify("$/progress", json!({"token": "never created", "value": {"kind": "end"}}));
-    let told = stage.call("read_file", json!({"path": "a.txt"}));
-    assert!(told.contains("one"), "the run does not wait for a word on progress: {told}");
+    let output = stage.call("read_file", json!({"path": "a.txt"}));
+    assert!(output.contains("one"), "the run does not wait for progress: {output}");
     Seen::Shown("ok")
 }

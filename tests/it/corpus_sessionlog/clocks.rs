@@ -1,8 +1,8 @@
-//! Clocks that were set between two openings of a session, and clocks of the machine that stand
-//! elsewhere (F11): nothing waits for years, and no answer is refused for an ask of the future.
+//! Clocks that were set between two openings of a session, and machines with other clocks (F11). Nothing waits
+//! for years, and no answer is refused because its ask seems to be from the future.
 //!
-//! The wall clock is changed in the log, for no name space has one of its own; the clock that only
-//! runs forward is the binary's, in a time name space. A kernel that gives none fails the test.
+//! The tests change the wall clock in the log, because no namespace has its own. For the monotonic clock, the
+//! binary runs in a time namespace. The test fails if the kernel offers none.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ fn now_ms() -> u64 {
     now.as_millis() as u64
 }
 
-/// Moves every time an event names by as much as the clock is moved.
+/// Moves every time in an event by as much as the clock.
 fn shift(value: &mut Value, by: i64) {
     match value {
         Value::Object(fields) => fields.iter_mut().for_each(|(name, value)| match value.as_u64() {
@@ -49,14 +49,14 @@ fn f11_a_retry_noted_by_another_clock_waits_no_longer_than_it_was_to() {
             if asked == 1 { Reply::status(429).header("retry-after", "1") } else { Reply::text("Done.") }
         });
         let over = over_with(model, "allow");
-        let mut told = over.up_to("attempt_failed");
+        let mut records = over.up_to("attempt_failed");
         let at = now_ms().saturating_add_signed(by);
-        for (_, event) in &mut told {
+        for (_, event) in &mut records {
             if event["type"] == "attempt_failed" {
                 event["retry_at"] = json!(at + 1_000);
             }
         }
-        over.write_at(&told, at);
+        over.write_at(&records, at);
         let (rig, now) = over.reopened();
         assert_eq!(now.state.state, State::Resumable);
         let ask = now.asks.iter().find(|ask| ask.kind == AskKind::ResumeTask).expect("it is asked");
@@ -73,10 +73,10 @@ fn f11_a_retry_noted_by_another_clock_waits_no_longer_than_it_was_to() {
 fn f11_an_ask_of_a_clock_that_was_set_since_can_be_answered_by_command() {
     for by in [TEN_YEARS_MS as i64, -(TEN_YEARS_MS as i64)] {
         let over = command("allow");
-        let mut told = over.up_to("ask_opened");
-        told.iter_mut().for_each(|(_, event)| shift(event, by));
-        over.write_at(&told, now_ms().saturating_add_signed(by));
-        // Its output is kept under the name of the call, which has run in this test already.
+        let mut records = over.up_to("ask_opened");
+        records.iter_mut().for_each(|(_, event)| shift(event, by));
+        over.write_at(&records, now_ms().saturating_add_signed(by));
+        // The call has already run in this test, and its output is stored under its name.
         std::fs::remove_dir_all(over.dir().join("outputs")).expect("the outputs are there");
         let rig = Rig::start(&over.workspace);
         rig.on_ask(|_| Answer::Hold);
@@ -94,7 +94,7 @@ fn f11_an_ask_of_a_clock_that_was_set_since_can_be_answered_by_command() {
     }
 }
 
-/// A task that fails once, waits, asks nothing and runs a command; killed in between, and gone on with.
+/// A task that runs two commands without an ask, is killed in between, and is continued.
 #[test]
 fn f11_a_machine_whose_clock_runs_elsewhere_retries_waits_and_resumes_as_ever() {
     let script = r#"
@@ -115,8 +115,8 @@ arguments = { command = "sleep 0.1; echo again >> ledger" }
 tool = "task_complete"
 arguments = { summary = "Ran." }
 "#;
-    // Both clocks ahead, as on a machine that has run for ten years; and only the one that counts
-    // sleep, as on a machine that slept for them.
+    // First both clocks are ahead, as on a machine that has run for ten years. Then only the clock that
+    // includes sleep is ahead, as on a machine that slept for ten years.
     for clocks in [&["--monotonic", TEN_YEARS_S, "--boottime", TEN_YEARS_S][..], &["--boottime", TEN_YEARS_S]]
     {
         let workspace = Workspace::new("//- /a.txt\nhello\n");
@@ -130,9 +130,12 @@ arguments = { summary = "Ran." }
             }
         };
         let ran = elsewhere(&["run", "-y", "--allow-commands", "run it twice"], Some("command-ended:2"));
-        assert!(workspace.exists("ledger"), "the kernel gives no time name space, or it hangs there: {ran}");
+        assert!(
+            workspace.exists("ledger"),
+            "the kernel gives no time namespace, or the process hangs in it: {ran}"
+        );
         assert!(!ran.status.success(), "it was to be killed: {ran}");
-        // The next one lives by the clocks of this machine.
+        // The next process uses the clocks of this machine.
         let ran = Line::new(BINARY, &workspace, &["run", "--continue", "-y", "--allow-commands"]).run();
         assert!(ran.expect(0).stdout.contains("Ran."), "{ran}");
         assert_eq!(workspace.read("ledger"), "ran\nagain\n");

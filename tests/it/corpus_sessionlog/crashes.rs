@@ -1,7 +1,7 @@
-//! Logs that end, or have a hole, where it hurts: what a server that opens them does, and what it
-//! never does again.
+//! Logs that end or have a hole at a critical place: what a server does when it opens them, and what it never
+//! repeats.
 //!
-//! Each scene takes the log of a real session, cut or written anew at one fact.
+//! Each scene uses the log of a real session, cut or rewritten at one event.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ use super::open::open;
 use super::sound::{LEAST, Sound};
 use crate::rig::{Rig, assert_paired, session_dir, tool_outputs};
 
-/// A session that is over, in its workspace, and its log.
+/// A session whose run has ended, with its workspace and its log.
 pub struct Over {
     pub workspace: Workspace,
     pub model: ModelServer,
@@ -29,7 +29,7 @@ pub struct Over {
     bytes: Vec<u8>,
 }
 
-/// Runs one prompt whose model calls a tool and is done when it has heard of it.
+/// Runs one prompt. The model calls a tool, and is done once it has the result.
 fn over(tool: &'static str, arguments: Value, answer: &'static str) -> Over {
     let model = ModelServer::answering(move |request: &Request| match tool_outputs(request).as_slice() {
         [] => Reply::call(tool, arguments.clone()),
@@ -38,7 +38,7 @@ fn over(tool: &'static str, arguments: Value, answer: &'static str) -> Over {
     over_with(model, answer)
 }
 
-/// Runs one prompt against a model; every ask is answered by this option.
+/// Runs one prompt against a model; every ask gets this option as its answer.
 pub fn over_with(model: ModelServer, answer: &'static str) -> Over {
     let workspace = Workspace::new("//- /a.txt\nhello\n");
     workspace.openai(&model.base_url());
@@ -56,31 +56,31 @@ pub fn command(answer: &'static str) -> Over {
     over("run_command", json!({"command": "echo ran >> ledger"}), answer)
 }
 
-/// A record as it can be written anew: whether more of its batch follow, and its event.
-pub type Told = (bool, Value);
+/// A record to write again: whether its batch continues after it, and its event.
+pub type WrittenRecord = (bool, Value);
 
 impl Over {
-    pub fn told(&self) -> Vec<Told> {
-        let told = |line: &[u8]| match line::parse(&self.session.0, line) {
+    pub fn written(&self) -> Vec<WrittenRecord> {
+        let written = |line: &[u8]| match line::parse(&self.session.0, line) {
             Some(LogLine::Record(record)) => {
                 Some((record.more, serde_json::from_slice(record.event).expect("JSON")))
             }
             _ => None,
         };
-        self.bytes.split(|byte| *byte == b'\n').filter_map(told).collect()
+        self.bytes.split(|byte| *byte == b'\n').filter_map(written).collect()
     }
 
-    /// Writes the log anew from these, numbered from 1.
-    pub fn write(&self, told: &[Told]) {
-        self.write_at(told, 1_800_000_000_000);
+    /// Writes a new log from these records, numbered from 1.
+    pub fn write(&self, records: &[WrittenRecord]) {
+        self.write_at(records, 1_800_000_000_000);
     }
 
-    /// The same, by another clock.
-    pub fn write_at(&self, told: &[Told], at: u64) {
+    /// The same, with this time for each record.
+    pub fn write_at(&self, records: &[WrittenRecord], at: u64) {
         let mut log = Vec::new();
         line::put_header(&mut log, &self.session.0, 1);
         line::put_epoch(&mut log, &self.session.0, 1, 1);
-        for (number, (more, event)) in told.iter().enumerate() {
+        for (number, (more, event)) in records.iter().enumerate() {
             let event = RawValue::from_string(event.to_string()).expect("JSON");
             let stamp = (number as u64 + 1, at, *more);
             line::put_record(&mut log, &self.session.0, stamp, &event).expect("a record");
@@ -92,23 +92,23 @@ impl Over {
         session_dir(&self.workspace, &self.session)
     }
 
-    /// Cuts the log behind the batch of the first fact of this name.
+    /// Cuts the log after the batch of the first event with this name.
     pub fn cut_behind(&self, name: &str) {
-        let told = self.up_to(name);
-        self.write(&told);
+        let records = self.up_to(name);
+        self.write(&records);
     }
 
-    /// The facts up to the end of that batch.
-    pub fn up_to(&self, name: &str) -> Vec<Told> {
-        let mut told = self.told();
-        let at = told.iter().position(|(_, event)| event["type"] == name);
+    /// Returns the records up to the end of that batch.
+    pub fn up_to(&self, name: &str) -> Vec<WrittenRecord> {
+        let mut records = self.written();
+        let at = records.iter().position(|(_, event)| event["type"] == name);
         let at = at.unwrap_or_else(|| panic!("there is no {name}"));
-        let end = (at..told.len()).find(|at| !told[*at].0).expect("a batch has an end");
-        told.truncate(end + 1);
-        told
+        let end = (at..records.len()).find(|at| !records[*at].0).expect("a batch has an end");
+        records.truncate(end + 1);
+        records
     }
 
-    /// Opens the session; the run was cut short and waits to be resumed.
+    /// Starts a server and opens the session.
     pub fn reopened(&self) -> (Rig, ResumeResult) {
         let rig = Rig::start(&self.workspace);
         rig.on_ask(|_| Answer::option("allow"));
@@ -116,7 +116,7 @@ impl Over {
         (rig, now)
     }
 
-    /// Resumes the run, and returns what the model was told of its tools.
+    /// Resumes the run, and returns the tool outputs in the last request to the model.
     pub fn resumed(&self) -> Vec<String> {
         let (rig, now) = self.reopened();
         assert_eq!(now.state.state, State::Resumable, "{now:?}");
@@ -139,8 +139,8 @@ pub fn open_run(now: &ResumeResult) -> RunId {
 pub fn command_without_outcome() -> &'static str {
     let over = command("allow");
     over.cut_behind("tool_started");
-    let told = over.resumed();
-    assert!(told[0].contains("outcome is unknown"), "{told:?}");
+    let outputs = over.resumed();
+    assert!(outputs[0].contains("outcome is unknown"), "{outputs:?}");
     assert_eq!(over.workspace.read("ledger"), "ran\n", "it ran again");
     "unknown_outcome_ask"
 }
@@ -149,12 +149,12 @@ pub fn read_without_outcome() -> &'static str {
     let over = over("read_file", json!({"path": "a.txt"}), "allow");
     over.cut_behind("tool_started");
     over.workspace.write("a.txt", "changed meanwhile\n");
-    let told = over.resumed();
-    assert!(told[0].contains("changed meanwhile"), "{told:?}");
+    let outputs = over.resumed();
+    assert!(outputs[0].contains("changed meanwhile"), "{outputs:?}");
     "rerun_ok"
 }
 
-/// The edit had landed, or had not: either way it is there once.
+/// Whether or not the edit had landed, the text has it once.
 pub fn edit_without_outcome() -> &'static str {
     for landed in [true, false] {
         let edit = json!({"path": "a.txt", "old_text": "hello\n", "new_text": "hello\nonce\n"});
@@ -164,8 +164,8 @@ pub fn edit_without_outcome() -> &'static str {
         if !landed {
             over.workspace.write("a.txt", "hello\n");
         }
-        let told = over.resumed();
-        assert_eq!(over.workspace.read("a.txt"), "hello\nonce\n", "landed: {landed}, {told:?}");
+        let outputs = over.resumed();
+        assert_eq!(over.workspace.read("a.txt"), "hello\nonce\n", "landed: {landed}, {outputs:?}");
     }
     "exactly_once"
 }
@@ -173,20 +173,20 @@ pub fn edit_without_outcome() -> &'static str {
 pub fn denied() -> &'static str {
     let over = command("reject");
     over.cut_behind("ask_closed");
-    let told = over.resumed();
-    assert!(!over.workspace.exists("ledger"), "what was denied was run");
-    assert!(!told[0].contains("unknown"), "{told:?}");
+    let outputs = over.resumed();
+    assert!(!over.workspace.exists("ledger"), "the denied command ran");
+    assert!(!outputs[0].contains("unknown"), "{outputs:?}");
     "not_executed"
 }
 
-/// Says that it is damaged, in the list and to who opens it, and goes on all the same.
+/// Asserts that the list and the opening client report the damage, and that the session continues anyway.
 fn flagged(over: &Over) {
     let rig = Rig::start(&over.workspace);
     let listed = rig.call::<SessionListResult>(methods::SESSION_LIST, json!({})).sessions;
     let damaged = listed[0].damaged.clone().unwrap_or_default();
     assert!(damaged.contains("cannot follow the records before"), "{listed:?}");
     let now = rig.resume(&over.session, None);
-    assert!(now.notices.iter().any(|told| told.contains("cannot follow")), "{:?}", now.notices);
+    assert!(now.notices.iter().any(|notice| notice.contains("cannot follow")), "{:?}", now.notices);
     rig.run_to_end(&over.session, "And now?");
     rig.await_state(State::Idle);
     rig.end();
@@ -196,42 +196,42 @@ fn flagged(over: &Over) {
 
 pub fn outcome_without_intent() -> &'static str {
     let over = command("allow");
-    let mut told = over.told();
-    told.retain(|(_, event)| event["type"] != "tool_started");
-    over.write(&told);
+    let mut records = over.written();
+    records.retain(|(_, event)| event["type"] != "tool_started");
+    over.write(&records);
     flagged(&over);
     "flag"
 }
 
 pub fn intent_without_call() -> &'static str {
     let over = command("allow");
-    let mut told = over.told();
-    let at = told.iter().position(|(_, event)| event["type"] == "tool_started").expect("an intent");
-    told.insert(at + 1, (false, json!({"type": "tool_started", "call": "c-0000000000000000"})));
-    over.write(&told);
+    let mut records = over.written();
+    let at = records.iter().position(|(_, event)| event["type"] == "tool_started").expect("an intent");
+    records.insert(at + 1, (false, json!({"type": "tool_started", "call": "c-0000000000000000"})));
+    over.write(&records);
     flagged(&over);
     "flag"
 }
 
-/// The reply with its call is the last that is there.
+/// The reply with its call is the last record of the log.
 pub fn call_without_result() -> &'static str {
     let over = command("allow");
-    let mut told = over.told();
-    let at = told.iter().position(|(_, event)| event["type"] == "replied").expect("a reply");
-    told.truncate(at + 1);
-    told[at].0 = false;
-    over.write(&told);
-    let told = over.resumed();
-    assert!(told[0].contains("outcome is unknown"), "{told:?}");
+    let mut records = over.written();
+    let at = records.iter().position(|(_, event)| event["type"] == "replied").expect("a reply");
+    records.truncate(at + 1);
+    records[at].0 = false;
+    over.write(&records);
+    let outputs = over.resumed();
+    assert!(outputs[0].contains("outcome is unknown"), "{outputs:?}");
     assert_eq!(over.workspace.read("ledger"), "ran\n");
     "repair"
 }
 
 pub fn result_lost_long_ago() -> &'static str {
     let over = command("allow");
-    let mut told = over.told();
-    told.retain(|(_, event)| event["type"] != "tool_finished");
-    over.write(&told);
+    let mut records = over.written();
+    records.retain(|(_, event)| event["type"] != "tool_finished");
+    over.write(&records);
     let (rig, _) = over.reopened();
     rig.run_to_end(&over.session, "And now?");
     rig.await_state(State::Idle);
@@ -244,11 +244,11 @@ pub fn result_lost_long_ago() -> &'static str {
     "repair"
 }
 
-/// Every fact in `tests/run --long`, every fifth otherwise.
-pub fn any_fact_lost() -> &'static str {
+/// Removes every record in turn in `tests/run --long`, otherwise every fifth.
+pub fn any_event_lost() -> &'static str {
     let sound = Sound::make();
     let step = if std::env::var_os("ADJUTANT_SLOW").is_some() { 1 } else { 5 };
-    // Without its end the last batch is a torn tail, which is another line.
+    // Without its end, the last batch is a torn tail; another line covers that.
     let whole = (1..*sound.last_batch().start()).filter(|record| *record != LEAST);
     for record in whole.step_by(step) {
         let spoiled = sound.spoiled(&json!([{"op": "remove_record", "record": record}]));
@@ -258,7 +258,7 @@ pub fn any_fact_lost() -> &'static str {
     "repair"
 }
 
-/// A copy of the log from before the end: what was approved in it is not done again.
+/// A copy of the log from before the end: approved calls in it are not repeated.
 pub fn copy_of_yesterday() -> &'static str {
     let over = command("allow");
     over.cut_behind("tool_started");
@@ -266,7 +266,7 @@ pub fn copy_of_yesterday() -> &'static str {
     assert_eq!((now.state.state, now.notices), (State::Resumable, Vec::new()));
     rig.end();
     assert_eq!(over.workspace.read("ledger"), "ran\n", "an approval of yesterday was used");
-    // In a copy from before the answer it is asked again, and nothing is done until it is answered.
+    // A copy from before the answer asks again, and does nothing until it is answered.
     over.cut_behind("ask_opened");
     let rig = Rig::start(&over.workspace);
     let now = rig.resume(&over.session, None);
@@ -276,7 +276,7 @@ pub fn copy_of_yesterday() -> &'static str {
     "resume_full"
 }
 
-/// Where the session's folder is no longer, nothing goes on by itself, and it is told why.
+/// If the session's folder is gone, nothing continues by itself, and a notice says why.
 fn without_its_folder(put: fn(&std::path::Path)) -> &'static str {
     let over = over("read_file", json!({"path": "a.txt"}), "allow");
     over.cut_behind("tool_started");
@@ -290,9 +290,9 @@ fn without_its_folder(put: fn(&std::path::Path)) -> &'static str {
     assert_eq!(now.state.state, State::Resumable);
     assert!(now.asks.iter().any(|ask| ask.kind == AskKind::ResumeTask));
     let place = root.display().to_string();
-    assert!(now.notices.iter().any(|told| told.contains(&place)), "{:?}", now.notices);
+    assert!(now.notices.iter().any(|notice| notice.contains(&place)), "{:?}", now.notices);
     rig.end();
-    assert_eq!(over.model.requests().len(), before, "it went on by itself");
+    assert_eq!(over.model.requests().len(), before, "the run continued by itself");
     "ask"
 }
 

@@ -1,6 +1,6 @@
-//! A spoiled log is opened by a real server and gone on with: what was kept, told, kept aside.
+//! Opens a damaged log with a real server and continues its session: what was kept, reported, and copied.
 //!
-//! Judges by the protocol and the files alone.
+//! Checks only the protocol and the files.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ use serde_json::json;
 use super::sound::{Sound, Spoiled, records};
 use crate::rig::{Rig, assert_paired, refused};
 
-/// A copy beside the log.
+/// A copy next to the log.
 pub struct Aside {
     pub name: String,
     pub bytes: Vec<u8>,
@@ -28,54 +28,54 @@ impl std::fmt::Debug for Aside {
     }
 }
 
-/// What a server made of a log.
+/// The result of opening a log.
 #[derive(Debug, Default)]
 pub struct Opened {
-    /// The name and words of the refusal, when it was not opened.
+    /// The name and message of the refusal, if the log was not opened.
     pub refused: Option<(String, String)>,
-    /// What the log's own reader says, and which of it is damage.
+    /// The notices of the log's own reader.
     pub notices: Vec<Notice>,
-    /// What the client was told.
-    pub told: Vec<String>,
-    /// What the list of sessions said of it before.
+    /// The notices that the client got.
+    pub shown: Vec<String>,
+    /// The damage that the list of sessions reported before.
     pub listed: Option<String>,
-    /// Records of the sound log that are gone or changed afterwards.
+    /// Records of the sound log that are missing or changed afterwards.
     pub lost: Vec<u64>,
-    /// Files kept beside the log.
+    /// Files kept next to the log.
     pub aside: Vec<Aside>,
-    /// The log has the very bytes it had.
+    /// Whether the log has exactly the planted bytes.
     pub untouched: bool,
-    /// A prompt behind it ran to its end, and its facts are in the log.
+    /// Whether the session continued: a new prompt ran to its end.
     pub went_on: bool,
 }
 
 impl Opened {
-    /// Something recorded is said to be lost or doubtful.
+    /// Whether the client got a notice about damage.
     pub fn flagged(&self) -> bool {
-        self.notices.iter().any(Notice::is_damage) && self.is_told()
+        self.notices.iter().any(Notice::is_damage) && self.is_shown()
     }
 
-    /// The client was told all that the reader of the log says.
-    pub fn is_told(&self) -> bool {
-        !self.notices.is_empty() && self.notices.iter().all(|notice| self.told.contains(&notice.to_string()))
+    /// Whether there are notices, and the client got all of them.
+    pub fn is_shown(&self) -> bool {
+        !self.notices.is_empty() && self.notices.iter().all(|notice| self.shown.contains(&notice.to_string()))
     }
 
     pub fn says(&self, word: &str) -> bool {
-        self.told.iter().any(|told| told.contains(word))
+        self.shown.iter().any(|notice| notice.contains(word))
     }
 
-    /// The bytes that were found, or those that were cut, lie beside the log.
+    /// Whether the found bytes, or the part cut off their end, are kept next to the log.
     pub fn kept_aside(&self, found: &[u8]) -> bool {
         self.aside.iter().any(|kept| !kept.bytes.is_empty() && found.ends_with(&kept.bytes))
     }
 
-    /// All that was found lies beside the log.
+    /// Whether all found bytes are kept next to the log.
     pub fn kept_whole(&self, found: &[u8]) -> bool {
         self.aside.iter().any(|kept| kept.bytes == found)
     }
 }
 
-/// Plants a log, lists it, opens it and goes on.
+/// Plants a log, lists it, opens it and continues its session.
 pub fn open(sound: &Sound, spoiled: &Spoiled) -> Opened {
     sound.plant(&spoiled.bytes);
     let mut opened = Opened::default();
@@ -94,9 +94,9 @@ pub fn open(sound: &Sound, spoiled: &Spoiled) -> Opened {
             opened.refused = Some((refused::<()>(Err(error)).1, message));
         }
         Ok(now) => {
-            let now: ResumeResult = serde_json::from_value(now).expect("the answer to a resume");
-            opened.told = now.notices.clone();
-            opened.went_on = goes_on(sound, &rig, now);
+            let now: ResumeResult = serde_json::from_value(now).expect("a result of resume");
+            opened.shown = now.notices.clone();
+            opened.went_on = continues(sound, &rig, now);
         }
     }
     rig.end();
@@ -110,8 +110,8 @@ pub fn open(sound: &Sound, spoiled: &Spoiled) -> Opened {
     opened
 }
 
-/// A command that ran before runs never again by itself, and a prompt comes to its end.
-fn goes_on(sound: &Sound, rig: &Rig, now: ResumeResult) -> bool {
+/// Continues the session to the end of a new prompt. Asserts that a command from before never runs again.
+fn continues(sound: &Sound, rig: &Rig, now: ResumeResult) -> bool {
     let before = sound.model.requests().len();
     if now.state.state == State::Resumable {
         let ask = now.asks.iter().find(|ask| ask.kind == AskKind::ResumeTask).expect("it can be resumed");
@@ -124,7 +124,7 @@ fn goes_on(sound: &Sound, rig: &Rig, now: ResumeResult) -> bool {
     rig.await_state(State::Idle);
     assert_eq!(sound.workspace.read("ledger"), "ran\n", "a command of long ago ran again");
     let requests = sound.model.requests();
-    assert!(requests.len() > before, "the model was asked");
+    assert!(requests.len() > before, "there was no request to the model");
     requests[before..].iter().for_each(assert_paired);
     true
 }

@@ -1,6 +1,6 @@
-//! Logs and lists of a size nobody meant: bounded memory, and nothing sound is lost.
+//! Logs and lists of extreme size: memory stays bounded, and no intact record is lost.
 //!
-//! The figures of time are the benchmark's; here they are printed.
+//! The benchmark has the limits of time; these tests only print times.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -20,7 +20,7 @@ use serde_json::json;
 use super::sound::Sound;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
-/// The most a server may grow by, whatever it finds.
+/// The most memory that a server may grow by, in bytes.
 const GROWTH: u64 = 128 << 20;
 const SESSIONS: usize = 10_000;
 
@@ -28,7 +28,7 @@ fn slow() -> bool {
     std::env::var_os("ADJUTANT_SLOW").is_some()
 }
 
-/// Reading takes the whole gibibyte; opening, which keeps a copy of it, takes a part of it by default.
+/// Reads past a line of one gibibyte. Opening keeps a copy, so it uses a smaller line by default.
 pub fn line_of_a_gibibyte() -> &'static str {
     let sound = Sound::make();
     let plant = |more: u64| {
@@ -45,10 +45,10 @@ pub fn line_of_a_gibibyte() -> &'static str {
     let mut server = Server::spawn(BINARY, &sound.workspace, &["lsp"]);
     let options = Options { deadline: Duration::from_secs(60), ..Options::new(&sound.workspace) };
     let editor = server.editor(options);
-    let before = server.memory().expect("its memory is told").peak;
+    let before = server.memory().expect("its memory is known").peak;
     let now = editor.resume(&sound.session, None);
-    assert!(now.notices.iter().any(|told| told.contains("never acknowledged")), "{:?}", now.notices);
-    let grown = server.memory().expect("its memory is told").peak.saturating_sub(before);
+    assert!(now.notices.iter().any(|notice| notice.contains("never acknowledged")), "{:?}", now.notices);
+    let grown = server.memory().expect("its memory is known").peak.saturating_sub(before);
     assert!(grown <= GROWTH, "it grew by {} MiB", grown >> 20);
     editor.run_to_end(&sound.session, "Go on.");
     editor.shutdown();
@@ -85,15 +85,15 @@ pub fn ten_thousand_sessions() -> &'static str {
     let mut server = Server::spawn(BINARY, &workspace, &["lsp"]);
     let options = Options { deadline: Duration::from_secs(60), ..Options::new(&workspace) };
     let editor = server.editor(options);
-    let before = server.memory().expect("its memory is told").peak;
+    let before = server.memory().expect("its memory is known").peak;
     let begun = Instant::now();
     let mut page: SessionListResult = editor.call(methods::SESSION_LIST, json!({}));
     eprintln!("{SESSIONS} sessions were listed in {:?}", begun.elapsed());
     assert_eq!(page.sessions[0].title, format!("title {}", SESSIONS - 1));
     assert!(page.sessions.iter().all(|entry| entry.damaged.is_none()));
-    let grown = server.memory().expect("its memory is told").peak.saturating_sub(before);
+    let grown = server.memory().expect("its memory is known").peak.saturating_sub(before);
     assert!(grown <= GROWTH, "it grew by {} MiB", grown >> 20);
-    // The next page goes on where the first one ended.
+    // The next page starts where the first one ended.
     let cursor = page.next_cursor.take().expect("there are more");
     page = editor.call(methods::SESSION_LIST, json!({ "cursor": cursor }));
     assert_eq!(page.sessions[0].title, format!("title {}", SESSIONS - 1 - 100));

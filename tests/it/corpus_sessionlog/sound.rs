@@ -1,7 +1,6 @@
-//! The log that is spoiled: written by a real session of at least fifty facts, and what each
-//! mutation does to it.
+//! The log to damage, written by a real session with at least fifty events, and the effect of each mutation.
 //!
-//! Never opens anything; what a server makes of the bytes is seen elsewhere.
+//! Never opens the result; `open.rs` does.
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -17,21 +16,21 @@ use serde_json::{Value, json};
 
 use crate::rig::{Rig, session_dir};
 
-/// The least facts the log has; a mutation that says "record 50" means the last.
+/// The least number of records; a mutation of "record 50" means the last one.
 pub const LEAST: u64 = 50;
 
-/// A workspace whose one session is over, and the bytes of its log.
+/// A workspace with one ended session, and the bytes of its log.
 pub struct Sound {
     pub workspace: Workspace,
     pub model: ModelServer,
     pub session: SessionId,
     pub bytes: Vec<u8>,
-    /// What the session itself wrote for lists.
+    /// The summary file that the session wrote for lists.
     summary: Vec<u8>,
     pub last: u64,
 }
 
-/// A spoiled log, and the records the mutation itself hit.
+/// A damaged log, and the records that the mutation hit.
 pub struct Spoiled {
     pub bytes: Vec<u8>,
     pub hit: Vec<u64>,
@@ -68,43 +67,44 @@ impl Sound {
         session_dir(&self.workspace, &self.session)
     }
 
-    /// Puts a log where the session's is, with the summary of the sound one beside it, and nothing else of
-    /// the session.
+    /// Puts these bytes in place of the session's log, next to the sound log's summary, and removes every other
+    /// file of the session.
     pub fn plant(&self, bytes: &[u8]) {
         let dir = self.dir();
-        // It is not there when the test before it deleted it.
+        // The folder is missing if an earlier step deleted it.
         let _ = fs::remove_dir_all(&dir);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).expect("a folder");
         let log = dir.join("events.jsonl");
         fs::write(&log, bytes).expect("a log");
         fs::set_permissions(&log, fs::Permissions::from_mode(0o600)).expect("for its owner");
-        // The clock of a file system may be too coarse for a test.
+        // A file system's clock may be too coarse for a test.
         let now = std::time::SystemTime::now();
         fs::File::options().append(true).open(&log).and_then(|file| file.set_modified(now)).expect("a time");
         fs::write(dir.join("summary.json"), &self.summary).expect("a summary");
         self.workspace.write("ledger", "ran\n");
     }
 
-    /// The lines of the log, each with its end; record N is not at N: there are a head and epochs.
+    /// Returns the lines of the log, each with its end. Record N is not at index N, because of the head and the
+    /// epochs.
     fn lines(&self) -> Vec<Vec<u8>> {
         self.bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
     }
 
-    /// Where the line of a record is.
+    /// Returns the index of a record's line.
     fn place(&self, lines: &[Vec<u8>], record: u64) -> usize {
         let record = if record == LEAST { self.last } else { record };
         let found = lines.iter().position(|line| seq_of(&self.session, line) == Some(record));
         found.unwrap_or_else(|| panic!("there is no record {record}"))
     }
 
-    /// Does to the log what a line of the corpus says.
+    /// Applies the mutations of a corpus line to the log.
     pub fn spoiled(&self, mutations: &Value) -> Spoiled {
         let mut lines = self.lines();
         let mut hit = Vec::new();
         for mutation in mutations.as_array().expect("mutations are a list") {
             self.mutate(&mut lines, mutation, &mut hit);
         }
-        // A batch counts whole or not at all: what is cut of the last one takes all of it along.
+        // A batch counts whole or not at all: a cut in the last one removes all of it.
         let cut = mutations[0]["op"].as_str().is_some_and(|op| op.starts_with("cut_tail"));
         if cut || hit.contains(&self.last) {
             hit.extend(self.last_batch());
@@ -112,14 +112,14 @@ impl Sound {
         Spoiled { bytes: lines.concat(), hit }
     }
 
-    /// The records of the last batch.
+    /// Returns the numbers of the last batch's records.
     pub fn last_batch(&self) -> std::ops::RangeInclusive<u64> {
-        let goes_on = |line: &&[u8]| match line::parse(&self.session.0, line) {
+        let has_more = |line: &&[u8]| match line::parse(&self.session.0, line) {
             Some(LogLine::Record(record)) => record.more,
             _ => false,
         };
         let body = self.bytes.strip_suffix(b"\n").expect("a whole line");
-        let more = body.rsplit(|byte| *byte == b'\n').skip(1).take_while(goes_on).count();
+        let more = body.rsplit(|byte| *byte == b'\n').skip(1).take_while(has_more).count();
         self.last - more as u64..=self.last
     }
 
@@ -149,7 +149,7 @@ impl Sound {
             }
             ("replace_record", Some(at)) => lines[at] = format!("{}\n", text("with")).into_bytes(),
             ("insert_bytes", Some(at)) => {
-                // Between records: what follows is whole behind it.
+                // The bytes are between records: the record after them is still intact.
                 hit.clear();
                 lines[at].splice(0..0, decoded(text("b64")));
             }
@@ -172,20 +172,20 @@ impl Sound {
             }
             ("duplicate_file", None) => lines.extend(self.lines()),
             ("remove_record", Some(at)) => drop(lines.remove(at)),
-            ("set_seq", Some(at)) => self.seal_anew(&mut lines[at], Some(number("to")), None, None),
+            ("set_seq", Some(at)) => self.seal_again(&mut lines[at], Some(number("to")), None, None),
             ("set_time", Some(at)) => {
-                // The time is no part of what a record says.
+                // The time is not part of a record's content.
                 hit.clear();
-                self.seal_anew(&mut lines[at], None, Some(moment(text("to"))), None);
+                self.seal_again(&mut lines[at], None, Some(moment(text("to"))), None);
             }
             ("set_times", None) => {
                 for line in lines.iter_mut().filter(|line| seq_of(&self.session, line).is_some()) {
-                    self.seal_anew(line, None, Some(moment(text("to"))), None);
+                    self.seal_again(line, None, Some(moment(text("to"))), None);
                 }
             }
-            ("set_event", Some(at)) => self.seal_anew(&mut lines[at], None, None, Some(&mutation["to"])),
+            ("set_event", Some(at)) => self.seal_again(&mut lines[at], None, None, Some(&mutation["to"])),
             ("nest_event", Some(at)) => {
-                // Deeper than this reader of the corpus could read it.
+                // Too deep for the JSON reader of the corpus, so the text is built here.
                 let (open, close) =
                     ("[".repeat(number("depth") as usize), "]".repeat(number("depth") as usize));
                 let seq = hit.last().expect("a record");
@@ -212,11 +212,11 @@ impl Sound {
                 );
                 lines[0] = self.sealed(&head);
             }
-            _ => panic!("nobody knows the mutation {mutation}"),
+            _ => panic!("unknown mutation {mutation}"),
         }
     }
 
-    /// A line with a checksum that fits, whatever it says.
+    /// Returns a line with a valid checksum, whatever its content.
     fn sealed(&self, body: &str) -> Vec<u8> {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(self.session.0.as_bytes());
@@ -224,7 +224,7 @@ impl Sound {
         format!("{body},\"sum\":\"{:08x}\"}}\n", hasher.finalize()).into_bytes()
     }
 
-    fn seal_anew(&self, line: &mut Vec<u8>, seq: Option<u64>, at: Option<u64>, event: Option<&Value>) {
+    fn seal_again(&self, line: &mut Vec<u8>, seq: Option<u64>, at: Option<u64>, event: Option<&Value>) {
         let body = line.strip_suffix(b"\n").expect("an end");
         let Some(LogLine::Record(record)) = line::parse(&self.session.0, body) else { panic!("no record") };
         let event = match event {
@@ -233,13 +233,13 @@ impl Sound {
         };
         let event = RawValue::from_string(event).expect("JSON");
         let stamp = (seq.unwrap_or(record.seq), at.unwrap_or(record.at_ms), record.more);
-        let mut anew = Vec::new();
-        line::put_record(&mut anew, &self.session.0, stamp, &event).expect("it fits a line");
-        *line = anew;
+        let mut sealed = Vec::new();
+        line::put_record(&mut sealed, &self.session.0, stamp, &event).expect("it fits a line");
+        *line = sealed;
     }
 }
 
-/// The number and the content of each whole record in these bytes.
+/// Returns the number and the content of each intact record in these bytes.
 pub fn records(session: &SessionId, bytes: &[u8]) -> Vec<(u64, String)> {
     let whole = |line: &[u8]| match line::parse(&session.0, line.strip_suffix(b"\r").unwrap_or(line)) {
         Some(LogLine::Record(record)) => {
@@ -261,13 +261,13 @@ fn flip(line: &mut [u8], at: u64) {
     line[at as usize] ^= 1;
 }
 
-/// Milliseconds since 1970 of the moments the corpus names.
+/// Returns the milliseconds since 1970 for a moment that the corpus names.
 fn moment(text: &str) -> u64 {
     match text {
         "9999-12-31T23:59:59Z" => 253_402_300_799_000,
         "1970-01-01T00:00:00Z" => 0,
         "the largest number" => u64::MAX,
-        other => panic!("nobody knows when {other:?} is"),
+        other => panic!("unknown moment {other:?}"),
     }
 }
 

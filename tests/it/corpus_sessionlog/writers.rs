@@ -1,6 +1,6 @@
-//! Who may write a log, and what becomes of a session whose file or disk is not what it was.
+//! Which process may write a log, and what happens to a session whose file or disk has changed.
 //!
-//! Each scene asserts by itself and returns the word of the corpus it has shown.
+//! Each scene asserts by itself and returns the corpus word that it proved.
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
@@ -27,7 +27,7 @@ use crate::rig::{Rig, refused, session_dir, twin_for};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 
-/// A workspace with a model, and one session that is over.
+/// A workspace with a model, and one session whose run has ended.
 struct Over {
     workspace: Workspace,
     _model: ModelServer,
@@ -51,7 +51,7 @@ fn over() -> Over {
     Over { workspace, _model: model, session }
 }
 
-/// Two processes: the second is told which one has the session, reads it, and writes nothing.
+/// Two processes: the second learns which process has the session. It may read the log, but writes nothing.
 pub fn two_servers() -> &'static str {
     let model = ModelServer::start([Reply::text("one two three").hold_after(1), Reply::text("Mine.")]);
     let workspace = workspace_with(&model);
@@ -72,7 +72,7 @@ pub fn two_servers() -> &'static str {
     };
     let prompt = of(&[("prompt", json!([{ "type": "text", "text": "Me too." }]))]);
     for (method, params) in [(methods::SESSION_RESUME, of(&[])), (methods::SESSION_PROMPT, prompt.clone())] {
-        let error = other.request(method, params).expect_err("it is taken");
+        let error = other.request(method, params).expect_err("another process has it");
         assert!(error.message.contains(&format!("process {}", first.pid())), "{method}: {error}");
         assert_eq!(refused::<()>(Err(error)).1, "SessionLocked", "{method}");
     }
@@ -92,19 +92,19 @@ pub fn two_servers() -> &'static str {
     assert!(second.wait().success());
     let read = Log::read(&Disk, &session_dir(&workspace, &session), &session.0).expect("a log");
     let seqs: Vec<u64> = read.records.iter().map(|record| record.seq).collect();
-    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "the writers have mixed");
+    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "the two writers mixed their records");
     assert_eq!(read.notices, []);
     "lock_refused"
 }
 
-/// A session that only rests in one editor is its own, too, until that is closed.
+/// An idle session also belongs to the editor that opened it, until that editor closes.
 pub fn another_editor() -> &'static str {
     let here = over();
     let one = Rig::start(&here.workspace);
     one.resume(&here.session, None);
     let other = Rig::start(&here.workspace);
     let resume = json!({ "sessionId": here.session });
-    let error = other.request(methods::SESSION_RESUME, resume).expect_err("it is taken");
+    let error = other.request(methods::SESSION_RESUME, resume).expect_err("another process has it");
     assert!(error.message.contains(&format!("process {}", std::process::id())), "{error}");
     assert_eq!(refused::<()>(Err(error)).1, "SessionLocked");
     one.end();
@@ -127,7 +127,7 @@ pub fn a_number_in_the_lock_file() -> &'static str {
     "take_over"
 }
 
-/// Changes the file under an open session: it stops, says so, and leaves every byte alone.
+/// Changes the file of an open session. Asserts that the session stops, reports it, and changes no byte.
 fn stopped_by(change: fn(&Path)) -> &'static str {
     let here = over();
     let rig = Rig::start(&here.workspace);
@@ -149,7 +149,7 @@ fn stopped_by(change: fn(&Path)) -> &'static str {
         _ => false,
     });
     rig.end();
-    assert_eq!(logs(), before, "something was written all the same");
+    assert_eq!(logs(), before, "something was written anyway");
     "stop_writing"
 }
 
@@ -178,14 +178,14 @@ pub fn file_grown() -> &'static str {
     })
 }
 
-/// Refuses a log that is no file of ours, at once; what is no file at all is listed as damaged.
+/// Asserts that the log is refused at once. If it is no regular file, the list must show it as damaged.
 fn refuses(here: &Over, word: &str, is_file: bool) {
     let rig = Rig::start(&here.workspace);
     let listed = rig.call::<SessionListResult>(methods::SESSION_LIST, json!({})).sessions;
     assert!(is_file || listed[0].damaged.is_some(), "{listed:?}");
     let error = rig
         .request(methods::SESSION_RESUME, json!({ "sessionId": here.session }))
-        .expect_err("that is no log");
+        .expect_err("it is no valid log");
     assert!(error.message.contains(word), "{error}");
     rig.end();
 }
@@ -211,7 +211,7 @@ pub fn log_is_a_link() -> &'static str {
     "refuse"
 }
 
-/// Root gives the file away; anybody else mounts a stranger's file over it, in a name space.
+/// Root gives the file to another user; other users mount a foreign file over it, in a mount namespace.
 pub fn log_of_another_user() -> &'static str {
     let here = over();
     let log = session_dir(&here.workspace, &here.session).join("events.jsonl");
@@ -227,7 +227,7 @@ pub fn log_of_another_user() -> &'static str {
     "refuse"
 }
 
-/// A command that asks; the model is done when it has heard of it.
+/// Returns a model that calls a command, and is done once it has the result.
 fn command_model() -> ModelServer {
     ModelServer::answering(|request| match crate::rig::tool_outputs(request).as_slice() {
         [] => Reply::call("run_command", json!({"command": "echo ran >> ledger"})),
@@ -280,7 +280,7 @@ pub fn sync_fails_once() -> &'static str {
     let end = rig.await_run_end(&session, &run);
     assert_eq!(end.outcome, Outcome::Stopped);
     assert_ne!(disk.stat(&log).expect("a log").id, before, "the sync was repeated on the same file");
-    // What was told is there when the power goes.
+    // Published events survive a power loss.
     let after = disk.after_power_loss(disk.crash_points(), Loss::Unsynced);
     let read = Log::read(&after, &session_dir(&workspace, &session), &session.0).expect("a log");
     assert!(read.records.iter().any(|record| record.event.get().contains("\"run_ended\"")));

@@ -1,6 +1,6 @@
-//! An editor that takes no edits that are sent to it: the code action that allows an edit carries it.
+//! An editor that does not support `workspace/applyEdit`: the code action that allows an edit carries it.
 //!
-//! Nothing is sent to such an editor a second time; the text decides as everywhere.
+//! Adjutant sends such an editor no second edit; the text decides, as everywhere.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use crate::stage::edit;
 
 const YES: &str = "Adjutant: Yes, apply: edit a.txt (+1 -1)";
 
-/// An editor with code actions as objects that knows no `workspace/applyEdit`, past the one that was sent.
+/// Returns an editor without `workspace/applyEdit`, but with code actions as objects, after the first edit was
+/// sent and refused.
 fn asked_again(document_changes: bool) -> (Plain, Value) {
     let turns = [edit("a.txt", "hello", "good bye"), Reply::text("Done.")];
     let message = "Unhandled method workspace/applyEdit".to_owned();
@@ -27,23 +28,23 @@ fn asked_again(document_changes: bool) -> (Plain, Value) {
     let started = plain.command("adjutant.start", json!(["do it"])).expect("it is started");
     let popup = plain.rig.await_popup();
     let first = plain.await_action("a.txt", YES);
-    assert!(first["edit"].is_null(), "nobody knows yet that it takes no edits: {first}");
-    plain.pick(&first).expect("it is taken");
+    assert!(first["edit"].is_null(), "Adjutant does not know yet that the editor refuses edits: {first}");
+    plain.pick(&first).expect("it is accepted");
     plain.rig.await_popup_withdrawn(&popup);
-    // The edit that was sent is not in the text: it is asked again, with the way that is left.
+    // The sent edit is not in the text, so Adjutant asks again and names the way that is left.
     let popup = plain.rig.await_popup();
-    let words =
+    let message =
         "only the code action \"Adjutant: Yes, apply\" makes this edit in your editor; choose it there";
-    assert!(popup.message.contains(words), "{}", popup.message);
+    assert!(popup.message.contains(message), "{}", popup.message);
     assert_eq!(popup.actions, ["Reject", "Show"], "a button carries no edit");
     assert_eq!(plain.rig.text_of("a.txt"), "hello\n");
     (plain, started)
 }
 
-/// Waits for the end, and returns what the model was told.
-fn told(plain: &Plain, started: &Value) -> String {
+/// Waits for the end of the run, and returns the tool results that the model received.
+fn outputs(plain: &Plain, started: &Value) -> String {
     plain.finish(started);
-    assert_eq!(plain.rig.applies().len(), 1, "what was refused is not sent again");
+    assert_eq!(plain.rig.applies().len(), 1, "a refused edit is not sent again");
     tool_outputs(plain.model.requests().last().expect("a request")).join("\n")
 }
 
@@ -53,18 +54,22 @@ fn finding_c2_an_editor_that_takes_no_edits_gets_the_edit_with_the_code_action()
         let (plain, started) = asked_again(document_changes);
         let action = plain.await_action("a.txt", YES);
         let offered = titles(&plain.actions("a.txt", at(0, 0), json!({ "triggerKind": INVOKED })));
-        assert!(!offered.iter().any(|title| title.contains("always")), "no rule makes an edit: {offered:?}");
+        assert!(
+            !offered.iter().any(|title| title.contains("always")),
+            "a rule cannot make an edit: {offered:?}"
+        );
         let form = if document_changes { "documentChanges" } else { "changes" };
         assert!(!action["edit"][form].is_null() && action["command"].is_object(), "{action}");
-        // Typed before the choice: the action is asked for again, and made for the text as it is.
+        // The user types before the choice: the client requests the action again, and gets it for the current
+        // text.
         plain.rig.type_at("a.txt", Place::End, "mine\nand\nmine\nagain\n");
         let action = plain.await_action("a.txt", YES);
         plain.rig.make(&action["edit"]);
-        plain.pick(&action).expect("it is taken");
-        let told = told(&plain, &started);
-        assert!(told.starts_with("Edited a.txt: +1 -1 lines."), "{told}");
+        plain.pick(&action).expect("it is accepted");
+        let outputs = outputs(&plain, &started);
+        assert!(outputs.starts_with("Edited a.txt: +1 -1 lines."), "{outputs}");
         assert_eq!(plain.rig.text_of("a.txt"), "good bye\nmine\nand\nmine\nagain\n", "once");
-        assert_eq!(plain.workspace.read("a.txt"), "hello\n", "saving is the user's");
+        assert_eq!(plain.workspace.read("a.txt"), "hello\n", "the user saves it");
         plain.rig.end();
     }
 }
@@ -73,11 +78,11 @@ fn finding_c2_an_editor_that_takes_no_edits_gets_the_edit_with_the_code_action()
 fn finding_c2_a_carried_edit_that_is_not_made_is_one_warning() {
     let (plain, started) = asked_again(true);
     let action = plain.await_action("a.txt", YES);
-    // A client that runs the command alone.
-    plain.pick(&action).expect("it is taken");
-    let told = told(&plain, &started);
+    // A client that runs only the command, without the edit.
+    plain.pick(&action).expect("it is accepted");
+    let outputs = outputs(&plain, &started);
     let why = "not applied: only the code action \"Adjutant: Yes, apply\" makes this edit";
-    assert!(told.starts_with(&format!("The edit of a.txt was {why}")), "{told}");
+    assert!(outputs.starts_with(&format!("The edit of a.txt was {why}")), "{outputs}");
     let said = plain.rig.await_message();
     assert!(said.starts_with("Adjutant: ") && said.contains(why), "{said}");
     assert!(plain.rig.messages().is_empty(), "{:?}", plain.rig.messages());
@@ -85,7 +90,7 @@ fn finding_c2_a_carried_edit_that_is_not_made_is_one_warning() {
     plain.rig.end();
 }
 
-/// Told late: the text is waited for, and what was made is made once.
+/// The client reports the change after the answer: Adjutant waits for the text, and the edit is made once.
 #[test]
 fn finding_c2_a_carried_edit_that_is_told_after_the_answer_is_seen() {
     let (plain, started) = asked_again(true);
@@ -94,8 +99,8 @@ fn finding_c2_a_carried_edit_that_is_told_after_the_answer_is_seen() {
     let params = json!({ "command": command["command"], "arguments": command["arguments"] });
     plain.rig.request_nowait("workspace/executeCommand", params);
     plain.rig.make(&action["edit"]);
-    let told = told(&plain, &started);
-    assert!(told.starts_with("Edited a.txt: +1 -1 lines."), "{told}");
+    let outputs = outputs(&plain, &started);
+    assert!(outputs.starts_with("Edited a.txt: +1 -1 lines."), "{outputs}");
     assert_eq!(plain.rig.text_of("a.txt"), "good bye\n");
     plain.rig.end();
 }

@@ -1,7 +1,7 @@
-//! What real editors do with an edit that is on its way, and what happens to
-//! its document meanwhile (decisions 3 and 4).
+//! What real editors do with an edit that was sent, and what happens to its document meanwhile
+//! (decisions 3 and 4).
 //!
-//! Each test stands for a habit that was seen at some editor.
+//! Each test covers a behaviour that was observed in a real editor.
 
 use adjutant_protocol::update::HunkState;
 use adjutant_testkit::editor::{ApplyBehaviour, Capabilities, Place};
@@ -23,7 +23,7 @@ fn with(can: Capabilities) -> Stage {
     stage.answering("allow")
 }
 
-/// A rich client that answers within a second or counts as silent.
+/// Returns a stage with a rich client that counts as silent after one second.
 fn hasty(behaviour: ApplyBehaviour) -> Stage {
     let workspace = Workspace::new("//- /keep.txt\n");
     workspace.write("a.txt", TEXT);
@@ -55,12 +55,12 @@ fn n05_a_stale_edit_answered_with_an_error_is_placed_anew() {
 #[test]
 fn n05_the_unversioned_form_comes_only_after_a_refusal_and_over_the_same_text() {
     let silent = || Capabilities { document_changes: false, ..Capabilities::full() };
-    // Not announced and taken all the same, as Neovim does.
+    // The client did not announce the form and accepts it anyway, as Neovim does.
     let stage = with(silent());
     assert!(stage.edit("a.txt", "e", "E").starts_with("Edited "));
     assert!(sent(&stage, 0)["documentChanges"].is_array() && stage.rig.applies().len() == 1);
 
-    // Refused: the other form follows.
+    // The client refuses it: the other form follows.
     stage.rig.set_apply(ApplyBehaviour::ChangesOnly);
     assert!(stage.edit("a.txt", "f", "F").starts_with("Edited "));
     assert_eq!(stage.rig.applies().len(), 3);
@@ -68,19 +68,19 @@ fn n05_the_unversioned_form_comes_only_after_a_refusal_and_over_the_same_text() 
     assert!(sent(&stage, 2)["changes"].is_object() && sent(&stage, 2).get("documentChanges").is_none());
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('e', "E").replace('f', "F"));
 
-    // Typed meanwhile: never without a version over a text it was not made for.
+    // The user types meanwhile: no edit without a version is sent for a text that has changed.
     let stage = with(silent());
     stage.rig.set_apply(ApplyBehaviour::ChangesOnly);
     stage.rig.before_apply(|buffers| buffers.type_at("a.txt", Place::Start, "mine\n"));
-    let told = stage.edit("a.txt", "h", "H");
-    assert!(told.contains("was not applied: the text kept changing"), "{told}");
+    let output = stage.edit("a.txt", "h", "H");
+    assert!(output.contains("was not applied: the text kept changing"), "{output}");
     assert!((0..stage.rig.applies().len()).all(|index| sent(&stage, index).get("changes").is_none()));
 
-    // Announced: a refusal is a refusal.
+    // The client announced the form: its refusal is final.
     let stage = with(Capabilities::full());
     stage.rig.set_apply(ApplyBehaviour::ChangesOnly);
-    let told = stage.edit("a.txt", "e", "E");
-    assert!(told.contains("documentChanges are not supported"), "{told}");
+    let output = stage.edit("a.txt", "e", "E");
+    assert!(output.contains("documentChanges are not supported"), "{output}");
     assert_eq!(stage.rig.applies().len(), 1);
     assert_eq!(stage.rig.text_of("a.txt"), TEXT);
 }
@@ -98,8 +98,11 @@ fn n05_two_answers_to_one_edit_are_one() {
 #[test]
 fn n05_an_edit_made_after_its_time_was_over_is_there_once() {
     let stage = hasty(ApplyBehaviour::ApplyLate);
-    let told = stage.edit("a.txt", "e", "e\nnew");
-    assert!(told.contains("did not answer within 1 s") && told.contains("It may still appear"), "{told}");
+    let output = stage.edit("a.txt", "e", "e\nnew");
+    assert!(
+        output.contains("did not answer within 1 s") && output.contains("It may still appear"),
+        "{output}"
+    );
     stage.rig.release_applies();
     stage.await_hunks(HunkState::Applied);
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace("e\n", "e\nnew\n"));
@@ -115,16 +118,16 @@ fn n05_an_edit_the_user_takes_back_at_once_is_told_as_that() {
     let run = stage.send([edit("a.txt", "e", "E")]);
     stage.rig.await_text("a.txt", &TEXT.replace('e', "E"));
     stage.rig.undo("a.txt");
-    let told = stage.finish(&run);
-    assert!(told[0].contains("was applied and undone at once"), "{told:?}");
+    let outputs = stage.finish(&run);
+    assert!(outputs[0].contains("was applied and undone at once"), "{outputs:?}");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT);
-    assert_eq!(stage.rig.applies().len(), 1, "what the user undid is not done again");
+    assert_eq!(stage.rig.applies().len(), 1, "an edit that the user undid is not made again");
     assert_eq!(states(&stage.change_set()), [HunkState::NotApplied]);
 }
 
 #[test]
 fn n04_a_document_closed_while_the_edit_is_on_its_way_is_edited_once() {
-    // Saved and closed: the editor opens it again for the edit.
+    // Saved and closed: the editor opens the document again for the edit.
     let stage = stage();
     stage.rig.type_at("a.txt", Place::Start, "top\n");
     let mut once = true;
@@ -134,11 +137,11 @@ fn n04_a_document_closed_while_the_edit_is_on_its_way_is_edited_once() {
             buffers.close("a.txt");
         }
     });
-    let told = stage.edit("a.txt", "e", "E");
-    assert!(told.starts_with("Edited "), "{told}");
+    let output = stage.edit("a.txt", "e", "E");
+    assert!(output.starts_with("Edited "), "{output}");
     assert_eq!(stage.rig.text_of("a.txt"), format!("top\n{}", TEXT.replace('e', "E")));
 
-    // Closed and thrown away: the edit was made for a text that is gone.
+    // Closed and discarded: the text that the edit was made for is gone.
     let stage = self::stage();
     stage.rig.set_apply(ApplyBehaviour::RefuseAlways("the document is closed".to_owned()));
     stage.rig.type_at("a.txt", Place::Start, "top\n");
@@ -148,10 +151,10 @@ fn n04_a_document_closed_while_the_edit_is_on_its_way_is_edited_once() {
             buffers.close("a.txt");
         }
     });
-    let told = stage.edit("a.txt", "e", "E");
-    assert!(told.contains("was not applied: the document is closed"), "{told}");
+    let output = stage.edit("a.txt", "e", "E");
+    assert!(output.contains("was not applied: the document is closed"), "{output}");
     assert_eq!(stage.workspace.read("a.txt"), TEXT);
-    assert_eq!(stage.rig.applies().len(), 2, "placed anew in the text of the disk");
+    assert_eq!(stage.rig.applies().len(), 2, "placed again in the text on disk");
 }
 
 #[test]
@@ -167,12 +170,12 @@ fn n04_a_file_that_is_deleted_or_renamed_meanwhile_is_not_made_anew() {
             false => std::fs::remove_file(&path).unwrap(),
         }
         stage.rig.answer(&ask.ask_id, "allow");
-        let told = stage.finish(&run);
-        assert!(told[0].contains("was not applied: the file is gone since it was shown"), "{told:?}");
+        let outputs = stage.finish(&run);
+        assert!(outputs[0].contains("was not applied: the file is gone since it was shown"), "{outputs:?}");
         assert!(!stage.workspace.exists("b.txt") && stage.rig.applies().is_empty());
     }
     assert_eq!(stage.workspace.read("c.txt"), "whole\n");
-    // Deleted on disk, open in the editor: the buffer is what the user sees.
+    // Deleted on disk but open in the editor: the buffer is what the user sees.
     stage.workspace.write("a.txt", TEXT);
     stage.rig.open("a.txt");
     let run = stage.send([edit("a.txt", "e", "E")]);
@@ -181,7 +184,7 @@ fn n04_a_file_that_is_deleted_or_renamed_meanwhile_is_not_made_anew() {
     stage.rig.answer(&ask.ask_id, "allow");
     assert!(stage.finish(&run)[0].starts_with("Edited "));
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('e', "E"));
-    assert!(!stage.workspace.exists("a.txt"), "saving it is the user's");
+    assert!(!stage.workspace.exists("a.txt"), "the user saves it");
 }
 
 #[test]
@@ -198,8 +201,11 @@ fn n07_a_document_that_cannot_be_followed_on_the_way_is_not_edited_blindly() {
         json!({"textDocument": {"uri": stage.workspace.uri("a.txt"), "version": 7}, "contentChanges": [change]}),
     );
     stage.rig.answer(&ask.ask_id, "allow");
-    let told = stage.finish(&run);
-    assert!(told[0].contains("its text is not known") && told[0].contains("until the editor sends it whole"));
+    let outputs = stage.finish(&run);
+    assert!(
+        outputs[0].contains("its text is not known")
+            && outputs[0].contains("until the editor sends it whole")
+    );
     assert!(stage.rig.applies().is_empty());
     stage.rig.edit(|buffers| buffers.tell_again("a.txt"));
     let stage = stage.answering("allow");
@@ -212,14 +218,15 @@ fn n05_a_closed_file_goes_to_disk_where_its_buffer_could_not_be_saved() {
     can.agent.as_mut().unwrap().documents.save = false;
     let stage = with(can);
     stage.workspace.write("closed.txt", "one\ntwo\n");
-    let told = stage.play([edit("closed.txt", "two", "2"), write("new.txt", "1\n"), edit("a.txt", "e", "E")]);
-    assert_eq!(told[..2], ["Edited closed.txt: +1 -1 lines.", "Created new.txt: +1 -0 lines."]);
-    assert!(told[2].contains("not saved yet"), "{told:?}");
+    let outputs =
+        stage.play([edit("closed.txt", "two", "2"), write("new.txt", "1\n"), edit("a.txt", "e", "E")]);
+    assert_eq!(outputs[..2], ["Edited closed.txt: +1 -1 lines.", "Created new.txt: +1 -0 lines."]);
+    assert!(outputs[2].contains("not saved yet"), "{outputs:?}");
     assert_eq!(
         (stage.workspace.read("closed.txt"), stage.workspace.read("new.txt")),
         ("one\n2\n".into(), "1\n".into())
     );
-    assert_eq!(stage.rig.applies().len(), 1, "only the open one goes by the editor");
+    assert_eq!(stage.rig.applies().len(), 1, "only the open file goes through the editor");
     assert!(stage.rig.buffer("closed.txt").is_none());
     assert_eq!(stage.workspace.read("a.txt"), TEXT);
 }
@@ -240,7 +247,7 @@ fn n05_a_client_that_does_not_say_all_is_asked_to_edit_also_what_it_never_opened
     assert_eq!(stage.workspace.read("closed.txt"), "one\ntwo\n", "in the buffer, for the user to save");
 }
 
-/// Finding C5: kak-lsp counts the mark to the first line, and lost it with that line.
+/// Finding C5: kak-lsp counts the byte order mark as part of the first line, and lost it with that line.
 #[test]
 fn finding_c5_a_closed_file_with_a_mark_is_edited_on_disk_for_a_client_that_may_lose_the_mark() {
     let mut can = Capabilities::full();
@@ -254,7 +261,7 @@ fn finding_c5_a_closed_file_with_a_mark_is_edited_on_disk_for_a_client_that_may_
     stage.rig.answer(&ask.ask_id, "allow");
     assert_eq!(stage.finish(&run), ["Edited marked.txt: +1 -1 lines."]);
     assert_eq!(stage.workspace.read("marked.txt"), "\u{feff}1\ntwo\n");
-    assert!(stage.rig.applies().is_empty(), "the mark is for the server to keep");
+    assert!(stage.rig.applies().is_empty(), "the server keeps the mark");
 }
 
 #[test]
@@ -264,12 +271,15 @@ fn finding_d7_a_file_that_is_open_and_not_there_yet_reaches_the_disk() {
         stage.rig.open(name);
     }
     stage.rig.type_at("typed.txt", Place::Start, "mine\n");
-    let told = stage.play([write("new.txt", "1\n2\n"), write("empty.txt", ""), write("typed.txt", "1\n")]);
-    assert_eq!(told[..2], ["Created new.txt: +2 -0 lines.", "Created empty.txt: +0 -0 lines."]);
+    let outputs = stage.play([write("new.txt", "1\n2\n"), write("empty.txt", ""), write("typed.txt", "1\n")]);
+    assert_eq!(outputs[..2], ["Created new.txt: +2 -0 lines.", "Created empty.txt: +0 -0 lines."]);
     assert_eq!(stage.workspace.read("new.txt"), "1\n2\n");
-    assert_eq!(stage.rig.text_of("new.txt"), "1\n2\n", "an empty line too many");
+    assert_eq!(stage.rig.text_of("new.txt"), "1\n2\n", "there is an extra empty line");
     assert!(stage.workspace.exists("empty.txt"));
     // The user's own text is the user's to save.
-    assert!(told[2].starts_with("Edited typed.txt") && told[2].contains("not saved yet"), "{told:?}");
+    assert!(
+        outputs[2].starts_with("Edited typed.txt") && outputs[2].contains("not saved yet"),
+        "{outputs:?}"
+    );
     assert!(!stage.workspace.exists("typed.txt"));
 }

@@ -1,5 +1,4 @@
-//! The same texts in every position encoding: what is read, what is typed and
-//! what is edited means the same characters (N07).
+//! The same texts in every position encoding: reads, typing and edits mean the same characters (N07).
 //!
 //! Never compares positions, only texts.
 
@@ -21,7 +20,7 @@ fn read(path: &str) -> Reply {
 
 #[test]
 fn n07_odd_texts_read_and_edited_alike_in_three_encodings() {
-    // Text, what the user types after which text, and the edit.
+    // The text, the place after which the user types, the typed text, and the edit.
     let cases: [(&str, &str, &str, (&str, &str)); 7] = [
         ("", "", "𝄞x", ("𝄞x", "𝄞y")),
         ("no end", "no", "😀", ("end", "𝕖nd")),
@@ -40,13 +39,13 @@ fn n07_odd_texts_read_and_edited_alike_in_three_encodings() {
             let place = if after.is_empty() { Place::Start } else { Place::after(after) };
             stage.rig.type_at(&name, place, typed);
             let buffer = stage.rig.text_of(&name);
-            let told = stage.play([read(&name), edit(&name, old, new), read(&name)]);
-            let label = format!("{} {index}: {told:?}", encoding.name());
-            assert_eq!(told[0], numbered(&buffer), "{label}");
-            assert!(told[1].starts_with("Edited "), "{label}");
+            let outputs = stage.play([read(&name), edit(&name, old, new), read(&name)]);
+            let label = format!("{} {index}: {outputs:?}", encoding.name());
+            assert_eq!(outputs[0], numbered(&buffer), "{label}");
+            assert!(outputs[1].starts_with("Edited "), "{label}");
             let wanted = buffer.replacen(old, new, 1);
             assert_eq!(stage.rig.text_of(&name), wanted, "{label}");
-            assert_eq!(told[2], numbered(&wanted), "{label}");
+            assert_eq!(outputs[2], numbered(&wanted), "{label}");
             assert_eq!(stage.workspace.read(&name), *text, "{label}");
         }
     }
@@ -58,9 +57,9 @@ fn n07_an_empty_document_is_filled_and_emptied_in_three_encodings() {
         let stage = stage(encoding);
         stage.workspace.write("a.txt", "");
         stage.rig.open("a.txt");
-        let told = stage.play([write("a.txt", "😀\n𝄞"), read("a.txt"), write("a.txt", ""), read("a.txt")]);
-        assert_eq!(told[1], numbered("😀\n𝄞"), "{told:?}");
-        assert!(told[3].contains("the file is empty"), "{told:?}");
+        let outputs = stage.play([write("a.txt", "😀\n𝄞"), read("a.txt"), write("a.txt", ""), read("a.txt")]);
+        assert_eq!(outputs[1], numbered("😀\n𝄞"), "{outputs:?}");
+        assert!(outputs[3].contains("the file is empty"), "{outputs:?}");
         assert_eq!(stage.rig.text_of("a.txt"), "");
     }
 }
@@ -72,11 +71,12 @@ fn n07_a_document_without_a_file_yet_is_read_by_its_name_and_one_without_a_name_
     let open = |uri: &str| json!({"textDocument": {"uri": uri, "languageId": "plaintext", "version": 1, "text": "never saved\n"}});
     stage.rig.notify("textDocument/didOpen", open(&uri));
     stage.rig.notify("textDocument/didOpen", open("untitled:Untitled-1"));
-    let told = stage.play([read("new.txt"), read("untitled:Untitled-1"), write("untitled:Untitled-1", "x")]);
-    assert_eq!(told[0], numbered("never saved\n"));
+    let outputs =
+        stage.play([read("new.txt"), read("untitled:Untitled-1"), write("untitled:Untitled-1", "x")]);
+    assert_eq!(outputs[0], numbered("never saved\n"));
     assert!(
-        told[1..].iter().all(|told| told.contains("has no file") && told.contains("save it")),
-        "{told:?}"
+        outputs[1..].iter().all(|output| output.contains("has no file") && output.contains("save it")),
+        "{outputs:?}"
     );
     assert!(stage.rig.applies().is_empty() && stage.asks().is_empty());
 }

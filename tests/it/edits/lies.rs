@@ -1,5 +1,4 @@
-//! Editors that say one thing and do another (N05): the text decides, and the
-//! model is told what the text says.
+//! Editors whose answer and action differ (N05): the text decides, and the model gets what the text shows.
 
 use adjutant_protocol::update::HunkState;
 use adjutant_testkit::editor::{ApplyBehaviour, Capabilities, Encoding, Place, RpcError, SaveBehaviour};
@@ -7,7 +6,7 @@ use adjutant_testkit::fixture::Workspace;
 
 use super::super::stage::{Stage, edit, states, write};
 
-/// Nine lines, so that a change of the first and of the last are two hunks.
+/// Nine lines, so that changes of the first and the last line are two hunks.
 const NINE: &str = "
     //- /a.txt
     1
@@ -20,7 +19,7 @@ const NINE: &str = "
     8
     9
 ";
-/// The same as a text.
+/// The content of that file.
 const TEXT: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
 
 fn stage(behaviour: ApplyBehaviour) -> Stage {
@@ -32,9 +31,9 @@ fn stage(behaviour: ApplyBehaviour) -> Stage {
 #[test]
 fn n05_applied_without_the_text_is_not_believed() {
     let stage = stage(ApplyBehaviour::SayAppliedDoNothing);
-    let told = stage.edit("a.txt", "5", "five");
+    let output = stage.edit("a.txt", "5", "five");
     assert_eq!(
-        told,
+        output,
         "The edit of a.txt was not applied: the editor said it was applied, but the text does not show it. \
          It may still appear; read the file before you continue."
     );
@@ -42,10 +41,10 @@ fn n05_applied_without_the_text_is_not_believed() {
     assert_eq!(stage.rig.text_of("a.txt"), TEXT);
     assert_eq!(stage.workspace.read("a.txt"), TEXT);
     stage.await_hunks(HunkState::NotApplied);
-    // A later call finds the file as it is, and the model was told that.
+    // A later call finds the current file, and the model gets a note about the first edit.
     stage.rig.set_apply(ApplyBehaviour::Faithful);
-    let told = stage.edit("a.txt", "5", "five");
-    assert!(told.starts_with("Edited "), "{told}");
+    let output = stage.edit("a.txt", "5", "five");
+    assert!(output.starts_with("Edited "), "{output}");
     assert!(stage.conversation().iter().any(|(_, text)| text.contains("is not in the file")));
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('5', "five"));
 }
@@ -77,22 +76,22 @@ fn n05_applied_and_called_failed_is_applied_once() {
 fn n05_a_refusal_is_told_with_its_reason_and_nothing_is_written() {
     let stage = stage(ApplyBehaviour::RefuseAlways("the buffer is read-only".to_owned()));
     stage.workspace.write("closed.txt", "x\n");
-    let told = stage.play([edit("a.txt", "5", "five"), edit("closed.txt", "x", "y")]);
-    assert_eq!(told[0], "The edit of a.txt was not applied: the buffer is read-only.");
-    assert_eq!(told[1], "The edit of closed.txt was not applied: the buffer is read-only.");
+    let outputs = stage.play([edit("a.txt", "5", "five"), edit("closed.txt", "x", "y")]);
+    assert_eq!(outputs[0], "The edit of a.txt was not applied: the buffer is read-only.");
+    assert_eq!(outputs[1], "The edit of closed.txt was not applied: the buffer is read-only.");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT);
     assert_eq!(stage.workspace.read("closed.txt"), "x\n");
     assert_eq!(states(&stage.change_set()), [HunkState::NotApplied]);
-    assert!(stage.notes().is_empty(), "the call itself said so: {:?}", stage.notes());
+    assert!(stage.notes().is_empty(), "the result of the call already says so: {:?}", stage.notes());
 }
 
 #[test]
 fn n05_an_error_in_place_of_an_answer_is_told() {
     let error = RpcError { code: -32603, message: "out of cheese".to_owned(), data: None };
     let stage = stage(ApplyBehaviour::Fail(error));
-    let told = stage.edit("a.txt", "5", "five");
-    assert!(told.starts_with("The edit of a.txt was not applied: "), "{told}");
-    assert!(told.contains("out of cheese"), "{told}");
+    let output = stage.edit("a.txt", "5", "five");
+    assert!(output.starts_with("The edit of a.txt was not applied: "), "{output}");
+    assert!(output.contains("out of cheese"), "{output}");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT);
 }
 
@@ -124,11 +123,11 @@ fn n05_silence_ends_and_the_text_decides() {
         stage
     };
     let stage = silent(ApplyBehaviour::NeverAnswer);
-    let told = stage.edit("a.txt", "5", "five");
-    assert!(told.contains("did not answer within 1 s"), "{told}");
-    assert!(told.contains("It may still appear"), "{told}");
+    let output = stage.edit("a.txt", "5", "five");
+    assert!(output.contains("did not answer within 1 s"), "{output}");
+    assert!(output.contains("It may still appear"), "{output}");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT);
-    assert_eq!(stage.rig.withdrawn().len(), 1, "the editor is told that nobody waits any more");
+    assert_eq!(stage.rig.withdrawn().len(), 1, "the request to the editor is withdrawn");
 
     let stage = silent(ApplyBehaviour::ApplyNeverAnswer);
     assert!(stage.edit("a.txt", "5", "five").starts_with("Edited "));
@@ -139,14 +138,14 @@ fn n05_silence_ends_and_the_text_decides() {
 #[test]
 fn n05_a_change_nobody_tells_of_is_found_when_the_text_comes() {
     let stage = stage(ApplyBehaviour::ApplyUntold);
-    let told = stage.edit("a.txt", "5", "five");
-    assert!(told.contains("the text does not show it. It may still appear"), "{told}");
+    let output = stage.edit("a.txt", "5", "five");
+    assert!(output.contains("the text does not show it. It may still appear"), "{output}");
     assert_eq!(stage.rig.applies().len(), 1, "it is not sent again, or it would be there twice");
     stage.rig.edit(|buffers| buffers.tell_again("a.txt"));
     stage.await_hunks(HunkState::Applied);
     stage.rig.set_apply(ApplyBehaviour::Faithful);
-    let told = stage.edit("a.txt", "six", "sechs");
-    assert!(told.contains("is not in the file"), "{told}");
+    let output = stage.edit("a.txt", "six", "sechs");
+    assert!(output.contains("is not in the file"), "{output}");
     assert!(stage.conversation().iter().any(|(_, text)| text.ends_with("is in the file.")));
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('5', "five"));
 }
@@ -155,12 +154,12 @@ fn n05_a_change_nobody_tells_of_is_found_when_the_text_comes() {
 fn n05_what_the_user_unticked_stays_out_and_the_model_knows() {
     let stage = stage(ApplyBehaviour::ApplyFirstOnly);
     let content = TEXT.replace("1\n", "one\n").replace("9\n", "nine\n");
-    let told = stage.play([write("a.txt", &content)]);
+    let outputs = stage.play([write("a.txt", &content)]);
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace("1\n", "one\n"));
-    assert_eq!(stage.rig.applies().len(), 1, "what was left out on purpose is not sent again");
+    assert_eq!(stage.rig.applies().len(), 1, "a hunk that the user left out is not sent again");
     assert_eq!(states(&stage.change_set()), [HunkState::Applied, HunkState::NotApplied]);
-    assert!(told[0].contains("applied only in part"), "{told:?}");
-    assert!(told[0].contains("left out what was at line 9 before"), "{told:?}");
+    assert!(outputs[0].contains("applied only in part"), "{outputs:?}");
+    assert!(outputs[0].contains("left out what was at line 9 before"), "{outputs:?}");
 }
 
 #[test]
@@ -168,12 +167,12 @@ fn n05_an_editor_that_applies_twice_is_put_right() {
     let stage = stage(ApplyBehaviour::ApplyTwice);
     stage.rig.apply_next(ApplyBehaviour::ApplyTwice);
     stage.rig.set_apply(ApplyBehaviour::Faithful);
-    let told = stage.edit("a.txt", "5", "5\nfive");
-    // The second time was made for a text that was not there any more, so it is taken back.
-    assert!(told.starts_with("Edited "), "{told}");
+    let output = stage.edit("a.txt", "5", "5\nfive");
+    // The second application was made for a text that no longer existed, so it is undone.
+    assert!(output.starts_with("Edited "), "{output}");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace("5\n", "5\nfive\n"));
     assert_eq!(stage.rig.applies().len(), 2);
-    // A replacement twice is the replacement.
+    // Applying a replacement twice has the same result as once.
     stage.rig.apply_next(ApplyBehaviour::ApplyTwice);
     assert!(stage.edit("a.txt", "8", "eight").starts_with("Edited "));
     assert_eq!(stage.rig.applies().len(), 3);
@@ -188,14 +187,15 @@ fn n05_an_editor_that_ignores_versions_corrupts_nothing_of_ours() {
             buffers.type_at("a.txt", Place::Start, "mine\n");
         }
     });
-    // The edit is made a line too high, over a line that nobody approved; it is taken back and made again.
-    let told = stage.edit("a.txt", "5", "five");
-    assert!(told.starts_with("Edited "), "{told}");
+    // The editor applies the edit one line too high, over a line that was not approved. Adjutant undoes it and
+    // makes it again.
+    let output = stage.edit("a.txt", "5", "five");
+    assert!(output.starts_with("Edited "), "{output}");
     assert_eq!(stage.rig.text_of("a.txt"), format!("mine\n{}", TEXT.replace('5', "five")));
     let applies = stage.rig.applies();
     assert_eq!(applies.len(), 3);
     assert!(applies[1].params["label"].as_str().unwrap().contains("taken back"), "{:?}", applies[1].params);
-    // Typing far below moves nothing.
+    // Typing below the edit moves nothing.
     stage.rig.before_apply(|buffers| buffers.type_at("a.txt", Place::End, "mine\n"));
     assert!(stage.edit("a.txt", "2", "two").starts_with("Edited "));
     let text = format!("mine\n{}mine\n", TEXT.replace('5', "five").replace('2', "two"));
@@ -207,7 +207,7 @@ fn n05_an_editor_that_ignores_versions_corrupts_nothing_of_ours() {
 fn n05_an_edit_that_comes_inside_a_character_is_taken_back_too() {
     for (encoding, line) in [(Encoding::Utf8, "abc"), (Encoding::Utf16, "ab")] {
         let workspace = Workspace::new("//- /keep.txt\n");
-        // Behind the last line, which has no end, a place is not the beginning of a line.
+        // The last line has no line end, so a position after it is not the beginning of a line.
         workspace.write("a.txt", &format!("1😀2\n{line}"));
         let can = Capabilities::full().with_encodings(&[encoding]);
         let stage = Stage::with(workspace, |options| options.capabilities(can)).answering("allow");
@@ -219,10 +219,10 @@ fn n05_an_edit_that_comes_inside_a_character_is_taken_back_too() {
                 buffers.type_at("a.txt", Place::Start, "mine\n");
             }
         });
-        let told = stage.edit("a.txt", line, &format!("{line}\nnew"));
-        assert!(told.starts_with("Edited "), "{encoding:?}: {told}");
+        let output = stage.edit("a.txt", line, &format!("{line}\nnew"));
+        assert!(output.starts_with("Edited "), "{encoding:?}: {output}");
         assert_eq!(stage.rig.text_of("a.txt"), format!("mine\n1😀2\n{line}\nnew"));
-        assert_eq!(stage.rig.applies().len(), 3, "made, taken back, made again");
+        assert_eq!(stage.rig.applies().len(), 3, "made, undone, made again");
     }
 }
 
@@ -232,40 +232,40 @@ fn n05_an_edit_that_takes_what_was_typed_in_its_line_is_taken_back_although_it_l
     let mut typed = false;
     stage.rig.before_apply(move |buffers| {
         if !std::mem::replace(&mut typed, true) {
-            // Into the very line that the edit replaces.
+            // Types into the line that the edit replaces.
             buffers.type_at("a.txt", TEXT.find('5').expect("the line"), "mine ");
         }
     });
-    let told = stage.edit("a.txt", "5", "five");
+    let output = stage.edit("a.txt", "5", "five");
     let text = stage.rig.text_of("a.txt");
-    assert!(text.contains("mine 5"), "what the user typed is lost: {text:?}; {told}");
-    assert!(told.contains("not applied") && !text.contains("five"), "{text:?}; {told}");
+    assert!(text.contains("mine 5"), "what the user typed is lost: {text:?}; {output}");
+    assert!(output.contains("not applied") && !text.contains("five"), "{text:?}; {output}");
 }
 
 #[test]
 fn n05_an_editor_that_ignores_versions_and_a_user_who_types_on_are_told_of_what_is_wrong() {
     let stage = stage(ApplyBehaviour::IgnoreVersions);
     stage.rig.before_apply(|buffers| buffers.type_at("a.txt", Place::Start, "mine\n"));
-    let told = stage.edit("a.txt", "5", "five");
-    assert!(told.contains("at the wrong place") && told.contains("tell the user to undo"), "{told}");
-    assert_eq!(stage.rig.applies().len(), 2, "nothing more is done blindly");
+    let output = stage.edit("a.txt", "5", "five");
+    assert!(output.contains("at the wrong place") && output.contains("tell the user to undo"), "{output}");
+    assert_eq!(stage.rig.applies().len(), 2, "no further edit is made blindly");
 }
 
 #[test]
 fn n05_saved_is_believed_when_the_file_shows_it() {
     let stage = Stage::new(NINE).answering("allow");
     stage.rig.set_save(SaveBehaviour::SaySavedDoNothing);
-    let told = stage.edit("a.txt", "5", "five");
+    let output = stage.edit("a.txt", "5", "five");
     let why = "The editor has the change in a buffer, but did not save it: the editor said it was saved, but the \
                file does not show it.";
-    assert_eq!(told, format!("Edited a.txt: +1 -1 lines. {why}"));
+    assert_eq!(output, format!("Edited a.txt: +1 -1 lines. {why}"));
     assert_eq!(stage.workspace.read("a.txt"), TEXT);
     stage.workspace.write("b.txt", "b\n");
     stage.rig.set_save(SaveBehaviour::Refuse("the disk is full".to_owned()));
-    let told = stage.edit("b.txt", "b", "c");
+    let output = stage.edit("b.txt", "b", "c");
     assert!(
-        told.ends_with("but did not save it: the editor refused the request: the disk is full."),
-        "{told}"
+        output.ends_with("but did not save it: the editor refused the request: the disk is full."),
+        "{output}"
     );
     assert_eq!(
         (stage.rig.text_of("b.txt"), stage.workspace.read("b.txt")),

@@ -1,5 +1,5 @@
-//! Documents and folders under names that are links: the editor's own name is
-//! used, and no second buffer of a file is made.
+//! Documents and folders whose names are links: Adjutant uses the editor's own name, and makes no second buffer
+//! of a file.
 
 use std::os::unix::fs::symlink;
 
@@ -26,17 +26,21 @@ fn n05_a_document_open_under_the_name_of_a_link_is_edited_there() {
         stage.workspace.write("real/a.txt", "one\ntwo\n");
         stage.rig.open(name);
         stage.rig.type_at(name, Place::End, "mine\n");
-        let told = stage.play([
+        let outputs = stage.play([
             Reply::call("read_file", json!({"path": "real/a.txt"})),
             edit("real/a.txt", "two", "2"),
             edit(name, "one", "1"),
             edit("real/a.txt", "2", "II"),
         ]);
-        assert!(told[0].contains("mine"), "{name}: {told:?}");
-        assert!(told[1..].iter().all(|told| told.starts_with("Edited ")), "{name}: {told:?}");
+        assert!(outputs[0].contains("mine"), "{name}: {outputs:?}");
+        assert!(outputs[1..].iter().all(|output| output.starts_with("Edited ")), "{name}: {outputs:?}");
         assert_eq!(stage.rig.text_of(name), "1\nII\nmine\n", "{name}");
         assert!(stage.rig.buffer("real/a.txt").is_none(), "{name}: a second buffer of one file");
-        assert_eq!(stage.workspace.read("real/a.txt"), "one\ntwo\n", "{name}: nothing is saved unasked");
+        assert_eq!(
+            stage.workspace.read("real/a.txt"),
+            "one\ntwo\n",
+            "{name}: nothing is saved without a request"
+        );
         stage.rig.close(name);
     }
 }
@@ -51,19 +55,19 @@ fn n05_a_workspace_that_is_a_link_keeps_its_name() {
     stage.rig.open("real/a.txt");
     stage.rig.type_at("real/a.txt", Place::End, "mine\n");
     let real = stage.workspace.path().join("real/a.txt");
-    let told = stage.play([
+    let outputs = stage.play([
         edit("real/a.txt", "two", "2"),
         edit(&real.to_string_lossy(), "one", "1"),
         write("real/new.txt", "n\n"),
     ]);
-    assert!(told.iter().all(|told| !told.contains("not applied")), "{told:?}");
+    assert!(outputs.iter().all(|output| !output.contains("not applied")), "{outputs:?}");
     assert_eq!(stage.rig.text_of("real/a.txt"), "1\n2\nmine\n");
     for apply in stage.rig.applies() {
         let edit = apply.params["edit"].to_string();
         assert!(!edit.contains("/workspace/"), "the editor knows the folder by its link: {edit}");
     }
     assert_eq!(stage.workspace.read("real/new.txt"), "n\n");
-    // What is asked names the same document.
+    // The asks name the same document.
     assert!(
         stage.asks().iter().all(|ask| !json!(ask.subject)["uri"].as_str().unwrap().contains("/workspace/"))
     );
@@ -74,7 +78,7 @@ fn n05_a_uri_is_used_as_the_editor_writes_it() {
     let stage = Stage::new("//- /a b(1).txt\none\n").answering("allow");
     stage.rig.set_apply(ApplyBehaviour::RefuseAlways("enough seen".to_owned()));
     let path = stage.workspace.path().display().to_string();
-    // Parentheses need no escape; some editors escape them, others do not.
+    // Parentheses need no escape; some editors escape them, and others do not.
     let uri = format!("file://localhost{path}/a%20b(1).txt");
     let open = json!({"textDocument": {"uri": uri, "languageId": "plaintext", "version": 7, "text": "one\nunsaved\n"}});
     stage.rig.notify("textDocument/didOpen", open);
@@ -89,8 +93,8 @@ fn finding_b11_a_document_whose_name_goes_through_a_missing_folder_is_its_file()
     let uri = format!("{}/missing/../real/a.txt", stage.workspace.uri(""));
     let document = json!({"uri": uri, "languageId": "text", "version": 1, "text": "typed\n"});
     stage.rig.notify("textDocument/didOpen", json!({"textDocument": document}));
-    let told = stage.play([Reply::call("read_file", json!({"path": "real/a.txt"}))]);
-    assert!(told[0].contains("typed"), "{told:?}");
+    let outputs = stage.play([Reply::call("read_file", json!({"path": "real/a.txt"}))]);
+    assert!(outputs[0].contains("typed"), "{outputs:?}");
 }
 
 #[test]
@@ -115,7 +119,7 @@ fn n07_a_change_that_comes_before_its_document_is_opened_is_not_lost() {
     stage.rig.notify("textDocument/didChange", change(2, "next\n"));
     assert_eq!(read(), numbered("next\nearly\nkept\n"));
     stage.rig.notify("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
-    // One of another time is none of this document's.
+    // A change from before a close does not belong to the document that opens next.
     stage.rig.notify("textDocument/didChange", change(9, "stray\n"));
     open(1);
     assert_eq!(read(), numbered("kept\n"));

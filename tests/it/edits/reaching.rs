@@ -1,6 +1,6 @@
-//! An allowed edit ends in the text, on disk where it is to be, or in one warning; never in silence.
+//! An allowed edit ends in the text (and on disk where it belongs) or in one warning; never in silence.
 //!
-//! That nobody is left in the dark is asserted by [`Stage::finish`].
+//! [`Stage::finish`] asserts that a warning appears if an edit was not made.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -27,7 +27,7 @@ fn stage() -> Stage {
     with(Capabilities::full(), ApplyBehaviour::default())
 }
 
-/// A client that announces no edits.
+/// Returns the capabilities of a client that announces no edits.
 fn silent() -> Capabilities {
     Capabilities { apply_edit: false, create_files: false, document_changes: false, ..Capabilities::full() }
 }
@@ -42,25 +42,25 @@ fn finding_c2_an_edit_is_sent_where_it_is_not_announced_and_the_text_decides() {
     let stage = with(silent(), ApplyBehaviour::default()).answering("allow");
     assert!(stage.edit("a.txt", "e", "E").starts_with("Edited "));
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('e', "E"));
-    // One that makes it and never answers.
+    // The client makes the edit and never answers.
     stage.rig.set_apply(ApplyBehaviour::ApplyNeverAnswer);
     let since = Instant::now();
     assert!(stage.edit("a.txt", "f", "F").starts_with("Edited "));
-    assert!(since.elapsed() < Duration::from_secs(8), "the text is there, whatever is answered");
+    assert!(since.elapsed() < Duration::from_secs(8), "the text has the edit, whatever the client answers");
 }
 
 #[test]
 fn finding_c2_where_no_way_is_left_it_is_said_before_anybody_is_asked() {
     let stage = with(silent(), unknown()).answering("allow");
-    let told = stage.edit("a.txt", "e", "E");
-    assert_eq!(told, "The edit of a.txt was not applied: the editor knows no such request.");
+    let output = stage.edit("a.txt", "e", "E");
+    assert_eq!(output, "The edit of a.txt was not applied: the editor knows no such request.");
     assert_eq!((stage.rig.applies().len(), stage.asks().len()), (1, 1));
-    let told = stage.edit("a.txt", "e", "E");
-    assert!(told.contains("is open in the editor, which accepts no edits from Adjutant"), "{told}");
-    assert!(told.contains("close the file"), "says what to do: {told}");
-    assert_eq!((stage.rig.applies().len(), stage.asks().len()), (1, 1), "nobody is asked in vain");
+    let output = stage.edit("a.txt", "e", "E");
+    assert!(output.contains("is open in the editor, which accepts no edits from Adjutant"), "{output}");
+    assert!(output.contains("close the file"), "says what to do: {output}");
+    assert_eq!((stage.rig.applies().len(), stage.asks().len()), (1, 1), "no useless ask is opened");
     assert_eq!(stage.status(), Some(ToolStatus::Failed));
-    // Closed, it is on disk.
+    // After the user closes the file, the edit goes to disk.
     stage.rig.edit(|buffers| buffers.close("a.txt"));
     assert_eq!(stage.edit("a.txt", "e", "E"), "Edited a.txt: +1 -1 lines.");
     assert_eq!(stage.workspace.read("a.txt"), TEXT.replace('e', "E"));
@@ -75,16 +75,16 @@ fn finding_c2_n05_every_allowed_edit_that_is_not_made_is_one_warning() {
     ];
     for behaviour in behaviours {
         let stage = with(Capabilities::full(), behaviour).answering("allow");
-        let told = stage.edit("a.txt", "e", "E");
-        assert!(told.starts_with("The edit of a.txt was not applied: "), "{told}");
+        let output = stage.edit("a.txt", "e", "E");
+        assert!(output.starts_with("The edit of a.txt was not applied: "), "{output}");
         stage.await_hunks(HunkState::NotApplied);
-        assert!(stage.rig.messages().is_empty(), "one, and no more: {:?}", stage.rig.messages());
+        assert!(stage.rig.messages().is_empty(), "more than one warning: {:?}", stage.rig.messages());
     }
-    // Dropped after it was shown so often.
+    // The edit is dropped after it was shown the maximum number of times.
     let stage = stage().answering("allow");
     stage.rig.before_apply(|buffers| buffers.type_at("a.txt", Place::Start, "mine\n"));
-    let told = stage.edit("a.txt", "e", "E");
-    assert!(told.contains("was not applied: the text kept changing"), "{told}");
+    let output = stage.edit("a.txt", "e", "E");
+    assert!(output.contains("was not applied: the text kept changing"), "{output}");
 }
 
 #[test]
@@ -98,16 +98,16 @@ fn finding_c3_n04_typing_beside_an_allowed_edit_does_not_drop_it() {
         stage.rig.answer(&ask.ask_id, "allow");
         assert!(stage.finish(&run)[0].starts_with("Edited "), "{old:?} by {new:?}");
         assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace(old, new).replace("\ne\n", "\nE\n"));
-        assert_eq!(stage.asks().len(), 1, "what is replaced is untouched and there once");
+        assert_eq!(stage.asks().len(), 1, "the replaced line is unchanged and occurs once");
     }
-    // There twice by now: which one was meant is the user's to say.
+    // The line now occurs twice: the user has to say which one was meant.
     let stage = stage();
     let run = stage.send([edit("a.txt", "e", "E")]);
     let ask = stage.rig.await_ask();
     stage.rig.replace("a.txt", "d\n", "e\n");
     stage.rig.answer(&ask.ask_id, "allow");
-    let anew = stage.rig.await_ask();
-    stage.rig.answer(&anew.ask_id, "reject");
+    let new_ask = stage.rig.await_ask();
+    stage.rig.answer(&new_ask.ask_id, "reject");
     assert_eq!(stage.finish(&run), ["The user rejected this."]);
 }
 
@@ -119,18 +119,18 @@ fn finding_c4_a_client_that_passes_over_one_form_gets_the_other() {
     stage.rig.before_apply(move |_| {
         let _ = sent.send(Instant::now());
     });
-    let told = stage.edit("a.txt", "e", "E");
-    assert!(told.starts_with("Edited "), "{told}");
+    let output = stage.edit("a.txt", "e", "E");
+    assert!(output.starts_with("Edited "), "{output}");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('e', "E"));
     let at: Vec<Instant> = at.try_iter().collect();
     assert!(
         at[1] - at[0] >= Duration::from_secs(3),
-        "one that is slow to tell of its change would make it twice"
+        "a client that reports its change late would make it twice"
     );
     let forms: Vec<bool> =
         stage.rig.applies().iter().map(|sent| sent.params["edit"].get("changes").is_some()).collect();
     assert_eq!(forms, [false, true]);
-    // Typed meanwhile: the other form has no version, so it is never sent over a text it was not made for.
+    // The user types meanwhile. The other form has no version, so it is never sent for a text that has changed.
     let mut once = true;
     stage.rig.before_apply(move |buffers| {
         if std::mem::take(&mut once) {
@@ -142,7 +142,7 @@ fn finding_c4_a_client_that_passes_over_one_form_gets_the_other() {
     let forms: Vec<bool> =
         stage.rig.applies()[2..].iter().map(|sent| sent.params["edit"].get("changes").is_some()).collect();
     assert_eq!(forms, [false, false, true]);
-    // The double does not know that the first form did nothing.
+    // The test editor does not know that the first form had no effect.
     stage.rig.forgive(Rule::Unversioned);
 }
 
@@ -159,9 +159,9 @@ fn finding_c5_a_file_with_a_byte_order_mark_is_edited_and_saved_and_keeps_it() {
         assert_eq!(stage.edit(&name, "two", "2"), format!("Edited {name}: +1 -1 lines."));
         assert_eq!(stage.workspace.read(&name), "\u{feff}1\n2\n");
     }
-    // A command is not told that such a file is unsaved.
-    let told = stage.call("run_command", serde_json::json!({"command": "true"}));
-    assert!(!told.contains("unsaved"), "{told}");
+    // A command's result does not call such a file unsaved.
+    let output = stage.call("run_command", serde_json::json!({"command": "true"}));
+    assert!(!output.contains("unsaved"), "{output}");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn finding_d12_n06_an_edit_of_a_document_without_the_users_own_unsaved_text_is_s
     assert_eq!(stage.edit("a.txt", "e", "E"), "Edited a.txt: +1 -1 lines.");
     assert_eq!(stage.workspace.read("a.txt"), TEXT.replace('e', "E"), "a command sees what was edited");
     assert_eq!(stage.rig.saves_asked().len(), 1);
-    // The user's own words are the user's to save.
+    // The user's own text is for the user to save.
     stage.rig.type_at("a.txt", Place::Start, "mine\n");
     assert!(stage.edit("a.txt", "f", "F").ends_with("is open in the editor and not saved yet."));
     assert_eq!(stage.rig.saves_asked().len(), 1);
@@ -181,8 +181,8 @@ fn finding_d12_n06_an_edit_of_a_document_without_the_users_own_unsaved_text_is_s
 fn finding_d12_a_save_that_fails_is_a_warning() {
     let stage = stage().answering("allow");
     stage.rig.set_save(SaveBehaviour::Refuse("No space left on device".to_owned()));
-    let told = stage.edit("a.txt", "e", "E");
-    assert!(told.contains("did not save it") && told.contains("No space left on device"), "{told}");
+    let output = stage.edit("a.txt", "e", "E");
+    assert!(output.contains("did not save it") && output.contains("No space left on device"), "{output}");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('e', "E"));
     assert_eq!(states(&stage.change_set()), [HunkState::Applied]);
 }
@@ -200,8 +200,8 @@ fn finding_b3_an_edit_that_an_editor_wrote_elsewhere_is_told() {
             symlink(&away, &folder).unwrap();
         }
     });
-    let told = stage.edit("d/a.txt", "two", "2");
-    assert!(told.contains("the path leads elsewhere since it was allowed"), "{told}");
+    let output = stage.edit("d/a.txt", "two", "2");
+    assert!(output.contains("the path leads elsewhere since it was allowed"), "{output}");
     assert_eq!(stage.status(), Some(ToolStatus::Failed), "success is never reported");
 }
 
@@ -217,7 +217,10 @@ fn finding_b3_an_edit_whose_path_cannot_be_followed_any_more_is_told_with_the_re
             fs::write(&folder, "a file by now").unwrap();
         }
     });
-    let told = stage.edit("d/a.txt", "two", "2");
-    assert!(told.contains("where it is now is not known: ") && told.contains("is not a directory"), "{told}");
+    let output = stage.edit("d/a.txt", "two", "2");
+    assert!(
+        output.contains("where it is now is not known: ") && output.contains("is not a directory"),
+        "{output}"
+    );
     assert_eq!(stage.status(), Some(ToolStatus::Failed), "success is never reported");
 }

@@ -1,5 +1,5 @@
-//! Cancels while an edit is on its way: what became of it is found by the
-//! text, told, and never done twice.
+//! Cancels while an edit is on its way: the text shows whether it was made. The model gets a note, and the edit
+//! is never made twice.
 
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::HunkState;
@@ -21,10 +21,10 @@ fn cancelled_while_applying() -> Stage {
     stage
 }
 
-/// What the model is told first when the session goes on.
+/// Returns the messages that the model gets when the session continues.
 fn next_request(stage: &Stage) -> Vec<String> {
     stage.rig.set_apply(ApplyBehaviour::Faithful);
-    // The turn that was left over by the cancelled run is taken first.
+    // The model's queued turn from the cancelled run is used first.
     let run = stage.rig.prompt(&stage.session, "and now?").run_id;
     stage.rig.await_run_end(&stage.session, &run);
     stage.conversation().into_iter().filter(|(role, _)| role != "system").map(|(_, text)| text).collect()
@@ -36,10 +36,10 @@ fn s91_an_edit_that_lands_after_the_cancel_is_found_and_told() {
     stage.rig.release_applies();
     stage.await_hunks(HunkState::Applied);
     assert_eq!(stage.rig.text_of("a.txt"), "one\n2\nthree\n");
-    let told = next_request(&stage);
+    let messages = next_request(&stage);
     let note = "[note] The edit of \"a.txt\" that was cut short is in the file.";
-    assert!(told.iter().any(|text| text == note), "{told:?}");
-    assert!(told.iter().any(|text| text == "The user cancelled the run."), "{told:?}");
+    assert!(messages.iter().any(|text| text == note), "{messages:?}");
+    assert!(messages.iter().any(|text| text == "The user cancelled the run."), "{messages:?}");
     assert_eq!(stage.rig.text_of("a.txt"), "one\n2\nthree\n", "it is not made again");
     assert_eq!(stage.rig.applies().len(), 1);
 }
@@ -50,9 +50,9 @@ fn s91_an_edit_that_never_lands_after_the_cancel_is_told_too() {
     assert_eq!(stage.rig.withdrawn(), [stage.rig.applies()[0].id.clone()]);
     stage.await_hunks(HunkState::NotApplied);
     assert_eq!(states(&stage.change_set()), [HunkState::NotApplied]);
-    let told = next_request(&stage);
+    let messages = next_request(&stage);
     let note = "[note] The edit of \"a.txt\" that was cut short is not in the file.";
-    assert!(told.iter().any(|text| text == note), "{told:?}");
+    assert!(messages.iter().any(|text| text == note), "{messages:?}");
     assert_eq!(stage.rig.text_of("a.txt"), "one\ntwo\nthree\n");
     assert_eq!(stage.rig.applies().len(), 1, "a cancelled edit is not sent again");
 }

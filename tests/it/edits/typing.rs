@@ -1,5 +1,5 @@
-//! The user types while the agent edits (N04): no character is lost, and what
-//! was approved is placed anew or refused, never bent.
+//! The user types while the agent edits (N04): no character is lost. An approved edit is placed again or
+//! refused, but never changed.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ fn stage() -> Stage {
     stage
 }
 
-/// Proposes an edit, lets the user do something while the ask is open, and allows it.
+/// Proposes an edit, runs `user` while the ask is open, and allows the edit.
 fn meanwhile(stage: &Stage, old: &str, new: &str, user: impl FnOnce(&mut Buffers)) -> String {
     let run = stage.send([edit("a.txt", old, new)]);
     let ask = stage.rig.await_ask();
@@ -37,12 +37,12 @@ fn meanwhile(stage: &Stage, old: &str, new: &str, user: impl FnOnce(&mut Buffers
 #[test]
 fn n04_typing_elsewhere_while_the_ask_is_open_is_kept() {
     let stage = stage();
-    let told = meanwhile(&stage, "h", "H\nHH", |buffers| {
+    let output = meanwhile(&stage, "h", "H\nHH", |buffers| {
         buffers.type_at("a.txt", Place::Start, "mine 😀\n");
         buffers.type_at("a.txt", Place::End, "also mine");
         buffers.replace("a.txt", "b\nc\n", "");
     });
-    assert!(told.starts_with("Edited "), "{told}");
+    assert!(output.starts_with("Edited "), "{output}");
     assert_eq!(stage.rig.text_of("a.txt"), "mine 😀\na\nd\ne\nf\ng\nH\nHH\ni\nj\nalso mine");
     assert_eq!(stage.rig.applies().len(), 1);
 }
@@ -50,26 +50,32 @@ fn n04_typing_elsewhere_while_the_ask_is_open_is_kept() {
 #[test]
 fn s54_an_approval_binds_the_lines_around_the_change() {
     let stage = stage();
-    // A line that is put between others has none of its own to go with.
+    // An inserted line replaces none, so only the lines around it can locate it.
     let run = stage.send([edit("a.txt", "e", "e\nnew")]);
     let ask = stage.rig.await_ask();
     stage.rig.replace("a.txt", "d", "d //");
     stage.rig.answer(&ask.ask_id, "allow");
-    // What was approved is void; what would be made now is asked, with the lines as they are now.
-    let anew = stage.rig.await_ask();
-    assert!(json!(anew.subject)["diff"].as_str().unwrap().contains(" d //\n e\n+new\n f\n"), "{anew:?}");
-    let why = anew.description.clone().unwrap();
+    // The approval is void. A new ask shows the edit as it would be made now, with the current lines.
+    let new_ask = stage.rig.await_ask();
+    assert!(
+        json!(new_ask.subject)["diff"].as_str().unwrap().contains(" d //\n e\n+new\n f\n"),
+        "{new_ask:?}"
+    );
+    let why = new_ask.description.clone().unwrap();
     assert!(why.contains("the lines around it changed since it was shown"), "{why}");
     assert!(stage.rig.applies().is_empty(), "nothing was sent to the editor");
     assert_eq!(states(&stage.change_set()), [HunkState::Proposed]);
-    stage.rig.answer(&anew.ask_id, "reject");
+    stage.rig.answer(&new_ask.ask_id, "reject");
     assert_eq!(stage.finish(&run), ["The user rejected this."]);
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('d', "d //"));
     assert_eq!(states(&stage.change_set()), [HunkState::Rejected]);
 
-    // In the very line: there is nothing left to show.
-    let told = meanwhile(&stage, "e", "E", |buffers| buffers.replace("a.txt", "\ne\n", "\ne!\n"));
-    assert!(told.contains("was not applied: apply hunk \"h1\":") && told.contains("read the file"), "{told}");
+    // The user changes the same line: there is no edit left to show.
+    let output = meanwhile(&stage, "e", "E", |buffers| buffers.replace("a.txt", "\ne\n", "\ne!\n"));
+    assert!(
+        output.contains("was not applied: apply hunk \"h1\":") && output.contains("read the file"),
+        "{output}"
+    );
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('d', "d //").replace('e', "e!"));
     assert!(stage.rig.applies().is_empty(), "nothing was sent to the editor");
 }
@@ -82,12 +88,12 @@ fn n04_a_rewritten_file_is_merged_with_what_was_typed_meanwhile_and_shown() {
     stage.rig.replace("a.txt", "d\n", "d, mine\n");
     stage.rig.replace("a.txt", "a\n", "also mine\na\n");
     stage.rig.answer(&ask.ask_id, "allow_always");
-    // Not even "always" covers a change of lines nobody has seen like this.
-    let anew = stage.rig.await_ask();
-    let diff = json!(anew.subject)["diff"].as_str().unwrap().to_owned();
+    // Not even "always" covers a change whose surrounding lines the user has not seen.
+    let new_ask = stage.rig.await_ask();
+    let diff = json!(new_ask.subject)["diff"].as_str().unwrap().to_owned();
     assert!(diff.contains(" d, mine\n e\n+E\n"), "{diff}");
     assert!(!diff.contains("-d") && !diff.contains("-also"), "the user's lines stay: {diff}");
-    stage.rig.answer(&anew.ask_id, "allow");
+    stage.rig.answer(&new_ask.ask_id, "allow");
     assert!(stage.finish(&run)[0].starts_with("Edited "));
     let wanted = TEXT.replace("e\n", "e\nE\n").replace('i', "I").replace('d', "d, mine");
     assert_eq!(stage.rig.text_of("a.txt"), format!("also mine\n{wanted}"));
@@ -96,11 +102,11 @@ fn n04_a_rewritten_file_is_merged_with_what_was_typed_meanwhile_and_shown() {
 #[test]
 fn n04_what_the_user_did_by_hand_is_not_done_again() {
     let stage = stage();
-    let told = meanwhile(&stage, "e\n", "e\nnew\n", |buffers| buffers.replace("a.txt", "e\n", "e\nnew\n"));
-    assert!(told.starts_with("Edited "), "{told}");
+    let output = meanwhile(&stage, "e\n", "e\nnew\n", |buffers| buffers.replace("a.txt", "e\n", "e\nnew\n"));
+    assert!(output.starts_with("Edited "), "{output}");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace("e\n", "e\nnew\n"));
     assert!(stage.rig.applies().is_empty());
-    // The double cannot know that the user's own typing is what was asked for.
+    // The test editor cannot know that the user typed exactly the approved edit.
     stage.rig.forgive(Rule::BehindTheEditor);
 }
 
@@ -108,28 +114,28 @@ fn n04_what_the_user_did_by_hand_is_not_done_again() {
 fn n04_a_file_opened_while_the_ask_is_open_is_the_users_to_save() {
     let stage = Stage::new("//- /keep.txt\n");
     stage.workspace.write("a.txt", TEXT);
-    let told = meanwhile(&stage, "h", "H", |buffers| {
+    let output = meanwhile(&stage, "h", "H", |buffers| {
         buffers.open("a.txt").unwrap();
         buffers.type_at("a.txt", Place::Start, "half a thought");
     });
-    assert_eq!(told, "Edited a.txt: +1 -1 lines. The file is open in the editor and not saved yet.");
+    assert_eq!(output, "Edited a.txt: +1 -1 lines. The file is open in the editor and not saved yet.");
     assert_eq!(stage.rig.text_of("a.txt"), format!("half a thought{}", TEXT.replace('h', "H")));
-    assert_eq!(stage.workspace.read("a.txt"), TEXT, "the user's text is not saved unasked");
+    assert_eq!(stage.workspace.read("a.txt"), TEXT, "the user's text is not saved without a request");
     assert!(stage.rig.saves_asked().is_empty());
 }
 
 #[test]
 fn n04_a_file_closed_while_the_ask_is_open_is_edited_as_closed() {
     let stage = stage();
-    let told = meanwhile(&stage, "h", "H", |buffers| buffers.close("a.txt"));
-    assert!(told.starts_with("Edited "), "{told}");
+    let output = meanwhile(&stage, "h", "H", |buffers| buffers.close("a.txt"));
+    assert!(output.starts_with("Edited "), "{output}");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('h', "H"));
     assert_eq!(stage.workspace.read("a.txt"), TEXT.replace('h', "H"), "it was closed, so it is saved");
 }
 
 #[test]
 fn n04_an_edit_overtaken_by_typing_is_placed_anew_twice_at_most() {
-    // Three times sent, then the user is asked anew; shown three times, then the model is told.
+    // The edit is sent three times, then the user is asked again; after three asks the model gets a failure.
     for (times, sent, asks) in [(1, 2, 1), (2, 3, 1), (3, 4, 2), (9, 9, 3)] {
         let stage = stage().answering("allow");
         let mut left = times;
@@ -139,16 +145,16 @@ fn n04_an_edit_overtaken_by_typing_is_placed_anew_twice_at_most() {
                 buffers.type_at("a.txt", Place::Start, "😀\n");
             }
         });
-        let told = stage.edit("a.txt", "h", "H");
+        let output = stage.edit("a.txt", "h", "H");
         let mine = "😀\n".repeat(times);
         assert_eq!(stage.rig.applies().len(), sent, "typed {times} times");
         assert_eq!(stage.asks().len(), asks, "typed {times} times");
         if times < 9 {
-            assert!(told.starts_with("Edited "), "{told}");
+            assert!(output.starts_with("Edited "), "{output}");
             assert_eq!(stage.rig.text_of("a.txt"), mine + &TEXT.replace('h', "H"));
         } else {
-            assert!(told.contains("was not applied: the text kept changing"), "{told}");
-            assert!(told.contains("read the file and try again"), "says what to do: {told}");
+            assert!(output.contains("was not applied: the text kept changing"), "{output}");
+            assert!(output.contains("read the file and try again"), "says what to do: {output}");
             assert_eq!(stage.rig.text_of("a.txt"), mine + TEXT);
         }
     }
@@ -165,11 +171,11 @@ fn n04_an_edit_typed_over_at_once_is_known_to_have_landed() {
     let run = stage.send([edit("a.txt", "e", "E")]);
     stage.rig.await_text("a.txt", &TEXT.replace('e', "E"));
     stage.rig.replace("a.txt", "E", "Eh, no");
-    let told = stage.finish(&run);
-    assert!(told[0].starts_with("Edited a.txt: +1 -1 lines."), "{told:?}");
+    let outputs = stage.finish(&run);
+    assert!(outputs[0].starts_with("Edited a.txt: +1 -1 lines."), "{outputs:?}");
     assert!(
-        told[0].contains("Something else in the file changed at the same time; read the file"),
-        "{told:?}"
+        outputs[0].contains("Something else in the file changed at the same time; read the file"),
+        "{outputs:?}"
     );
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('e', "Eh, no"));
     assert_eq!(stage.rig.applies().len(), 1);
@@ -211,7 +217,7 @@ fn n04_two_sessions_edit_one_document_without_losing_each_other() {
         }
         reply
     };
-    // Both first requests come before either second one, so each session gets its own turn.
+    // Both first requests arrive before any second one, so each session gets its own turn.
     stage.model.push(edits(0).hold_after(0));
     stage.model.push(edits(6).hold_after(0));
     let runs = [&stage.session, &second].map(|session| {
@@ -230,7 +236,7 @@ fn n04_two_sessions_edit_one_document_without_losing_each_other() {
     let edited: usize = requests[2..]
         .iter()
         .flat_map(conversation_of)
-        .filter(|(_, told)| told.starts_with("Edited "))
+        .filter(|(_, output)| output.starts_with("Edited "))
         .count();
     let text = stage.rig.text_of("a.txt");
     assert_eq!(text.lines().filter(|line| line.starts_with("LINE")).count(), edited);
@@ -238,7 +244,7 @@ fn n04_two_sessions_edit_one_document_without_losing_each_other() {
     assert_eq!(edited, 10, "one edit is on its way at a time, so none is overtaken");
 }
 
-/// A user who types, somewhere, and remembers every word.
+/// A user who types at random places, and remembers every word.
 struct Typist {
     dice: Dice,
     words: BTreeSet<String>,
@@ -259,7 +265,7 @@ impl Typist {
             let rest = ["", "\n", "😀", "e\u{301}", "\u{1d11e}\n"][self.dice.roll(5)];
             let word = format!("«{}{rest}»", self.count);
             let mut at = self.dice.roll(text.len() + 1);
-            // Not into a word of his own, or it would not be found again.
+            // Not inside a word that was typed before, or it could not be found again.
             while !text.is_char_boundary(at) || splits_a_word(&text, at) {
                 at -= 1;
             }
@@ -274,14 +280,14 @@ fn splits_a_word(text: &str, at: usize) -> bool {
     before.rfind('«').is_some_and(|open| !before[open..].contains('»'))
 }
 
-/// A text without what the typist typed.
+/// Returns a text without the typist's words.
 fn without_words(text: &str) -> String {
     let mut parts = text.split('«');
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + part.split_once('»').map_or("", |(_, rest)| rest))
 }
 
-/// Waits for the ask of a run, or for its end where nothing is asked.
+/// Waits for the next ask of a run; `None` if the run ends.
 fn asked(stage: &Stage) -> Option<adjutant_protocol::AskId> {
     let found = stage.rig.await_update(|params| {
         matches!(&params.update, Update::Ask(AskChange::Opened { .. }) | Update::Run(RunView::Ended { .. }))
@@ -292,7 +298,7 @@ fn asked(stage: &Stage) -> Option<adjutant_protocol::AskId> {
     }
 }
 
-/// Plays so many edits against one document, with typing wherever it can fall; returns how many of
+/// Plays `rounds` edits against one document, with typing wherever it can occur. Returns how many edits of
 /// several hunks landed.
 fn interleave(seed: u64, rounds: usize) -> usize {
     let line = |line| format!("line {line:02}\n{}", if line % 8 == 3 { "count 0;\n" } else { "" });
@@ -310,7 +316,7 @@ fn interleave(seed: u64, rounds: usize) -> usize {
         count: 0,
     }));
     let on_the_way = typist.clone();
-    // How often the user may type while edits are on their way.
+    // How often the user may still type while edits are on their way.
     let types_on_the_way = Arc::new(AtomicUsize::new(0));
     let left = types_on_the_way.clone();
     stage.rig.before_apply(move |buffers| {
@@ -323,7 +329,7 @@ fn interleave(seed: u64, rounds: usize) -> usize {
     for round in 0..rounds {
         let place = format!("seed {seed}, round {round}");
         let behaviour = match dice.roll(20) {
-            // Each such lie costs the time a true reply would have to be believed.
+            // Each such lie costs the full time that Adjutant waits for the text.
             0 => ApplyBehaviour::SkipStaleButSayApplied,
             1..4 => ApplyBehaviour::Faithful,
             4..7 => ApplyBehaviour::ReplyFirst,
@@ -332,7 +338,7 @@ fn interleave(seed: u64, rounds: usize) -> usize {
             13..16 => ApplyBehaviour::IgnoreVersions,
             _ => ApplyBehaviour::StaleRefuse,
         };
-        // An edit at the wrong place can be taken back as long as nobody types over it.
+        // An edit at the wrong place can be undone if the user does not type over it.
         let most = if behaviour == ApplyBehaviour::IgnoreVersions { 1 } else { 100 };
         types_on_the_way.store(dice.roll(2) * most, Ordering::SeqCst);
         stage.rig.set_apply(behaviour);
@@ -345,7 +351,7 @@ fn interleave(seed: u64, rounds: usize) -> usize {
         };
         stage.rig.edit(|buffers| typist.lock().unwrap().types(buffers, 3));
         let before = stage.rig.text_of("a.txt");
-        // Now and then all counts at once: several hunks, of which all land or none.
+        // Sometimes replaces all counts at once: several hunks, which land together or not at all.
         let counts = (dice.roll(4) == 0).then(|| before.matches("count 0;").count());
         let call = match counts {
             Some(_) => {
@@ -365,48 +371,52 @@ fn interleave(seed: u64, rounds: usize) -> usize {
             asks += 1;
         }
         assert!(asks <= 3, "{place}: asked {asks} times");
-        let told = stage.finish(&run);
+        let outputs = stage.finish(&run);
         let text = stage.rig.text_of("a.txt");
-        if let Some(mirror) = told.get(1) {
+        if let Some(mirror) = outputs.get(1) {
             assert_eq!(*mirror, numbered(&text), "{place}: the mirror is the buffer");
         }
-        if told[0].starts_with("Edited ") {
+        if outputs[0].starts_with("Edited ") {
             let times = counts.unwrap_or(1);
             several += usize::from(times > 1);
             landed.insert((word, times));
         } else {
-            assert!(told[0].contains("not applied") || told[0].contains("not changed"), "{place}: {told:?}");
+            assert!(
+                outputs[0].contains("not applied") || outputs[0].contains("not changed"),
+                "{place}: {outputs:?}"
+            );
         }
         let agents = without_words(&text);
         for (word, times) in &landed {
             assert_eq!(agents.matches(word.as_str()).count(), *times, "{place}: {word:?} in {text:?}");
         }
         let all: usize = landed.iter().map(|(_, times)| times).sum();
-        assert_eq!(agents.matches("agent").count(), all, "{place}: {told:?}\n{text}");
+        assert_eq!(agents.matches("agent").count(), all, "{place}: {outputs:?}\n{text}");
         for word in &typist.lock().unwrap().words {
             assert_eq!(text.matches(word.as_str()).count(), 1, "{place}: {word:?} in {text:?}");
         }
-        assert!(told[0].len() < 4_000, "{place}");
+        assert!(outputs[0].len() < 4_000, "{place}");
     }
     assert!(landed.len() * 5 > rounds, "seed {seed}: only {} of {rounds} edits landed", landed.len());
     let mirror = stage.call("read_file", json!({"path": "a.txt"}));
     assert_eq!(mirror, numbered(&stage.rig.text_of("a.txt")), "seed {seed}: the mirror is the buffer");
-    // Edits are saved only as long as the user has typed nothing: what the user typed is the user's to save.
+    // Adjutant saves edits only if the user has typed nothing; the user saves typed text.
     let disk = stage.workspace.read("a.txt");
     assert_eq!(without_words(&disk), disk, "seed {seed}: what the user typed was saved");
     assert!(disk == lines || disk.contains("agent"), "seed {seed}: {disk:?}");
     several
 }
 
-/// Edits against one document.
+/// Number of edits against one document.
 const ROUNDS: usize = 30;
 
-/// Three hundred interleavings, ten thousand in the campaign of `tests/run --long`; in turn in each encoding.
+/// Plays half of the seeds: three hundred interleavings in all, ten thousand in the campaign of `tests/run
+/// --long`. The encoding changes with the seed.
 fn half_of_them(half: u64) {
     let seeds = campaign::size("ADJUTANT_INTERLEAVINGS", 10_000, 300).div_ceil(ROUNDS) as u64;
     let several: usize =
         (0..seeds).filter(|seed| seed % 2 == half).map(|seed| interleave(seed, ROUNDS)).sum();
-    assert!(several > 2, "only {several} edits of several places landed");
+    assert!(several > 2, "only {several} edits of several hunks landed");
 }
 
 #[test]
@@ -427,14 +437,14 @@ fn n04_a_storm_of_typing_costs_no_character() {
     stage.rig.open("a.txt");
     let over = AtomicBool::new(false);
     let editor: &Editor = &stage.rig;
-    let (told, typed) = std::thread::scope(|scope| {
+    let (outputs, typed) = std::thread::scope(|scope| {
         let storm = scope.spawn(|| {
             let mut dice = Dice(7);
             let mut typed = 0;
             while !over.load(Ordering::SeqCst) && typed < 3_000 {
                 editor.edit(|buffers| {
                     let text = buffers.text("a.txt").unwrap();
-                    // Whole lines, so that it is the versions that collide and not the words.
+                    // Types whole lines, so that versions collide and not words.
                     let line = dice.roll(text.lines().count());
                     let at = text.split_inclusive('\n').take(line).map(str::len).sum::<usize>();
                     buffers.type_at("a.txt", at, &format!("«{typed}»\n"));
@@ -448,21 +458,21 @@ fn n04_a_storm_of_typing_costs_no_character() {
             let old = format!("line {:03}", turn * 13);
             edit("a.txt", &old, &format!("{old} agent"))
         });
-        let told = stage.play(turns);
+        let outputs = stage.play(turns);
         over.store(true, Ordering::SeqCst);
-        (told, storm.join().unwrap())
+        (outputs, storm.join().unwrap())
     });
     let text = stage.rig.text_of("a.txt");
     for word in 0..typed {
         assert_eq!(text.matches(&format!("«{word}»\n")).count(), 1, "«{word}»");
     }
-    let edited = told.iter().filter(|told| told.starts_with("Edited ")).count();
-    assert_eq!(text.matches("agent").count(), edited, "{told:#?}");
+    let edited = outputs.iter().filter(|output| output.starts_with("Edited ")).count();
+    assert_eq!(text.matches("agent").count(), edited, "{outputs:#?}");
     assert_eq!(text.lines().filter(|line| line.starts_with("line")).count(), 200);
-    let refused = told.iter().filter(|told| told.contains("was not applied: ")).count();
-    assert_eq!(edited + refused, 15, "every refusal has a reason: {told:#?}");
-    // And the mirror is where the buffer is.
-    let told = stage.call("search_text", json!({"pattern": "agent", "path": "a.txt"}));
-    let shown = if told.starts_with("no match") { 0 } else { told.lines().count() };
-    assert_eq!(shown, edited, "{told}");
+    let refused = outputs.iter().filter(|output| output.contains("was not applied: ")).count();
+    assert_eq!(edited + refused, 15, "every refusal has a reason: {outputs:#?}");
+    // The mirror equals the buffer.
+    let output = stage.call("search_text", json!({"pattern": "agent", "path": "a.txt"}));
+    let shown = if output.starts_with("no match") { 0 } else { output.lines().count() };
+    assert_eq!(shown, edited, "{output}");
 }

@@ -1,6 +1,6 @@
-//! A failure as the command line shows it: to a file, and to a person at a terminal.
+//! A failure as the command line shows it: in a pipe, and to a person at a terminal.
 //!
-//! The real program; what it asks is read by another one.
+//! Uses the real program; another process lists its asks.
 
 use adjutant_testkit::command::Line;
 use adjutant_testkit::process::wait_until;
@@ -13,7 +13,7 @@ use super::{Cell, Seen};
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 const ARGS: [&str; 3] = ["run", "-y", "Speak."];
 
-/// The output goes to a program.
+/// Plays a run whose output goes to a pipe.
 pub fn play(cell: &Cell) -> Seen {
     let running = Line::new(BINARY, &cell.workspace, &ARGS).start();
     wait_for_silence(cell, || running.stderr());
@@ -22,9 +22,9 @@ pub fn play(cell: &Cell) -> Seen {
     read(cell, &(ran.stdout + &ran.stderr))
 }
 
-/// A person looks at it.
+/// Plays a run at a terminal.
 pub fn play_at_a_terminal(cell: &Cell) -> Seen {
-    // As wide as a page may be: where lines are broken is the matter of other tests.
+    // Very wide, because other tests cover line breaks.
     let (screen, far) = Screen::open(1000);
     let line = Line::new(BINARY, &cell.workspace, &ARGS).env("TERM", "xterm-256color");
     let running = line.terminal(&far).start();
@@ -38,7 +38,7 @@ pub fn play_at_a_terminal(cell: &Cell) -> Seen {
 fn wait_for_silence(cell: &Cell, shown: impl Fn() -> String) {
     if cell.is_silent() {
         wait_until("the silence to be shown", || !read_lines(&shown()).silences.is_empty());
-        cell.goes_on();
+        cell.let_the_model_continue();
     }
 }
 
@@ -63,10 +63,10 @@ fn read(cell: &Cell, shown: &str) -> Seen {
     Seen { ask, ..read_lines(shown) }
 }
 
-/// What somebody reads on the page.
+/// Reads the output as a person does.
 fn read_lines(shown: &str) -> Seen {
     let mut seen = Seen::default();
-    // A line of ours that goes on is indented, and no answer is.
+    // Only continued lines of Adjutant itself are indented, never the answer.
     let shown = shown.replace("\n  ", " ");
     let mut lines = shown.lines().peekable();
     while let Some(line) = lines.next() {
@@ -77,7 +77,7 @@ fn read_lines(shown: &str) -> Seen {
         } else if line.starts_with("Done · ") || line.starts_with("Failed: ") {
             seen.ends += 1;
         } else if line == "[the answer broke off; again:]" {
-            // The word at which the answer goes another way is printed again: what was read of it goes.
+            // The new attempt prints the differing word again, so the part of it that was read is dropped.
             let again: String = lines.peek().map(|next| super::words_of(next)).unwrap_or_default();
             let read = super::words_of(&seen.text);
             let rest = super::words_of(super::rows::ANSWER);

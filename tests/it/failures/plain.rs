@@ -1,6 +1,6 @@
 //! A failure as an editor without a plugin shows it: progress, one message, and the transcript.
 //!
-//! Uses commands alone, as its user does.
+//! Uses only commands, as a user of such an editor does.
 
 use adjutant_testkit::editor::Options;
 use adjutant_testkit::fixture::path_of_uri;
@@ -23,14 +23,14 @@ pub fn play(cell: &Cell) -> Seen {
     let shown = rig.await_shown(1)["uri"].as_str().and_then(path_of_uri).expect("a file is shown");
     if cell.is_silent() {
         rig.await_progress("the silence", |value| silence(value).is_some());
-        cell.goes_on();
+        cell.let_the_model_continue();
     }
     let is_over = |value: &serde_json::Value| value["kind"] == "end";
     let asks = |value: &serde_json::Value| value["message"] == "waits for your answer";
     rig.await_progress("the end, or a question", |value| is_over(value) || asks(value));
-    // An edit that is asked about is one that was not refused: that is an end of this row as well.
+    // An edit that asks was not refused, which this row permits too.
     if !rig.progress().iter().any(is_over) {
-        assert!(matches!(cell.row.ends, Ends::RefusesTheCall), "nothing else asks");
+        assert!(matches!(cell.row.ends, Ends::RefusesTheCall), "no other row asks");
         rig.press(&rig.await_popup(), Some("Reject"));
     }
     rig.await_progress("the end", |value| value["kind"] == "end");
@@ -43,25 +43,25 @@ pub fn play(cell: &Cell) -> Seen {
     seen.silences = progress.iter().filter_map(silence).collect();
     if matches!(cell.row.ends, Ends::Asks(..)) {
         seen.failures.push(rig.await_message());
-        // What is asked, and how it is answered, as somebody hears who answers it wrongly.
-        let refused = command("adjutant.respond", &["as you like"]).expect_err("that is no answer");
-        let (title, options) = refused.message.rsplit_once(" is answered by ").expect("it says how");
+        // A wrong answer is refused with the title of the ask and the valid options.
+        let refused = command("adjutant.respond", &["as you like"]).expect_err("that is no valid answer");
+        let (title, options) = refused.message.rsplit_once(" is answered by ").expect("it names the options");
         seen.ask = Some((title.to_owned(), options.split(", ").map(str::to_owned).collect()));
         assert!(rig.await_message().contains(&refused.message));
     }
-    assert_eq!(rig.messages(), Vec::<String>::new(), "nothing else is said");
+    assert_eq!(rig.messages(), Vec::<String>::new(), "there are no other messages");
     rig.end();
     seen
 }
 
-/// What a progress says of a silence, with how long it lasts.
+/// Returns the duration of a silence if a progress reports one.
 fn silence(value: &serde_json::Value) -> Option<String> {
     let said = value["message"].as_str()?;
     said.strip_prefix("the model sends nothing (")?.strip_suffix(" s)").map(str::to_owned)
 }
 
-/// What somebody reads in a transcript: the model's words are quoted under its name, a diff that was asked
-/// about stands between fences.
+/// Reads a transcript as a person does: the model's words are quoted under its name, and a diff of an ask is
+/// between fences.
 fn read(transcript: &str) -> Seen {
     let mut seen = Seen::default();
     let (mut in_diff, mut of_the_model) = (false, false);

@@ -1,6 +1,6 @@
-//! A failure as a client of ours shows it: items, states, and the one end.
+//! A failure as a client of the agent protocol shows it: items, states, and the one end.
 //!
-//! Folds updates as `docs/protocol.md` tells clients to, and in no other way.
+//! Folds updates exactly as `docs/protocol.md` tells clients to do it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,7 +14,7 @@ use super::rows::Ends;
 use super::{Cell, Seen};
 use crate::rig::Rig;
 
-/// What a silence lasts before it is told, by the settings of its rows.
+/// How long a silence lasts before it is reported, by the settings of its rows.
 const SILENCE_MS: u64 = 1_000;
 
 pub fn play(cell: &Cell) -> Seen {
@@ -25,15 +25,15 @@ pub fn play(cell: &Cell) -> Seen {
     let began = now_ms();
     let run = rig.prompt_with(&session, "Speak.", json!({"overrides": {"unattended": true}})).run_id;
     if cell.is_silent() {
-        let told = rig.await_update(|update| silence(update).is_some());
-        let since = silence(&told).unwrap_or_default();
+        let state = rig.await_update(|update| silence(update).is_some());
+        let since = silence(&state).unwrap_or_default();
         let now = now_ms();
         assert!((began..=now - SILENCE_MS).contains(&since), "between {began} and {now}: {since}");
-        // Who comes later is told the same.
+        // A client that resumes later gets the same time.
         if cell.row.wait == super::Wait::SilenceThatEnds {
             assert_eq!(rig.resume(&session, None).state.since, since);
         }
-        cell.goes_on();
+        cell.let_the_model_continue();
     }
     let end = rig.await_run_end(&session, &run);
     rig.await_state(State::Idle);
@@ -49,7 +49,7 @@ fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).expect("it is no million years later")
 }
 
-/// Since when nothing comes, if that is what is told.
+/// Returns the beginning of a silence, if the update reports one.
 fn silence(update: &SessionUpdateParams) -> Option<u64> {
     match &update.update {
         Update::StateUpdate(view) if view.sub == Some(SubState::Stalled) => Some(view.since),
@@ -57,11 +57,11 @@ fn silence(update: &SessionUpdateParams) -> Option<u64> {
     }
 }
 
-/// What a client shows: pieces are added, an item replaces them, and a new attempt begins anew.
+/// Returns what a client shows: chunks are appended, an item replaces them, and a new attempt starts again.
 fn fold(updates: &[SessionUpdateParams]) -> Seen {
     let mut seen = Seen::default();
     let mut items: Vec<(MessageId, String)> = Vec::new();
-    let mut begins_anew = false;
+    let mut starts_again = false;
     let at = |items: &mut Vec<(MessageId, String)>, id: &MessageId| {
         let at = items.iter().position(|(known, _)| known == id);
         at.unwrap_or_else(|| {
@@ -73,7 +73,7 @@ fn fold(updates: &[SessionUpdateParams]) -> Seen {
         match &update.update {
             Update::AgentMessageChunk { message_id, text } => {
                 let at = at(&mut items, message_id);
-                if std::mem::take(&mut begins_anew) {
+                if std::mem::take(&mut starts_again) {
                     items[at].1.clear();
                 }
                 items[at].1.push_str(text);
@@ -81,10 +81,10 @@ fn fold(updates: &[SessionUpdateParams]) -> Seen {
             Update::AgentMessage { message_id, text, interrupted } => {
                 let at = at(&mut items, message_id);
                 items[at].1.clone_from(text);
-                begins_anew = *interrupted;
+                starts_again = *interrupted;
             }
             Update::Turn(turn) => match turn.phase {
-                TurnPhase::AttemptFailed => begins_anew = true,
+                TurnPhase::AttemptFailed => starts_again = true,
                 TurnPhase::Failed => seen.failures.extend(turn.message.clone()),
                 _ => {}
             },

@@ -1,26 +1,26 @@
-//! The table: what the model does wrong, how many requests it may see, and how that ends.
+//! The table: what the model does wrong, how many requests it may get, and how that ends.
 //!
-//! A row knows no client and no wire; a new failure is a row here and nothing else.
+//! A row knows no client and no wire; a new failure needs only a new row.
 
 use adjutant_protocol::update::FailureKind;
 use adjutant_testkit::model::{Dialect, ModelServer, Reply, Request};
 use serde_json::json;
 
-/// No two words of it are the same: one that is lost or comes twice shows.
+/// No two words are the same, so a lost or repeated word is noticed.
 pub const ANSWER: &str = "every single word of this answer stands here once and none is missing";
 
 /// One failure.
 pub struct Row {
     pub name: &'static str,
-    /// What the model double plays, in order; the last of it for ever.
+    /// The replies of the test model, in order; the last one repeats for ever.
     pub plays: fn() -> Vec<Reply>,
-    /// Requests it may see, of all models together.
+    /// Number of expected requests, to all models together.
     pub requests: usize,
-    /// How many of them ask for the whole answer in place of a stream.
+    /// How many of them ask for the whole answer instead of a stream.
     pub whole: usize,
     pub ends: Ends,
     pub wait: Wait,
-    /// Lines of the settings, tables and all.
+    /// Further lines of the settings, with their tables.
     pub settings: &'static str,
 }
 
@@ -28,21 +28,21 @@ pub struct Row {
 pub enum Ends {
     /// With exactly this text.
     Says(fn() -> String),
-    /// The call before is refused to the model with its limit named, or done; then `ANSWER`.
+    /// The call before is refused with its limit, or made; then `ANSWER`.
     RefusesTheCall,
     /// With one `api_req_failed`, whose sentence has these words.
     Asks(FailureKind, &'static str),
 }
 
-/// What is seen of a wait while it lasts.
+/// What a client sees of a wait while it lasts.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Wait {
     None,
-    /// Told as a silence, until a limit ends it.
+    /// Reported as a silence, until a limit ends it.
     Silence,
-    /// Told as a silence; then the model goes on.
+    /// Reported as a silence; then the model continues.
     SilenceThatEnds,
-    /// At least so many milliseconds lie between the first request and the second.
+    /// At least this many milliseconds are between the first request and the second.
     Asked(u64),
 }
 
@@ -63,7 +63,7 @@ fn too_long() -> Reply {
     Reply::status(400).body(error.to_string())
 }
 
-/// Ten thousand words, no two the same.
+/// Returns ten thousand different words.
 fn burst() -> String {
     (0..10_000).map(|number| format!("w{number} ")).collect::<String>().trim_end().to_owned()
 }
@@ -174,7 +174,7 @@ pub const ROWS: &[Row] = &[
         ..PLAIN
     },
     Row {
-        // It is asked once: a conversation that is too long stays so, and nothing cuts it yet.
+        // There is one request: a conversation that is too long stays so, and nothing shortens it yet.
         name: "context exceeded for ever",
         plays: || vec![too_long()],
         ends: Ends::Asks(FailureKind::ContextExceeded, "does not fit the window of model"),
@@ -201,7 +201,7 @@ pub const ROWS: &[Row] = &[
         ..PLAIN
     },
     Row {
-        name: "a model that another stands in for",
+        name: "a model that a fallback model replaces",
         plays: || vec![Reply::status(503)],
         requests: 4,
         settings: "attempts = 3",
@@ -210,7 +210,7 @@ pub const ROWS: &[Row] = &[
 ];
 
 impl Row {
-    /// The model double of this row; its other model, `n`, answers whatever the first does.
+    /// Returns the test model of this row; its fallback model `n` always answers.
     pub fn model(&self) -> ModelServer {
         let mut plays = (self.plays)();
         plays.reverse();
@@ -223,7 +223,7 @@ impl Row {
         })
     }
 
-    /// The settings: one model at a wire, and one that stands in where the row is about that.
+    /// Returns the settings: one model on this wire, and a fallback model if the row needs one.
     pub fn settings(&self, wire: Dialect, url: &str) -> String {
         let provider = |name: &str| {
             format!(
@@ -231,9 +231,9 @@ impl Row {
                 wire.wire()
             )
         };
-        let stands_in = if self.settings.contains("attempts") { "[\"second/n\"]" } else { "[]" };
+        let fallback = if self.settings.contains("attempts") { "[\"second/n\"]" } else { "[]" };
         format!(
-            "model = \"first/m\"\nfallback_models = {stands_in}\n{}{}[retry]\nbase_ms = 10\ncap_ms = 20\n{}\n",
+            "model = \"first/m\"\nfallback_models = {fallback}\n{}{}[retry]\nbase_ms = 10\ncap_ms = 20\n{}\n",
             provider("first"),
             provider("second"),
             self.settings
@@ -241,7 +241,7 @@ impl Row {
     }
 }
 
-/// Who asked for no stream gets none.
+/// Turns the reply into a whole one if the request asked for no stream.
 fn as_asked(reply: Reply, request: &Request) -> Reply {
     if request.json()["stream"] == true { reply } else { reply.whole() }
 }

@@ -1,6 +1,6 @@
-//! A cancel while anything is waited for: it ends the run, and what was waited for is let go.
+//! A cancel during any wait ends the run and releases what it waited for.
 //!
-//! Asserts no time; how long it takes is a figure of `cargo bench --bench figures -- --only waits`.
+//! Asserts no time; `cargo bench --bench figures -- --only waits` measures it.
 
 use std::time::{Duration, Instant};
 
@@ -18,10 +18,10 @@ use serde_json::json;
 use super::rows::ANSWER;
 use crate::rig::{Rig, count};
 
-/// The longest a command of a key may run by itself.
+/// The longest time that a key command may run by itself.
 const KEY_LIMIT: Duration = Duration::from_secs(10);
 
-/// What is waited for.
+/// What the run waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum For {
     TheNextTry,
@@ -82,12 +82,12 @@ impl Waiting {
         Waiting { wait, model, deaf, workspace, rig, session }
     }
 
-    /// Prompts, and comes back once it waits.
+    /// Prompts, and returns once the run waits.
     fn until_it_waits(&self) -> RunId {
         let run = self.rig.prompt(&self.session, "Speak.").run_id;
         let shown = |sub| {
             self.rig.await_update(
-                |told| matches!(&told.update, Update::StateUpdate(view) if view.sub == Some(sub)),
+                |update| matches!(&update.update, Update::StateUpdate(view) if view.sub == Some(sub)),
             )
         };
         match self.wait {
@@ -95,10 +95,10 @@ impl Waiting {
             For::TheUsersOwnWait => {
                 let ask = self.rig.await_ask_of(AskKind::ApiReqFailed);
                 self.rig.answer(&ask.ask_id, "wait");
-                let told = self.rig.await_update(|told| {
-                    matches!(&told.update, Update::Run(RunView::Started { run_id, .. }) if *run_id != run)
+                let started = self.rig.await_update(|update| {
+                    matches!(&update.update, Update::Run(RunView::Started { run_id, .. }) if *run_id != run)
                 });
-                let Update::Run(RunView::Started { run_id, not_before, .. }) = told.update else {
+                let Update::Run(RunView::Started { run_id, not_before, .. }) = started.update else {
                     panic!("it started")
                 };
                 assert!(not_before.is_some(), "it does not wait");
@@ -111,7 +111,7 @@ impl Waiting {
                 self.rig.await_delivery(&ask.ask_id);
             }
             For::TheKey => wait_until("the command of the key", || self.workspace.exists("key")),
-            For::AConnection => wait_until("a knock", || self.is_knocking()),
+            For::AConnection => wait_until("a connection attempt", || self.is_knocking()),
         }
         run
     }
@@ -120,16 +120,16 @@ impl Waiting {
         self.deaf.as_ref().is_some_and(DeafHost::is_knocked_at)
     }
 
-    /// What was waited for is not held any more.
-    fn is_let_go(&self, since: Instant) {
+    /// Asserts that what the run waited for is released.
+    fn is_released(&self, since: Instant) {
         let requests = self.model.requests().len();
         match self.wait {
             For::TheNextTry | For::RetryAfter | For::TheUsersOwnWait => {
-                assert_eq!(requests, 1, "it was not tried again");
+                assert_eq!(requests, 1, "there was another attempt");
             }
             For::Headers | For::TheRestOfTheReply => self.model.wait_for_closed(1),
             For::AnAnswer => {
-                wait_until("the question to be taken back", || self.rig.held_asks().is_empty());
+                wait_until("the request of the ask to be withdrawn", || self.rig.held_asks().is_empty());
                 assert!(!self.workspace.exists("ran"));
             }
             For::TheKey => {
@@ -138,7 +138,7 @@ impl Waiting {
                 assert!(since.elapsed() < KEY_LIMIT, "it ended by itself");
                 assert_eq!(requests, 0);
             }
-            For::AConnection => wait_until("nobody to knock any more", || !self.is_knocking()),
+            For::AConnection => wait_until("the connection attempt to end", || !self.is_knocking()),
         }
     }
 }
@@ -153,7 +153,7 @@ fn cancel_ends_it(wait: For, wire: Dialect) {
     assert_eq!(end.outcome, Outcome::Cancelled, "{wait:?}, {wire:?}");
     let rests = waiting.rig.await_state(State::Idle);
     assert_eq!(rests.sub, Some(SubState::Cancelled), "{wait:?}, {wire:?}");
-    waiting.is_let_go(since);
+    waiting.is_released(since);
     assert_eq!(count(&waiting.workspace, &waiting.session, "run_ended"), before + 1, "{wait:?}, {wire:?}");
     waiting.rig.end();
 }

@@ -1,4 +1,5 @@
-//! A server that dies between an image and its fact: there is no prompt, and nothing in the way.
+//! A server that dies between storing an image and its event: there is no prompt, and nothing prevents the next
+//! one.
 
 use std::fs;
 
@@ -21,13 +22,13 @@ fn s85_a_kill_between_an_image_and_its_fact_leaves_no_prompt_and_nothing_in_the_
             if fault { line.env("ADJUTANT_FAULT", format!("{point}:1")).run() } else { line.run() }
         };
         let first = ["run", "What is this?", "--image", "cat.png"];
-        assert!(run(&first, true).was_killed(), "{point} is passed");
+        assert!(run(&first, true).was_killed(), "{point} was not reached");
         let listed = run(&["sessions", "list"], false);
         assert!(!listed.expect(0).stdout.contains("What is this?"), "{listed}");
         run(&first, false).expect(0);
         let more = ["run", "--continue", "And this?", "--image", "cat.png"];
-        assert!(run(&more, true).was_killed(), "{point} is passed again");
-        // The session is as it was: whole, idle, and ready for the same prompt.
+        assert!(run(&more, true).was_killed(), "{point} was not reached again");
+        // The session is unchanged: intact, idle, and ready for the same prompt.
         let listed = run(&["sessions", "list"], false);
         let stdout = &listed.expect(0).stdout;
         assert!(stdout.contains("idle") && !stdout.contains("damaged"), "{listed}");

@@ -1,4 +1,4 @@
-//! Images a model does not get: it is told of each, and nobody gets an error for it later.
+//! Images that a model does not get: a text replaces each, and no later request fails because of it.
 
 use std::fs;
 
@@ -13,9 +13,9 @@ use serde_json::json;
 use super::{block, body, coded, png, show, try_prompt, workspace_of};
 use crate::rig::{Rig, facts_named, refused, session_dir};
 
-const NOT_TAKEN: &str = "[image: image/png, 5 kB, not shown to this model]";
+const NOT_SHOWN: &str = "[image: image/png, 5 kB, not shown to this model]";
 
-/// A model that takes images, and one that does not: `sees/m` and `blind/m`.
+/// Returns a workspace with a model that supports images, `sees/m`, and one that does not, `blind/m`.
 fn two(sees: &ModelServer, blind: &ModelServer, more: &str) -> Workspace {
     let workspace = Workspace::new("//- /a.txt\nhello\n");
     let table = |name: &str, model: &ModelServer, more: &str| {
@@ -40,7 +40,7 @@ fn s85_a_model_that_takes_no_images_refuses_new_ones_and_is_told_of_those_before
     let params = json!({"sessionId": session, "configId": "model", "value": "blind/m"});
     let _: SetConfigOptionResult = rig.call(methods::SESSION_SET_CONFIG_OPTION, params);
     let answer = try_prompt(&rig, &session, json!([block("image/png", &png(2))]));
-    let message = answer.as_ref().expect_err("it takes none").message.clone();
+    let message = answer.as_ref().expect_err("it supports no images").message.clone();
     assert!(
         message.contains("blind/m does not support images: choose another model by the option `model`"),
         "{message}"
@@ -50,7 +50,7 @@ fn s85_a_model_that_takes_no_images_refuses_new_ones_and_is_told_of_those_before
     assert_eq!(facts_named(&workspace, &session, "prompted").len(), 1);
     assert_eq!(fs::read_dir(session_dir(&workspace, &session).join("blobs")).unwrap().count(), 1);
     rig.run_to_end(&session, "Go on.");
-    // For one run the other model may still be chosen.
+    // One run may still use the other model.
     sees.push(Reply::text("A dog."));
     let params = json!({
         "sessionId": session,
@@ -61,8 +61,8 @@ fn s85_a_model_that_takes_no_images_refuses_new_ones_and_is_told_of_those_before
     rig.await_run_end(&session, &run.run_id);
     rig.await_state(State::Idle);
     rig.end();
-    let told = blind.requests()[0].json();
-    assert_eq!(told["messages"][1]["content"], format!("{NOT_TAKEN}\nWhat is this?"));
+    let request = blind.requests()[0].json();
+    assert_eq!(request["messages"][1]["content"], format!("{NOT_SHOWN}\nWhat is this?"));
     let shown = body(&sees.requests()[1]);
     assert!([1, 2].iter().all(|number| shown.contains(&coded(&png(*number)))), "both are shown again");
 }
@@ -81,7 +81,7 @@ fn s85_a_model_that_takes_over_and_takes_no_images_gets_none() {
     rig.end();
     assert!(sees.requests().iter().all(|request| body(request).contains(&coded(&png(1)))));
     let requests = blind.requests();
-    assert!(body(&requests[0]).contains(NOT_TAKEN) && !body(&requests[0]).contains("image_url"));
+    assert!(body(&requests[0]).contains(NOT_SHOWN) && !body(&requests[0]).contains("image_url"));
 }
 
 #[test]
@@ -105,11 +105,11 @@ fn s85_an_image_whose_content_is_lost_is_a_text_and_the_session_goes_on() {
     assert_eq!(rig.run_to_end(&session, "Were they?").outcome, Outcome::Stopped);
     rig.await_state(State::Idle);
     rig.end();
-    let told = body(&model.requests()[1]);
+    let request = body(&model.requests()[1]);
     let lost = "[image: image/png, 5 kB, not shown: its content is lost]";
-    assert_eq!(told.matches(lost).count(), 2, "{told}");
-    assert_eq!(told.matches(r#""type":"image""#).count(), 1);
-    assert!(told.contains(&coded(&png(3))) && !told.contains(&coded(&png(9))));
+    assert_eq!(request.matches(lost).count(), 2, "{request}");
+    assert_eq!(request.matches(r#""type":"image""#).count(), 1);
+    assert!(request.contains(&coded(&png(3))) && !request.contains(&coded(&png(9))));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn s85_an_image_the_provider_refuses_does_not_end_the_session() {
         assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("I cannot see it."));
         rig.await_state(State::Idle);
         rig.end();
-        // What was refused stays away, also after a restart; another image is shown.
+        // The refused image is never sent again, also after a restart; another image is sent.
         let rig = Rig::start(&workspace);
         rig.resume(&session, None);
         let run = show(&rig, &session, "And this?", &[png(2)]);

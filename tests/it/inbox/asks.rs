@@ -1,6 +1,6 @@
-//! Asks listed and answered from the terminal while an editor holds the session.
+//! Asks listed and answered from the terminal while an editor has the session.
 //!
-//! Never reads the server's memory: the binary, the editor and the disk tell.
+//! Never reads the server's memory: the tests use the binary, the editor and the disk.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -30,9 +30,9 @@ fn n02_a_terminal_answers_a_command_that_an_editor_holds() {
     let end = held.editor.await_run_end(&held.session, &held.run);
     assert_eq!(end.outcome, Outcome::Stopped);
     assert_eq!(held.ledger(), 1);
-    assert_eq!(letters(&held.workspace, &held.session), [""; 0], "what was judged is removed");
+    assert_eq!(letters(&held.workspace, &held.session), [""; 0], "a processed answer is removed");
 
-    // Who comes late is told who won, and nothing happens.
+    // A late answer gets the winning one and has no effect.
     let late = held.answer(&["reject"]);
     assert_eq!(late.expect(4).stdout, "already answered: allow, from another terminal\n");
     let late = held.editor.respond(&held.ask.ask_id, "allow");
@@ -65,8 +65,8 @@ fn n20_an_edit_is_rejected_with_a_reason_from_the_terminal() {
     }
     held.answer(&["reject", "--reason", "be polite"]).expect(0);
     held.editor.await_run_end(&held.session, &held.run);
-    let told = tool_outputs(&held.model.requests()[1]);
-    assert_eq!(told, ["The user rejected this and says: be polite"]);
+    let outputs = tool_outputs(&held.model.requests()[1]);
+    assert_eq!(outputs, ["The user rejected this and says: be polite"]);
     assert_eq!(held.workspace.read("a.txt"), "hello\n");
     held.end();
 }
@@ -80,11 +80,11 @@ fn s15_a_question_is_answered_with_a_text_from_the_terminal() {
     assert!(held.answer(&["--text", "  "]).expect(2).stderr.contains("empty"));
     held.answer(&["--text", "blue, actually \u{1b}[2J"]).expect(0);
     held.editor.await_run_end(&held.session, &held.run);
-    let told = tool_outputs(&held.model.requests()[1]);
-    assert_eq!(told, ["The user answered: blue, actually \u{1b}[2J"]);
+    let outputs = tool_outputs(&held.model.requests()[1]);
+    assert_eq!(outputs, ["The user answered: blue, actually \u{1b}[2J"]);
     let late = held.answer(&["option-1"]);
     let shown = "already answered: \"blue, actually \\u{1b}[2J\", from another terminal\n";
-    assert_eq!(late.expect(4).stdout, shown, "what a person cannot see is shown escaped");
+    assert_eq!(late.expect(4).stdout, shown, "invisible characters are escaped");
     held.end();
 }
 
@@ -115,7 +115,7 @@ fn where_nothing_is_asked_the_list_says_so() {
     assert_eq!(run(&workspace, &["asks", "--json"]).expect(0).stdout, "");
     let none = run(&workspace, &["answer", "ask-0123456789", "allow"]);
     assert!(none.expect(2).stderr.contains("there is no question \"ask-0123456789\""), "{none}");
-    assert!(!workspace.state_dir().join("sessions").exists(), "looking makes nothing");
+    assert!(!workspace.state_dir().join("sessions").exists(), "listing creates nothing");
     run(&workspace, &["answer", "ask-0123456789"]).expect(2);
     run(&workspace, &["answer", "ask-0123456789", "allow", "--text", "both"]).expect(2);
     let help = run(&workspace, &["answer", "--help"]);
@@ -146,10 +146,10 @@ fn s109_a_session_that_an_editor_holds_is_shown_exported_and_listed() {
     let exported = run(&held.workspace, &["sessions", "export", &held.session.0]);
     let lines: Vec<Value> =
         exported.expect(0).stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    let told = crate::rig::lasting(&held.editor.updates());
-    assert_eq!(lines, told.iter().map(|update| json!(update)).collect::<Vec<_>>());
+    let published = crate::rig::lasting(&held.editor.updates());
+    assert_eq!(lines, published.iter().map(|update| json!(update)).collect::<Vec<_>>());
     assert!(run(&held.workspace, &["sessions", "list"]).expect(0).stdout.contains("asks"));
-    assert_eq!(crate::rig::log_text(&held.workspace, &held.session), before, "looking changes nothing");
+    assert_eq!(crate::rig::log_text(&held.workspace, &held.session), before, "reading changes nothing");
     held.editor.answer(&held.ask.ask_id, "reject");
     held.editor.await_run_end(&held.session, &held.run);
     held.end();
@@ -178,7 +178,7 @@ fn an_answer_for_a_session_that_nobody_holds_opens_it_and_its_run_goes_on_here()
     assert!(asked.expect(0).stdout.contains("  $ echo ran >> ledger\n"), "{asked}");
     let ran = run(&workspace, &["answer", &ask.ask_id.0, "allow"]);
     assert!(ran.expect(0).stdout.starts_with("accepted\n"), "{ran}");
-    assert!(ran.stdout.contains("Done."), "the run went on to its end: {ran}");
+    assert!(ran.stdout.contains("Done."), "the run continued to its end: {ran}");
     assert_eq!(super::ledger(&workspace), 1);
     assert_eq!(count(&workspace, &session, "run_ended"), 1);
     assert_eq!(model.requests().len(), 2);
@@ -204,10 +204,10 @@ fn finding_e5_an_answer_from_a_folder_within_sees_the_rules_of_the_repository() 
     }
     let args = ["answer", &ask.ask_id.0, "allow"];
     let ran = super::line(&workspace, &args).at(&workspace.path().join("sub")).run();
-    assert!(ran.expect(0).stdout.contains("Done."), "nothing more is asked: {ran}");
+    assert!(ran.expect(0).stdout.contains("Done."), "there is no further ask: {ran}");
     assert_eq!(super::ledger(&workspace), 1);
-    let told = tool_outputs(&model.requests()[2]);
-    assert!(told[1].starts_with("Denied: "), "{told:?}");
+    let outputs = tool_outputs(&model.requests()[2]);
+    assert!(outputs[1].starts_with("Denied: "), "{outputs:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Either side dies on the way of an answer, at every point it passes.
+//! Either side dies while an answer is on its way, at every point that it passes.
 //!
-//! Never picks a moment by time: a process kills itself at a named point.
+//! Never chooses a moment by time: a process kills itself at a named point.
 
 use adjutant::faults::INBOX_POINTS;
 use adjutant_protocol::ask::{AskKind, RespondStatus};
@@ -25,10 +25,10 @@ fn n02_an_answer_left_while_its_holder_is_gone_counts_once_for_the_next_one() {
     editor.resume(&session, None);
     editor.await_run_end(&session, &open);
     wait_until("both answers to be removed", || letter.is_gone() && twice.is_gone());
-    // Looked at again before the call ran, in the same surroundings.
+    // The call was verified again before it ran, in the same environment.
     assert_eq!(ledger(&workspace), 1);
     assert_eq!(count(&workspace, &session, "ask_closed"), 1);
-    // The same answer once more, after all is over: refused, and removed.
+    // The same answer again after the end is refused, and removed.
     let again = inbox::leave(&workspace, &session, &ask.ask_id, &Answer::option("allow"));
     editor.shutdown();
     server.wait();
@@ -83,7 +83,7 @@ fn n02_a_holder_killed_with_an_answer_in_its_hands_has_one_effect() {
         let letter =
             inbox::leave(&held.workspace, &held.session, &held.ask.ask_id, &Answer::option("reject"));
         held.server.wait();
-        assert!(!letter.is_gone(), "{point}: removed before it was judged");
+        assert!(!letter.is_gone(), "{point}: removed before it was processed");
         assert_eq!(count(&held.workspace, &held.session, "ask_closed"), closed, "{point}");
         let Held { editor, model: _model, workspace, session, run: _, ask, server: _dead } = held;
         drop(editor);
@@ -105,12 +105,12 @@ fn n02_a_holder_killed_with_an_answer_in_its_hands_has_one_effect() {
 #[test]
 fn an_answer_that_nobody_takes_is_taken_back() {
     let held = Held::at_command();
-    // A holder that stands still: it has the lock, and looks at nothing.
+    // The server is stopped: it has the lock, and reads nothing.
     let pid = rustix::process::Pid::from_raw(held.server.pid().cast_signed()).expect("a process");
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).expect("stop it");
     let ran = held.answer(&["allow"]);
     rustix::process::kill_process(pid, rustix::process::Signal::CONT).expect("wake it");
-    assert!(ran.expect(1).stderr.contains("nothing was answered"), "{ran}");
+    assert!(ran.expect(1).stderr.contains("so the answer was withdrawn"), "{ran}");
     assert_eq!(letters(&held.workspace, &held.session), [""; 0]);
     held.editor.answer(&held.ask.ask_id, "reject");
     held.editor.await_run_end(&held.session, &held.run);

@@ -1,7 +1,6 @@
-//! Files that are no answers: removed, and of no effect whatever they hold.
+//! Files that are no answers are removed, and have no effect whatever their content.
 //!
-//! Never counts on an order: the last answer that is true shows that all before
-//! it were passed.
+//! Never relies on an order: a final valid answer shows that all files before it were processed.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -45,10 +44,10 @@ fn g1_what_is_no_answer_is_removed_and_approves_nothing() {
         format!("{{\"askId\":\"{ask}\",\"optionId\":\"reject\",\"optionId\":\"allow\"}}").into_bytes(),
     ];
     let mut left: Vec<_> = bodies.iter().map(|body| leave_bytes(&inbox, body, 0o600)).collect();
-    // The right words with a file that others may have written, or that is no file of its own.
+    // A valid answer in a file that others could have written, or that is no regular file of its own.
     for mode in [0o644, 0o620, 0o602, 0o666, 0o777] {
         let letter = leave_bytes(&inbox, whole.as_bytes(), mode);
-        // A mode is cut by the mask of the process; this one is not.
+        // The process's mask limits the mode of a new file, but not this call.
         let _ = fs::set_permissions(&letter.path, fs::Permissions::from_mode(mode));
         left.push(letter);
     }
@@ -61,7 +60,7 @@ fn g1_what_is_no_answer_is_removed_and_approves_nothing() {
     symlink("/dev/zero", inbox.join("zeros")).expect("a link");
     wait_until("an empty inbox", || letters(&held.workspace, &held.session).is_empty());
     assert!(left.iter().all(|letter| letter.is_gone()));
-    assert!(elsewhere.exists(), "what a link leads to is not touched");
+    assert!(elsewhere.exists(), "the target of a link is not touched");
     assert_eq!(count(&held.workspace, &held.session, "ask_closed"), 0, "junk answered the ask");
     fs::create_dir(inbox.join("folder")).expect("a folder");
 

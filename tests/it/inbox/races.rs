@@ -1,6 +1,6 @@
-//! The editor and the terminal answer the same ask at the same moment.
+//! The editor and the terminal answer the same ask at the same time.
 //!
-//! Never says who must win: only that exactly one does, and all are told who.
+//! Never requires a certain winner: only that exactly one answer wins, and every side learns which.
 
 use std::sync::Barrier;
 use std::sync::mpsc::channel;
@@ -19,14 +19,14 @@ use serde_json::json;
 use super::{Held, command, ledger, run};
 use crate::rig::{Rig, count, facts_named};
 
-/// How often the two race in one process.
+/// Number of races in one process.
 const RACES: usize = 200;
-/// Longer than the pause between two looks where there are no events.
+/// Longer than the pause between two reads of the inbox where the system has no file events.
 const IDLE: Duration = Duration::from_millis(1_500);
 
 #[test]
 fn n02_two_doors_race_two_hundred_times_and_each_time_one_effect() {
-    // One more than there are races: an answer that comes behind the end of its ask is found when the next ask opens.
+    // One more than there are races: an answer after the end of its ask is found when the next ask opens.
     let turns = (0..=RACES).map(|_| command("echo ran >> ledger"));
     let model = ModelServer::start(turns.chain([Reply::text("Done.")]));
     let workspace = Workspace::new("");
@@ -38,7 +38,7 @@ fn n02_two_doors_race_two_hundred_times_and_each_time_one_effect() {
     for race in 0..RACES {
         let ask = rig.await_ask_of(AskKind::Command).ask_id;
         rig.await_delivery(&ask);
-        // One allows and one rejects, in turns, so that the ledger says who won.
+        // One allows and one rejects, alternating, so that the ledger shows the winner.
         let options = if race % 2 == 0 { ["allow", "reject"] } else { ["reject", "allow"] };
         let start = Barrier::new(2);
         let letter = thread::scope(|scope| {
@@ -47,13 +47,13 @@ fn n02_two_doors_race_two_hundred_times_and_each_time_one_effect() {
                 inbox::leave(&workspace, &session, &ask, &Answer::option(options[0]))
             });
             start.wait();
-            // The head start changes, so that both come to win.
+            // The head start changes, so that each side wins sometimes.
             (0..(race % 8) * 20_000).for_each(|_| std::hint::spin_loop());
             rig.respond(&ask, options[1]);
-            other.join().expect("the other door")
+            other.join().expect("the other thread")
         });
         let Resolution::Selected { option_id, surface, .. } = rig.await_resolved(&ask) else {
-            panic!("closed otherwise");
+            panic!("closed in another way");
         };
         let won = usize::from(surface == "inbox");
         assert_eq!(option_id, options[1 - won], "{surface}");
@@ -68,7 +68,7 @@ fn n02_two_doors_race_two_hundred_times_and_each_time_one_effect() {
     assert_eq!(ledger(&workspace), allowed);
     assert_eq!(count(&workspace, &session, "ask_closed"), RACES + 1);
     assert_eq!(facts_named(&workspace, &session, "tool_started").len(), allowed);
-    assert!(by_inbox > 0 && by_inbox < RACES, "one door always wins: this is no race");
+    assert!(by_inbox > 0 && by_inbox < RACES, "one side always wins: this is no race");
     rig.end();
 }
 
@@ -88,20 +88,20 @@ fn n02_two_terminals_and_an_editor_race_and_all_are_told_who_won() {
         });
         let resolution = held.editor.await_resolved(&held.ask.ask_id);
         let Resolution::Selected { option_id, text, surface } = &resolution else { panic!("{resolution:?}") };
-        for (terminal, ours) in terminals.iter().zip([("allow", None), ("reject", Some("no"))]) {
-            let won = surface == "inbox" && (option_id.as_str(), text.as_deref()) == ours;
+        for (terminal, given) in terminals.iter().zip([("allow", None), ("reject", Some("no"))]) {
+            let won = surface == "inbox" && (option_id.as_str(), text.as_deref()) == given;
             if won {
                 assert_eq!(terminal.expect(0).stdout, "accepted\n");
             } else {
-                let told = terminal.expect(4).stdout.replace("\n  ", " ");
+                let line = terminal.expect(4).stdout.replace("\n  ", " ");
                 assert!(
-                    told.contains("already answered: ")
-                        && told.contains(if surface == "inbox" {
+                    line.contains("already answered: ")
+                        && line.contains(if surface == "inbox" {
                             "from another"
                         } else {
                             "where its session"
                         }),
-                    "{told}"
+                    "{line}"
                 );
             }
         }
@@ -121,15 +121,15 @@ fn n02_an_answer_is_taken_by_an_event_and_nothing_looks_while_idle() {
     let (heard, events) = channel();
     let mut watch = notify::recommended_watcher(heard).expect("events");
     watch.watch(&folder, RecursiveMode::NonRecursive).expect("a watch");
-    // The first looks may still be under way; whoever polls would never let it be quiet so long.
+    // The first reads may still be under way; a server that polls would never be quiet for so long.
     let quiet = (0..1_000).find(|_| events.recv_timeout(IDLE).is_err());
     let last = events.try_recv();
     assert!(quiet.is_some_and(|looks| looks < 20) && last.is_err(), "{quiet:?} looks, {last:?}");
     let since = Instant::now();
     let letter =
         inbox::leave(&held.workspace, &held.session, &held.ask.ask_id, &Answer::Text("blue".to_owned()));
-    wait_until("the answer to be taken", || letter.is_gone());
-    eprintln!("taken after {:?}", since.elapsed());
+    wait_until("the answer to be accepted", || letter.is_gone());
+    eprintln!("accepted after {:?}", since.elapsed());
     held.editor.await_run_end(&held.session, &held.run);
     held.end();
 }

@@ -1,6 +1,6 @@
-//! Keys and logins of proxies are in no text of ours: no sentence, no log, no `Debug`.
+//! Adjutant writes no key and no login of a proxy: not in a message, not in the log, not in `Debug`.
 //!
-//! Listens at the finest level, finer than any log we write.
+//! Collects the log at the finest level, finer than any log that Adjutant writes.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::*;
 
-/// Everything that is logged on this thread.
+/// Everything that this thread logs.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -37,7 +37,7 @@ impl MakeWriter<'_> for Log {
 
 const KEY: &str = "kQ7-wholly-unshaped-key";
 const PASSWORD: &str = "wQ9@proxy/word";
-/// As the address of a proxy has it, and as its header does behind `ada:`.
+/// The password as the proxy's address has it, and as the header has it after `ada:`.
 const WRITTEN: [&str; 2] = ["wQ9%40proxy%2Fword", "YWRhOndROUBwcm94eS93b3Jk"];
 
 #[tokio::test]
@@ -48,8 +48,8 @@ async fn s1_no_text_has_a_key_or_the_login_of_a_proxy() {
         .with_ansi(false)
         .with_writer(log.clone())
         .finish();
-    // With one subscriber alone, a place in the code that another test passes first asks that test's thread
-    // whether anybody listens, and is then silent for good. With two, all of them are asked.
+    // With only one subscriber, `tracing` asks the thread that first reaches a call site, and keeps its answer.
+    // If that is the thread of another test, the call site stays silent. With two subscribers, it asks them all.
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let guard = tracing::subscriber::set_default(subscriber);
 
@@ -111,7 +111,7 @@ async fn s1_no_text_has_a_key_or_the_login_of_a_proxy() {
     let went_well = texts.iter().filter(|text| text.contains("Ok(")).count();
     assert_eq!(went_well, 3, "{texts:#?}");
     let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    assert!(log.contains("call model") && log.contains("TRACE"), "the log is heard: {log}");
+    assert!(log.contains("call model") && log.contains("TRACE"), "the log was collected: {log}");
     texts.push(log);
     for secret in [KEY, PASSWORD, WRITTEN[0], WRITTEN[1]] {
         for text in &texts {

@@ -1,8 +1,7 @@
-//! A cancel, a step or a session that breaks, at every named point of a run: one end,
-//! nothing after it, and a session that goes on (S30, S90, S91).
+//! A cancel, a broken step or a broken session at every named point of a run: the run has one end,
+//! nothing happens after it, and the session continues (S30, S90, S91).
 //!
-//! Never picks a moment by time: the server stands still at the point until the
-//! test has had its say.
+//! Never picks a moment by time: the server waits at the point until the test releases it.
 
 use std::fs;
 
@@ -21,7 +20,7 @@ use serde_json::json;
 
 use super::story::{BINARY, calls, facts};
 
-/// Reads, edits an open and a closed file, asks, runs a command.
+/// A script that reads, edits an open and a closed file, asks, and runs a command.
 const SCRIPT: &str = r#"
 [[turn]]
 text = "I read and edit."
@@ -65,12 +64,12 @@ const OF_STEPS: [&str; 9] = [
 const OF_SESSIONS: [&str; 6] =
     ["prompt-accepted", "facts-written", "facts-durable", "turn-begun", "reply-streaming", "ask-answered"];
 
-/// Passings of a point that are tried, as long as a run has so many.
+/// How many passings of a point the tests try, if a run has that many.
 fn passings() -> usize {
     if campaign::is_slow() { 12 } else { 3 }
 }
 
-/// A server with a fault, its editor, and a run under way.
+/// A server with a fault, its editor and a session.
 struct Scene {
     workspace: Workspace,
     server: Server,
@@ -105,38 +104,38 @@ impl Scene {
 
     fn release(&self) {
         let released = fs::write(self.workspace.state_dir().join("fault-released"), "");
-        released.unwrap_or_else(|error| panic!("let the server go: {error}"));
+        released.unwrap_or_else(|error| panic!("release the server: {error}"));
     }
 
-    /// The run has one end, and nothing of it comes after; another run of the session ends as well.
+    /// Checks that the run has one end and does nothing after it, and that another run of the session ends.
     /// Returns what the server wrote to stderr.
     fn ended_once(self, run: &RunId, place: &str) -> String {
-        // What the first run did not come by may be met by the second one.
+        // The second run may reach a point that the first run did not.
         self.release();
         let next = self.editor.prompt(&self.session, "and now?").run_id;
         self.editor.await_run_end(&self.session, &next);
         let all = self.facts();
-        let end = |fact: &&Record| matches!(&fact.event, Event::RunEnded { run: of, .. } if of == run);
-        assert_eq!(all.iter().filter(end).count(), 1, "{place}: not one end");
-        let at = all.iter().position(|fact| end(&fact)).unwrap_or(0);
+        let end = |record: &&Record| matches!(&record.event, Event::RunEnded { run: of, .. } if of == run);
+        assert_eq!(all.iter().filter(end).count(), 1, "{place}: not exactly one end");
+        let at = all.iter().position(|record| end(&record)).unwrap_or(0);
         let own: Vec<String> = calls(&all[..=at]).into_keys().collect();
-        for fact in &all[at..] {
+        for record in &all[at..] {
             if let Event::ToolStarted { call, .. }
             | Event::ApplyStarted { call, .. }
-            | Event::ToolFinished { call, .. } = &fact.event
+            | Event::ToolFinished { call, .. } = &record.event
             {
-                assert!(!own.contains(&call.to_string()), "{place}: {:?} after the end", fact.event);
+                assert!(!own.contains(&call.to_string()), "{place}: {:?} after the end", record.event);
             }
         }
         for (id, call) in calls(&all) {
             assert_eq!(call.ends.len(), 1, "{place}: call {id}: {call:?}");
         }
-        // An edit that broke before its save is not on disk, and the command that follows does not see it.
+        // An edit that broke before its save is not on disk, so the next command does not see it.
         for _ in self.editor.messages() {
-            let told = self.editor.await_message();
-            assert!(told.contains(" as it was saved last"), "{place}: {told}");
+            let message = self.editor.await_message();
+            assert!(message.contains(" as it was saved last"), "{place}: {message}");
         }
-        // A run cut short between the effect and its fact looks as if nobody had edited.
+        // If a run breaks between an edit and its event, the edit looks as if it was not made through the editor.
         self.editor.forgive(Rule::BehindTheEditor);
         self.editor.shutdown();
         let mut server = self.server;
@@ -173,7 +172,7 @@ fn s30_s90_s91_a_cancel_at_any_point_ends_the_run_once_and_nothing_happens_after
     }
 }
 
-/// Cancels while the server stands at a point; false when the run does not come by so often.
+/// Cancels while the server waits at a point. Returns false if the run does not pass the point that often.
 fn cancelled_at(point: &str, passing: usize) -> bool {
     let place = format!("{point}:{passing}");
     let scene = Scene::new(&format!("{place}:hold"));
@@ -185,7 +184,7 @@ fn cancelled_at(point: &str, passing: usize) -> bool {
     let edits = scene.editor.applies().len();
     if reached {
         scene.editor.cancel_run(&scene.session);
-        // Answered in order, so the cancel is with the session by then.
+        // The server answers in order, so after this answer the session has the cancel.
         let _ = scene.editor.request("agent/nothing", json!({}));
         scene.release();
     }
@@ -193,11 +192,11 @@ fn cancelled_at(point: &str, passing: usize) -> bool {
     let Ok(Ok(PromptResult { run_id, .. })) = answer else { panic!("{place}: {answer:?}") };
     let end = scene.editor.await_run_end(&scene.session, &run_id);
     if reached {
-        // While the session itself stands still, a step may come to its end before the cancel.
+        // While the session itself waits, a step may end before the cancel.
         let of_step = OF_STEPS.contains(&point) || point == "ask-delivered";
         let ended_before = end.outcome == Outcome::Stopped && !of_step;
         assert!(ended_before || end.outcome == Outcome::Cancelled, "{place}: {end:?}");
-        // What was on its way at the cancel may land; nothing more is sent.
+        // An edit that was sent before the cancel may still be applied. The server sends no other.
         assert!(scene.editor.applies().len() <= edits + 1, "{place}: edits after the cancel");
     }
     let _ = scene.ended_once(&run_id, &place);
@@ -205,7 +204,7 @@ fn cancelled_at(point: &str, passing: usize) -> bool {
 }
 
 impl Scene {
-    /// Whether the end was told: in the log it stands before the last points are passed.
+    /// Whether the end was published. In the log it comes before the last points are passed.
     fn is_over(&self) -> bool {
         let ended =
             |params: &SessionUpdateParams| matches!(params.update, Update::Run(RunView::Ended { .. }));
@@ -225,7 +224,8 @@ fn s30_a_session_that_breaks_at_any_point_says_so_and_is_opened_again() {
     }
 }
 
-/// Lets the task of a session break, and goes on with the session; false when the run does not come by so often.
+/// Breaks the task of a session and continues with the session. Returns false if the run does not pass the
+/// point that often.
 fn broken_at(point: &str, passing: usize) -> bool {
     let place = format!("{point}:{passing}");
     let scene = Scene::new(&format!("{place}:break"));
@@ -234,7 +234,7 @@ fn broken_at(point: &str, passing: usize) -> bool {
     let broke = || scene.server.stderr().contains("broken at ");
     wait_until(&format!("{place} or the end"), || broke() || scene.is_over());
     if !broke() {
-        // Its editor is left as it is: nothing of it is judged here.
+        // The run did not break, so the test checks nothing more here.
         let _ = scene.editor.await_response(&prompt);
         scene.editor.forgive(Rule::BehindTheEditor);
         for _ in scene.editor.messages() {
@@ -246,10 +246,10 @@ fn broken_at(point: &str, passing: usize) -> bool {
     scene.editor.await_update(|params| {
         matches!(&params.update, Update::Notice { message } if message.contains("broken at") && params.sub.is_some())
     });
-    // Whether it became a fact or not: it is answered.
+    // The prompt gets an answer, whether it is in the log or not.
     let answer = scene.editor.await_response(&prompt);
     if point == "turn-begun" {
-        // A client that is told to send it again would have it twice.
+        // An error would make the client send the prompt again, and then the log would have it twice.
         assert!(answer.is_ok(), "{place}: the prompt is in the log: {answer:?}");
     }
     let now = scene.editor.resume(&scene.session, None);
@@ -262,7 +262,7 @@ fn broken_at(point: &str, passing: usize) -> bool {
 
 #[test]
 fn s30_a_session_that_breaks_is_shown_as_resumable_and_leaves_nobody_waiting() {
-    // The second prompt breaks it, while a question is open.
+    // The second prompt breaks the session while a question is open.
     let scene = Scene::new("prompt-accepted:2:break");
     let Scene { editor, session, .. } = &scene;
     editor.on_ask(|ask| match ask.kind {
@@ -284,9 +284,9 @@ fn s30_a_session_that_breaks_is_shown_as_resumable_and_leaves_nobody_waiting() {
     let state = editor.await_update(
         |params| matches!(&params.update, Update::StateUpdate(view) if view.state == State::Resumable),
     );
-    assert!(state.sub.is_some(), "the log may give a number to something else");
+    assert!(state.sub.is_some(), "a number of the log may belong to another update");
     editor.await_withdrawal(&ask.ask_id);
-    // It is not held up by the one that broke, and that one opens again with what the log says.
+    // The other session is not delayed. The broken session opens again from its log.
     let next = editor.prompt(&other, "go on");
     let now = editor.resume(session, None);
     assert_eq!(now.state.run_id.as_ref(), Some(&run), "{:?}", now.state);

@@ -1,5 +1,4 @@
-//! The campaign: every named point, every time it is passed, and more kills
-//! on the way back.
+//! The kill campaign: kills a run at every passing of every named point, and kills it again while it is resumed.
 //!
 //! Never picks a moment by time: a kill is at the n-th passing of a point.
 
@@ -13,16 +12,16 @@ use adjutant::faults::POINTS;
 use super::story::Story;
 use adjutant_testkit::command::Ran;
 
-/// Kills at work at once; the runs wait for the disk more than for a processor.
+/// The number of parallel rounds. They wait for the disk more than for a processor.
 const WORKERS: usize = 6;
-/// The least kills that make a campaign.
+/// The fewest kills of a campaign.
 const LEAST: usize = 200;
-/// No point is passed more often in one run of the story.
+/// The most passings of one point in one run of the story.
 const MOST_PASSES: usize = 400;
-/// Rounds that make up what is missing to the least, when a slow disk merged many syncs.
+/// The most extra rounds to reach `LEAST`, needed when a slow disk merged many syncs.
 const MOST_EXTRA: usize = 60;
 
-/// Which passing of which point is next, and which points are through.
+/// The next passing of each point, and the points that are finished.
 #[derive(Default)]
 struct Plan {
     next: BTreeMap<&'static str, usize>,
@@ -33,7 +32,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// The least advanced point that is not through; then a few once more, if it takes them.
+    /// Returns the next passing of the least advanced open point; after the last point, extra rounds if needed.
     fn take(&mut self) -> Option<(&'static str, usize)> {
         if self.failed {
             return None;
@@ -46,14 +45,14 @@ impl Plan {
         };
         let passing = self.next.entry(point).or_insert(0);
         *passing += 1;
-        assert!(*passing <= MOST_PASSES, "{point} is passed for ever");
+        assert!(*passing <= MOST_PASSES, "{point} is passed without end");
         Some((point, *passing))
     }
 }
 
 #[test]
 fn s05_s95_s96_l15_a_run_killed_anywhere_is_finished_once() {
-    let begun = Instant::now();
+    let started = Instant::now();
     let plan = Mutex::new(Plan::default());
     thread::scope(|scope| {
         for _ in 0..WORKERS {
@@ -62,10 +61,10 @@ fn s05_s95_s96_l15_a_run_killed_anywhere_is_finished_once() {
     });
     let plan = plan.into_inner().unwrap_or_else(PoisonError::into_inner);
     let kills: usize = plan.kills.values().sum();
-    eprintln!("{kills} kills in {:?}: {:?}", begun.elapsed(), plan.kills);
+    eprintln!("{kills} kills in {:?}: {:?}", started.elapsed(), plan.kills);
     assert_eq!(plan.through.len(), POINTS.len(), "a worker failed");
     for point in POINTS {
-        assert!(plan.kills.contains_key(point), "nothing was ever killed at {point}");
+        assert!(plan.kills.contains_key(point), "no process was killed at {point}");
     }
     assert!(kills >= LEAST, "{kills} kills are too few to mean anything");
 }
@@ -95,8 +94,8 @@ fn work(plan: &Mutex<Plan>) {
     }
 }
 
-/// Kills a run at one passing of a point, and up to three times more while it is resumed;
-/// returns where it died.
+/// Kills a run at one passing of a point, and up to three more times while it is resumed.
+/// Returns the points of the kills.
 fn round(point: &'static str, passing: usize) -> Vec<&'static str> {
     let mut story = Story::new();
     let mut killed = Vec::new();
@@ -107,7 +106,7 @@ fn round(point: &'static str, passing: usize) -> Vec<&'static str> {
         killed.extend(fault.map(|(point, _)| point));
         story.nothing_is_lost();
         story.is_listed();
-        // Looking at a session is an opening of its own, so half of them are resumed unseen.
+        // An export opens the session too, so half of the sessions are resumed without one.
         if passing.is_multiple_of(2) {
             story.is_exported_whole();
             story.nothing_is_lost();
@@ -117,7 +116,7 @@ fn round(point: &'static str, passing: usize) -> Vec<&'static str> {
         ran = story.go_on(fault);
         story.nothing_is_lost();
         let done = |ran: &Ran| match over {
-            // It was killed when all was done: there is nothing to go on with, and it says so.
+            // The kill came after the end of the run: there is nothing to continue, and the message says so.
             true => ran.expect(2).stderr.contains("this session has nothing left to continue"),
             false => ran.expect(0).stderr.contains("Done · "),
         };
@@ -128,7 +127,7 @@ fn round(point: &'static str, passing: usize) -> Vec<&'static str> {
     killed
 }
 
-/// Where a resumed run is killed again: once to three times, at other points in turn.
+/// Returns where a resumed run is killed again: one to three kills, each at another point.
 fn more(point: &'static str, passing: usize) -> Vec<(&'static str, usize)> {
     let at = POINTS.iter().position(|name| *name == point).unwrap_or(0);
     let other = |step: usize| POINTS[(at + passing * step) % POINTS.len()];

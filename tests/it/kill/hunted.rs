@@ -1,9 +1,9 @@
-//! Kills at any moment: the server under an editor dies by the clock or at a named point, again and
-//! again, while commands are asked about, answered, run and told (F1, F4); and editors that die with an
-//! ask open (F9).
+//! Kills at any moment: the server of an editor dies after a random time or at a named point, again and again.
+//! Meanwhile its commands are asked about, answered, run and published (F1, F4). Also editors that die while
+//! an ask is open (F9).
 //!
-//! Judges by what the editor was told, by the log and by the ledger the commands write, never by what
-//! the server remembers.
+//! Judges by the updates of the editor, the log and the ledger that the commands write, never by the
+//! server's memory.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,15 +26,15 @@ use serde_json::json;
 use super::story::{BINARY, calls, facts, fold, told};
 use crate::stage::conversation_of;
 
-/// Sessions that are hunted at once.
+/// The number of sessions that are killed in parallel.
 const WORKERS: usize = 4;
-/// Kills of one session before it may come to its end.
+/// The number of kills of one session before its run may end.
 const LIVES: usize = 25;
-/// Commands of one run.
+/// The number of commands in one run.
 const COMMANDS: usize = 4;
-/// The longest life of a server; most runs are over by then.
+/// The longest life of a server that dies by the clock. Most runs are over by then.
 const LONGEST_LIFE_US: usize = 160_000;
-/// How long a server may take to come by the point it is to die at.
+/// The most time in which a server may reach the point of its kill.
 const TO_THE_POINT: Duration = Duration::from_millis(400);
 /// The points between a prompt and the outcome of a command.
 const POINTS: [&str; 11] = [
@@ -51,14 +51,14 @@ const POINTS: [&str; 11] = [
     "command-ended",
 ];
 
-/// A session whose servers die.
+/// A session and the deaths of its servers.
 struct Hunted {
     workspace: Workspace,
-    // Answers as long as the session is hunted.
+    // Kept alive because it answers the requests of the session.
     _model: ModelServer,
     dice: Dice,
     session: Option<SessionId>,
-    /// How its servers died.
+    /// The number of deaths for each way to die.
     deaths: BTreeMap<String, usize>,
 }
 
@@ -66,7 +66,7 @@ impl Hunted {
     fn new(seed: u64) -> Hunted {
         let workspace = Workspace::new("//- /keep.txt\n");
         let numbers = AtomicUsize::new(0);
-        // Every command is another one, so that the ledger tells them apart.
+        // Each command has its own number, which identifies its line in the ledger.
         let model = ModelServer::answering(move |request: &Request| {
             let conversation = conversation_of(request);
             let last_prompt = conversation.iter().rposition(|(role, _)| role == "user").unwrap_or(0);
@@ -90,7 +90,7 @@ impl Hunted {
         }
     }
 
-    /// Starts a server with the environment of all others, for approvals bind that.
+    /// Starts a server with the same environment as all others, because an approval is for one environment.
     fn serve(&self, fault: Option<&str>) -> (Server, Editor) {
         let mut server = Server::spawn_with(BINARY, &self.workspace, &["lsp"], |command| {
             command.env(MARK, "hunted");
@@ -103,13 +103,13 @@ impl Hunted {
     fn facts(&self) -> Vec<Record> {
         let folder = |id: &SessionId| self.workspace.state_dir().join("sessions").join(&id.0);
         match &self.session {
-            // A server that died before its first write leaves the folder at most.
+            // A server that died before its first write leaves at most the folder.
             Some(id) if folder(id).join("events.jsonl").exists() => facts(&self.workspace, &id.0),
             _ => Vec::new(),
         }
     }
 
-    /// One life of a server: opens the session, works, dies.
+    /// Plays one life of a server: it opens the session, works and dies. Then checks the log.
     fn dies_once(&mut self) {
         let point = POINTS[self.dice.roll(POINTS.len())];
         let fault = (self.dice.roll(2) == 0).then(|| format!("{point}:{}", 1 + self.dice.roll(4)));
@@ -123,14 +123,14 @@ impl Hunted {
             6..9 => Answer::option("reject"),
             _ => Answer::Close,
         });
-        let begun = self.begin(&editor, &mut server);
+        let prompted = self.begin(&editor, &mut server);
         let cancels = self.dice.roll(10) == 0;
         if cancels && !server.ends_within(life / 2) {
             editor.notify("agent/session/cancel", json!({"sessionId": self.session}));
         }
         let by_itself = server.ends_within(if cancels { life / 2 } else { life });
         server.kill();
-        let told_run = begun.filter(|id| editor.is_answered(id)).map(|id| editor.await_response(&id));
+        let answer = prompted.filter(|id| editor.is_answered(id)).map(|id| editor.await_response(&id));
         let now = self.facts();
         let how = match (&fault, by_itself) {
             (Some(_), true) => point,
@@ -138,20 +138,20 @@ impl Hunted {
             _ => "the clock, at rest",
         };
         *self.deaths.entry(how.to_owned()).or_default() += 1;
-        self.nothing_told_is_lost(&editor, &now);
-        if let Some(Ok(result)) = told_run {
+        self.has_all_published(&editor, &now);
+        if let Some(Ok(result)) = answer {
             let PromptResult { run_id, .. } =
                 serde_json::from_value(result).unwrap_or_else(|e| panic!("{e}"));
-            let begun =
-                |fact: &Record| matches!(&fact.event, Event::RunStarted { run, .. } if *run == run_id);
-            assert!(now.iter().any(begun), "run {run_id} was acknowledged, and is not in the log");
+            let started =
+                |record: &Record| matches!(&record.event, Event::RunStarted { run, .. } if *run == run_id);
+            assert!(now.iter().any(started), "run {run_id} was acknowledged but is not in the log");
         }
     }
 
-    /// Opens the session and begins a run or goes on with one; returns the request of a prompt.
+    /// Opens the session and starts or resumes a run. Returns the request id if it sent a prompt.
     fn begin(&mut self, editor: &Editor, server: &mut Server) -> Option<Id> {
         let before = fold(&self.facts());
-        // A server that died before the first prompt was kept leaves nothing that could be opened.
+        // If a server died before it recorded the first prompt, there is no session to open.
         self.session = self.session.take().filter(|_| before.created);
         let session = self.session.get_or_insert_with(|| editor.new_session()).clone();
         if before.created {
@@ -171,11 +171,11 @@ impl Hunted {
         before.open_run().is_none().then(|| editor.request_nowait("agent/session/prompt", prompt))
     }
 
-    /// Everything this editor was told stands in the log, at its place.
-    fn nothing_told_is_lost(&self, editor: &Editor, now: &[Record]) {
+    /// Checks that every numbered update of this editor is in the log, under its number.
+    fn has_all_published(&self, editor: &Editor, now: &[Record]) {
         let in_log = told(now);
         for update in editor.updates() {
-            // What streams is told at once and is in the log with its message.
+            // Streamed text is published at once. The log has it later, with its message.
             if update.sub.is_some() {
                 continue;
             }
@@ -184,20 +184,20 @@ impl Hunted {
             assert_eq!(
                 found,
                 Some(&update.update),
-                "update {} was told, and the log has another",
+                "update {} was published, and the log has a different one",
                 update.seq
             );
         }
     }
 
-    /// Lets the session come to its end, and judges it.
-    fn comes_to_its_end(&mut self) {
+    /// Lets the run end without kills, and checks the session.
+    fn run_to_the_end(&mut self) {
         let (mut server, editor) = self.serve(None);
         editor.on_ask(|_| Answer::option("allow"));
         self.begin(&editor, &mut server);
-        let session = self.session.clone().unwrap_or_else(|| panic!("no session was made"));
+        let session = self.session.clone().unwrap_or_else(|| panic!("no session was created"));
         wait_until("the end of the run", || {
-            let ended = |fact: &Record| matches!(fact.event, Event::RunEnded { .. });
+            let ended = |record: &Record| matches!(record.event, Event::RunEnded { .. });
             let now = facts(&self.workspace, &session.0);
             now.last().is_some_and(ended) && fold(&now).open_run().is_none()
         });
@@ -206,10 +206,10 @@ impl Hunted {
         self.is_right();
     }
 
-    /// Every call has one result, every command ran at most as often as it was begun, which is once at most,
-    /// and none that was denied or that no answer allowed.
+    /// Checks that every call has one result and that every command started and ran at most once. A denied
+    /// command never ran.
     fn is_right(&self) {
-        let facts = self.facts();
+        let records = self.facts();
         let ledger = match self.workspace.exists("ledger") {
             true => self.workspace.read("ledger"),
             false => String::new(),
@@ -218,25 +218,28 @@ impl Hunted {
         for line in ledger.lines() {
             *lines.entry(line.parse().unwrap_or_else(|e| panic!("{line:?}: {e}"))).or_default() += 1;
         }
-        let seen = calls(&facts);
-        for fact in &facts {
-            let Event::CallOpened { call, title, .. } = &fact.event else { continue };
+        let seen = calls(&records);
+        for record in &records {
+            let Event::CallOpened { call, title, .. } = &record.event else { continue };
             let number = title.split_whitespace().find_map(|word| word.parse().ok());
             let number: usize = number.unwrap_or_else(|| panic!("no number in {title:?}"));
             let call = &seen[&call.to_string()];
             let ran = lines.remove(&number).unwrap_or(0);
             assert!(call.starts <= 1 && ran <= call.starts, "command {number} ran {ran} times: {call:?}");
-            let [end] = call.ends[..] else { panic!("command {number} has not one result: {call:?}") };
+            let [end] = call.ends[..] else {
+                panic!("command {number} does not have exactly one result: {call:?}")
+            };
             match end {
                 CallEnd::Completed => assert_eq!(ran, 1, "command {number}: {call:?}"),
                 CallEnd::Denied => assert_eq!((call.starts, ran), (0, 0), "command {number}: {call:?}"),
                 CallEnd::Failed | CallEnd::Cancelled | CallEnd::Interrupted => {}
             }
         }
-        assert!(lines.is_empty(), "commands ran that no log knows: {lines:?}");
-        let ended = facts.iter().filter(|fact| matches!(fact.event, Event::RunEnded { .. })).count();
-        let begun = facts.iter().filter(|fact| matches!(fact.event, Event::RunStarted { .. })).count();
-        assert_eq!(ended, begun, "each run has one end");
+        assert!(lines.is_empty(), "commands ran that the log does not have: {lines:?}");
+        let ended = records.iter().filter(|record| matches!(record.event, Event::RunEnded { .. })).count();
+        let started =
+            records.iter().filter(|record| matches!(record.event, Event::RunStarted { .. })).count();
+        assert_eq!(ended, started, "each run has one end");
     }
 }
 
@@ -257,7 +260,7 @@ fn f1_f4_a_server_that_dies_at_any_moment_loses_nothing_told_and_runs_no_command
                     }
                     let mut hunted = Hunted::new(seed as u64);
                     (0..LIVES).for_each(|_| hunted.dies_once());
-                    hunted.comes_to_its_end();
+                    hunted.run_to_the_end();
                     let mut deaths = deaths.lock().unwrap_or_else(PoisonError::into_inner);
                     hunted
                         .deaths
@@ -285,7 +288,7 @@ fn f9_editors_that_die_with_an_ask_open_leave_it_open_and_nothing_running() {
     });
 }
 
-/// So many editors die with the same ask open; the last one answers it.
+/// Lets `cycles` editors die while the same ask is open. One more editor answers it.
 fn editors_die(cycles: usize, allows: bool) {
     let mut hunted = Hunted::new(0);
     let (mut server, mut editor) = hunted.serve(None);
@@ -299,10 +302,16 @@ fn editors_die(cycles: usize, allows: bool) {
         editor_dies(&editor, &server, cycle);
         server.wait();
         slowest = slowest.max(since.elapsed());
-        assert_eq!(server.descendants(), [], "something outlives the server");
-        let facts = hunted.facts();
-        assert!(!facts.iter().any(|fact| matches!(fact.event, Event::AskClosed { .. })), "cycle {cycle}");
-        assert!(!facts.iter().any(|fact| matches!(fact.event, Event::ToolStarted { .. })), "cycle {cycle}");
+        assert_eq!(server.descendants(), [], "a process outlives the server");
+        let records = hunted.facts();
+        assert!(
+            !records.iter().any(|record| matches!(record.event, Event::AskClosed { .. })),
+            "cycle {cycle}"
+        );
+        assert!(
+            !records.iter().any(|record| matches!(record.event, Event::ToolStarted { .. })),
+            "cycle {cycle}"
+        );
         (server, editor) = hunted.serve(None);
         let now = editor.resume(&session, None);
         assert_eq!(now.state.state, State::RequiresAction, "cycle {cycle}");
@@ -310,7 +319,7 @@ fn editors_die(cycles: usize, allows: bool) {
     }
     eprintln!("{cycles} editors died; their servers were gone after {slowest:?} at most");
     let first = ask.clone();
-    // It may be put before the user only now, while the other door answers it.
+    // The ask may reach the user only now, while the request below answers it.
     editor.on_ask(move |asked| if asked.ask_id == first { Answer::Hold } else { Answer::option("reject") });
     let Some(run) = fold(&hunted.facts()).open_run().map(|run| run.id.clone()) else {
         panic!("the run is gone")
@@ -321,10 +330,10 @@ fn editors_die(cycles: usize, allows: bool) {
     hunted.is_right();
     let lines =
         if hunted.workspace.exists("ledger") { hunted.workspace.read("ledger").lines().count() } else { 0 };
-    assert_eq!(lines, usize::from(allows), "what was allowed ran once, and nothing else");
+    assert_eq!(lines, usize::from(allows), "only the allowed command ran, once");
 }
 
-/// An editor that dies closes its pipes; every other one has its server told to end as well.
+/// Closes the pipes of an editor, as its death does. Every second death also sends SIGHUP to the server.
 fn editor_dies(editor: &Editor, server: &Server, cycle: usize) {
     editor.hang_up();
     if cycle % 2 == 1 {

@@ -1,7 +1,6 @@
-//! One scripted task and everything that must hold of its session, whenever
-//! its process was killed.
+//! One scripted task, and the checks that its session must pass whenever its process was killed.
 //!
-//! Judges by the log, the disk and the binary's own words alone.
+//! Judges by the log, the disk and the output of the binary only.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +20,7 @@ use adjutant_testkit::process::wait_until;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 
-/// Looks, edits, writes, runs, asks, edits again, completes.
+/// A script that searches, reads, edits, writes, runs, asks, edits again and completes.
 const SCRIPT: &str = r#"
 name = "a task with every kind of tool"
 
@@ -73,17 +72,17 @@ arguments = { summary = "Counted to four." }
 
 const BEFORE: &str = "one\ntwo\nthree\n";
 const AFTER: &str = "one\ntwo\ntwo and a half\nthree\nfour\n";
-/// What runs the task, and what goes on with it.
+/// The arguments that start the task, and those that continue it.
 const BEGIN: [&str; 4] = ["run", "-y", "--allow-commands", "count to four"];
 const GO_ON: [&str; 4] = ["run", "--continue", "-y", "--allow-commands"];
 
-/// At which passing of which point a process is to kill itself.
+/// The point and its passing at which a process kills itself.
 pub type Fault = Option<(&'static str, usize)>;
 
-/// The task, in a workspace of its own.
+/// The task in its own workspace.
 pub struct Story {
     workspace: Workspace,
-    /// The facts that were in the log when it was looked at last.
+    /// The records that were in the log at the last check.
     kept: Vec<(u64, String)>,
 }
 
@@ -98,12 +97,12 @@ impl Story {
         &self.workspace
     }
 
-    /// Begins the task; with a fault, the process kills itself at its point.
+    /// Starts the task. With a fault, the process kills itself at that point.
     pub fn begin(&self, fault: Fault) -> Ran {
         self.run(&BEGIN, fault)
     }
 
-    /// Goes on with the task.
+    /// Continues the task.
     pub fn go_on(&self, fault: Fault) -> Ran {
         self.run(&GO_ON, fault)
     }
@@ -114,17 +113,17 @@ impl Story {
             Some((point, passing)) => line.env("ADJUTANT_FAULT", format!("{point}:{passing}")).run(),
             None => line.run(),
         };
-        // A command that was on its way when its server died ends by itself; it reads nothing.
+        // A command that ran when its server died ends by itself, because it waits for no input.
         wait_until("the end of what the killed process had started", || ran.left().is_empty());
         ran
     }
 
-    /// The facts of the log as they can be read now.
+    /// Returns the records that can be read from the log now.
     pub fn facts(&self) -> Vec<Record> {
         facts(&self.workspace, &self.id())
     }
 
-    /// What the list of sessions prints.
+    /// Returns the output of `sessions list`.
     pub fn listed(&self) -> String {
         Line::new(BINARY, &self.workspace, &["sessions", "list"]).run().expect(0).stdout.clone()
     }
@@ -137,23 +136,23 @@ impl Story {
         self.workspace.state_dir().join("sessions").join(self.id()).join("events.jsonl")
     }
 
-    /// Nothing that was in the log before has gone or changed; what is there now has to stay.
+    /// Checks that the log still has all records of the last check, unchanged. Remembers the present ones.
     pub fn nothing_is_lost(&mut self) {
         let id = self.id();
         let now: Vec<(u64, String)> = records(&self.workspace, &id)
             .into_iter()
             .map(|record| (record.seq, record.event.get().to_owned()))
             .collect();
-        assert!(now.starts_with(&self.kept), "facts are gone: before\n{:#?}\nnow\n{now:#?}", self.kept);
+        assert!(now.starts_with(&self.kept), "records are gone: before\n{:#?}\nnow\n{now:#?}", self.kept);
         self.kept = now;
     }
 
-    /// The list shows the session with its prompt, as what its log says it is.
+    /// Checks that the list shows the session with its prompt and the state that its log has.
     pub fn is_listed(&self) {
         let ran = Line::new(BINARY, &self.workspace, &["sessions", "list"]).run();
         let session = fold(&self.facts());
         let state = match state::view(&session).state {
-            // A run that nobody runs waits to be resumed.
+            // An open run without a process waits to be resumed.
             State::Running | State::Resumable => "interrupted",
             State::RequiresAction => "asks",
             State::Idle => "idle",
@@ -162,11 +161,11 @@ impl Story {
         let line = ran.expect(0).stdout.lines().nth(1).unwrap_or_default().to_owned();
         let short: String = self.id().chars().skip(2).take(8).collect();
         let shown = line.starts_with(&short) && line.contains("count to four") && line.contains(state);
-        assert!(shown && !line.contains("damaged"), "wanted {short}, {state}, \"count to four\" in\n{ran}");
+        assert!(shown && !line.contains("damaged"), "expected {short}, {state}, \"count to four\" in\n{ran}");
         assert_eq!(ran.stdout.lines().count(), 2, "{ran}");
     }
 
-    /// The export is the fold of the log, update by update.
+    /// Checks that the export has the same updates as the fold of the log.
     pub fn is_exported_whole(&self) {
         let ran = Line::new(BINARY, &self.workspace, &["sessions", "export", &self.id()]).run();
         let exported: Vec<SessionUpdateParams> = ran
@@ -175,12 +174,12 @@ impl Story {
             .lines()
             .map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{line}: {why}")))
             .collect();
-        // Opening it wrote facts of its own, and they are in the export.
-        let told = told(&self.facts());
-        assert_eq!(exported.len(), told.len(), "{ran}");
-        for (number, (exported, told)) in exported.iter().zip(&told).enumerate() {
+        // The export itself opened the session and wrote events. They are in the export, too.
+        let expected = told(&self.facts());
+        assert_eq!(exported.len(), expected.len(), "{ran}");
+        for (number, (exported, expected)) in exported.iter().zip(&expected).enumerate() {
             assert_eq!((exported.seq, exported.sub), (number as u64 + 1, None));
-            assert_eq!(&exported.update, told);
+            assert_eq!(&exported.update, expected);
         }
     }
 
@@ -189,56 +188,56 @@ impl Story {
         fold(&self.facts()).open_run().is_none()
     }
 
-    /// The task is done, once, on disk and in the log.
+    /// Checks that the task is done exactly once, on disk and in the log.
     pub fn is_done(&self) {
         self.came_out_right();
-        let facts = self.facts();
-        ran_once(&facts, Outcome::Completed);
-        let commands = calls(&facts).into_values().filter(|call| call.tool == "run_command");
+        let records = self.facts();
+        ran_once(&records, Outcome::Completed);
+        let commands = calls(&records).into_values().filter(|call| call.tool == "run_command");
         let (starts, done) = commands.fold((0, 0), |(starts, done), call| {
             (starts + call.starts, done + usize::from(call.ends == [CallEnd::Completed]))
         });
         let lines = self.workspace.read("ledger").lines().count();
-        assert_eq!(done, 1, "a command that ended is not asked for again");
+        assert_eq!(done, 1, "a command that completed does not run again");
         assert!((1..=starts).contains(&lines), "{lines} lines in the ledger of {starts} commands started");
-        let session = fold(&facts);
+        let session = fold(&records);
         assert_eq!(state::view(&session).state, State::Idle);
-        self.turns_can_be_counted(&facts);
+        self.turns_can_be_counted(&records);
     }
 
-    /// Every edit is on disk once.
+    /// Checks that every edit is on disk exactly once.
     pub fn came_out_right(&self) {
         assert_eq!(self.workspace.read("count.txt"), AFTER, "an edit is missing or doubled");
         assert_eq!(self.workspace.read("notes/new.txt"), "counted\n");
     }
 
-    /// `grep -c` on the log counts turns (S97).
-    fn turns_can_be_counted(&self, facts: &[Record]) {
+    /// Checks that `grep -c` on the log counts the turns (S97).
+    fn turns_can_be_counted(&self, records: &[Record]) {
         let log = fs::read_to_string(self.log()).unwrap_or_else(|error| panic!("{error}"));
         let lines = log.lines().filter(|line| line.contains("\"turn_started\"")).count();
-        let turns = facts.iter().filter(|fact| matches!(fact.event, Event::TurnStarted { .. })).count();
+        let turns = records.iter().filter(|record| matches!(record.event, Event::TurnStarted { .. })).count();
         assert_eq!(lines, turns);
-        let ended = fold(facts).ended.back().map(|ended| ended.end.turns);
-        assert_eq!(ended, Some(turns as u32), "the end of the run counts other turns than the log");
+        let ended = fold(records).ended.back().map(|ended| ended.end.turns);
+        assert_eq!(ended, Some(turns as u32), "the end of the run and the log count different turns");
     }
 }
 
-/// What the log says of one call.
+/// The records of one call in the log.
 #[derive(Debug)]
 pub struct CallSeen {
     pub tool: String,
-    /// How often its effect was begun.
+    /// How often its effect was started.
     pub starts: usize,
     pub ends: Vec<CallEnd>,
 }
 
-pub fn calls(facts: &[Record]) -> BTreeMap<String, CallSeen> {
+pub fn calls(records: &[Record]) -> BTreeMap<String, CallSeen> {
     let mut calls = BTreeMap::new();
-    for fact in facts {
-        match &fact.event {
+    for record in records {
+        match &record.event {
             Event::CallOpened { call, tool, .. } => {
                 let seen = CallSeen { tool: tool.clone(), starts: 0, ends: Vec::new() };
-                assert!(calls.insert(call.to_string(), seen).is_none(), "call {call} is opened again");
+                assert!(calls.insert(call.to_string(), seen).is_none(), "call {call} is opened twice");
             }
             Event::ToolStarted { call, .. } | Event::ApplyStarted { call, .. } => {
                 let Some(seen) = calls.get_mut(&call.to_string()) else { panic!("{call} was never opened") };
@@ -255,54 +254,54 @@ pub fn calls(facts: &[Record]) -> BTreeMap<String, CallSeen> {
     calls
 }
 
-/// One run, with one end, this one; every call began at most once and ended once.
-pub fn ran_once(facts: &[Record], outcome: Outcome) {
-    let started: Vec<_> = facts
+/// Checks that there is one run with this end. Every call started at most once and ended once.
+pub fn ran_once(records: &[Record], outcome: Outcome) {
+    let started: Vec<_> = records
         .iter()
-        .filter_map(|fact| match &fact.event {
+        .filter_map(|record| match &record.event {
             Event::RunStarted { run, .. } => Some(run.clone()),
             _ => None,
         })
         .collect();
-    let ended: Vec<_> = facts
+    let ended: Vec<_> = records
         .iter()
-        .filter_map(|fact| match &fact.event {
+        .filter_map(|record| match &record.event {
             Event::RunEnded { run, outcome: how, .. } => Some((run.clone(), Outcome::from(*how))),
             _ => None,
         })
         .collect();
-    assert_eq!(started.len(), 1, "the run was begun again");
+    assert_eq!(started.len(), 1, "there is not exactly one start of a run");
     assert_eq!(ended, [(started[0].clone(), outcome)]);
-    for (id, call) in calls(facts) {
+    for (id, call) in calls(records) {
         assert_eq!(call.ends.len(), 1, "call {id}: {call:?}");
         assert!(call.starts <= 1, "call {id}: {call:?}");
     }
 }
 
-pub fn fold(facts: &[Record]) -> Session {
-    let id = facts.iter().find_map(|fact| match &fact.event {
+pub fn fold(records: &[Record]) -> Session {
+    let id = records.iter().find_map(|record| match &record.event {
         Event::SessionCreated { session, .. } => Some(session.clone()),
         _ => None,
     });
     let mut session = Session::new(id.unwrap_or_default(), Vec::new());
-    facts.iter().for_each(|fact| session.apply(fact));
+    records.iter().for_each(|record| session.apply(record));
     session
 }
 
-pub fn told(facts: &[Record]) -> Vec<Update> {
-    let mut session = fold(&facts[..0]);
-    let mut teller = Projector::new(&session);
+pub fn told(records: &[Record]) -> Vec<Update> {
+    let mut session = fold(&records[..0]);
+    let mut projector = Projector::new(&session);
     let mut updates = Vec::new();
-    for fact in facts {
-        session.apply(fact);
-        if let Updates::Lasting(told) = teller.project(&session, fact) {
-            updates.extend(told);
+    for record in records {
+        session.apply(record);
+        if let Updates::Lasting(lasting) = projector.project(&session, record) {
+            updates.extend(lasting);
         }
     }
     updates
 }
 
-/// The one session there is; a second one would be a leftover.
+/// Returns the id of the only session. A second session would be a leftover.
 pub fn only_session(workspace: &Workspace) -> String {
     let mut ids = sessions(workspace);
     assert_eq!(ids.len(), 1, "{ids:?}");
@@ -315,9 +314,9 @@ pub fn sessions(workspace: &Workspace) -> Vec<String> {
 }
 
 pub fn facts(workspace: &Workspace, id: &str) -> Vec<Record> {
-    let facts: Result<_, _> =
+    let records: Result<_, _> =
         records(workspace, id).iter().filter_map(|record| replay::read_record(record).transpose()).collect();
-    facts.unwrap_or_else(|why| panic!("read the log: {why}"))
+    records.unwrap_or_else(|why| panic!("read the log: {why}"))
 }
 
 pub fn records(workspace: &Workspace, id: &str) -> Vec<RecordRaw> {

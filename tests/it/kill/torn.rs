@@ -1,7 +1,6 @@
-//! A batch that was not written whole counts for nothing, and the run goes on
-//! from before it.
+//! A batch that is not whole in the log is ignored, and the run continues from before it.
 //!
-//! Only the last batch is ever torn: what follows it was never written.
+//! Tears only the last batch of a log, because a process that dies in a batch writes no later one.
 
 use std::fs;
 
@@ -10,19 +9,19 @@ use serde_json::Value;
 use super::story::{BINARY, Story, sessions};
 use adjutant_testkit::command::Line;
 
-/// The batch that was written last: its lines, each with its end.
+/// Returns the lines of the last batch, each with its line end.
 fn last_batch(log: &str) -> Vec<&str> {
     let lines: Vec<&str> = log.split_inclusive('\n').collect();
-    let goes_on = |line: &&&str| {
+    let has_more = |line: &&&str| {
         let record: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{line}: {why}"));
         record["more"] == true
     };
     let (last, before) = lines.split_last().unwrap_or_else(|| panic!("the log is empty"));
-    let more = before.iter().rev().take_while(goes_on).count();
+    let more = before.iter().rev().take_while(has_more).count();
     [&before[before.len() - more..], &[*last]].concat()
 }
 
-/// Writes the log again without the end of its last batch: `whole` lines of it stay, and half of the next.
+/// Cuts the last batch of the log: `whole` lines and half of the next one stay. Returns the lines that it had.
 fn tear(story: &mut Story, whole: impl FnOnce(usize) -> usize) -> usize {
     let log = fs::read_to_string(story.log()).unwrap_or_else(|error| panic!("{error}"));
     let batch = last_batch(&log);
@@ -43,7 +42,7 @@ fn s95_a_run_goes_on_from_before_a_torn_batch() {
         if !story.begin(Some(("facts-written", number))).was_killed() {
             break;
         }
-        // Another line of the batch each time, the first and the last among them.
+        // Tears at a different line of the batch each time, also at the first and the last.
         let lines = tear(&mut story, |lines| (number / 3) % lines);
         torn += usize::from(lines > 1);
         story.nothing_is_lost();
@@ -54,7 +53,7 @@ fn s95_a_run_goes_on_from_before_a_torn_batch() {
         story.is_done();
         story.is_exported_whole();
     }
-    assert!(torn >= 5, "only {torn} batches had more than one fact");
+    assert!(torn >= 5, "only {torn} batches had more than one record");
 }
 
 #[test]
@@ -64,7 +63,7 @@ fn s95_a_prompt_that_was_never_whole_leaves_nothing_in_the_way() {
     assert!(tear(&mut story, |lines| lines - 1) > 1, "the first batch is more than the prompt");
     let listed = story.listed();
     assert!(!listed.contains("damaged") && !listed.contains("count to four"), "{listed}");
-    // There is nothing to go on with, and it says so.
+    // There is nothing to continue, and the message says so.
     let ran = story.go_on(None);
     assert!(ran.expect(2).stderr.contains("no session"), "{ran}");
     story.begin(None).expect(0);

@@ -1,7 +1,7 @@
-//! A server that is killed inside the write of a file (finding C6): nothing of it stays in the workspace
-//! after the next start, and each text is there whole, the old one or the new one.
+//! A server that is killed while it writes a file (finding C6): after the next start the workspace has no
+//! leftovers, and each file has either its whole old text or its whole new text.
 //!
-//! Dies at a named point, or as soon as the file beside the one that is written is seen.
+//! The server dies at a named point, or as soon as the test sees the temporary file next to the target.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use super::ends::send;
 use super::story::BINARY;
 
-/// Writes of one run that is killed on the way.
+/// The number of writes in one run that is killed meanwhile.
 const WRITES: usize = 200;
 
 fn edits(calls: impl IntoIterator<Item = String>) -> String {
@@ -35,7 +35,7 @@ fn create(path: &str, content: &str) -> String {
     format!("tool = \"write_file\"\narguments = {{ path = \"{path}\", content = \"{content}\" }}")
 }
 
-/// Names of Adjutant's own below a folder.
+/// Returns the temporary files of Adjutant below a folder.
 fn left(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let all = entries.flat_map(|path| if path.is_dir() { left(&path) } else { vec![path] });
@@ -43,13 +43,13 @@ fn left(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Starts the next server, which sweeps.
+/// Starts the next server and waits until it has removed all leftovers.
 fn next_start(workspace: &Workspace, when: &str) {
     let mut server = Server::spawn(BINARY, workspace, &["lsp"]);
     let editor = server.editor(Options::new(workspace));
     let turns = workspace.state_dir().join("writing");
     let is_empty = || fs::read_dir(&turns).map_or(true, |entries| entries.count() == 0);
-    wait_until(&format!("{when}: what was left to be gone"), || {
+    wait_until(&format!("{when}: the leftovers to be gone"), || {
         left(workspace.path()).is_empty() && is_empty()
     });
     editor.shutdown();
@@ -71,9 +71,9 @@ fn finding_c6_a_kill_at_each_point_of_a_write_leaves_nothing_and_loses_nothing()
             let run = Line::new(BINARY, &workspace, &["run", "-y", "go"]);
             let ran = run.env("ADJUTANT_FAULT", format!("{name}:1")).run();
             assert!(ran.was_killed(), "{when}: {ran}");
-            let beside = left(workspace.path()).len();
-            assert_eq!(beside, 1, "{when}: it left nothing to sweep");
-            seen += beside;
+            let leftovers = left(workspace.path()).len();
+            assert_eq!(leftovers, 1, "{when}: not exactly one leftover");
+            seen += leftovers;
             let text = |path: &str| fs::read_to_string(workspace.path().join(path)).ok();
             let swapped = ["write-exchanged", "write-proved"].contains(&name);
             let now = match (path, swapped) {
@@ -95,7 +95,7 @@ fn finding_c6_what_another_program_writes_in_the_last_moment_survives_a_kill_beh
     workspace.script(&edits([edit("a.txt", "one", "two")]));
     let run = Line::new(BINARY, &workspace, &["run", "-y", "go"]);
     let running = run.env("ADJUTANT_FAULT", "write-compared:1:hold,write-exchanged:1").start();
-    wait_until("it to stand between comparison and exchange", || {
+    wait_until("the server to wait between comparison and exchange", || {
         running.stderr().contains("held at write-compared")
     });
     let other = workspace.path().join("theirs");
@@ -106,11 +106,11 @@ fn finding_c6_what_another_program_writes_in_the_last_moment_survives_a_kill_beh
     let ran = running.wait();
     assert!(ran.was_killed(), "{ran}");
     assert_eq!((workspace.read("a.txt").as_str(), left(workspace.path()).len()), ("two\n", 1), "{ran}");
-    next_start(&workspace, "behind the exchange");
+    next_start(&workspace, "after the exchange");
     assert_eq!(workspace.read("a.txt"), "of another program\n", "{ran}");
 }
 
-/// Kills of a server that were seen to leave something.
+/// Returns how many kills must leave a temporary file.
 fn kills() -> usize {
     if campaign::is_slow() { 40 } else { 4 }
 }
@@ -128,21 +128,21 @@ fn finding_c6_a_server_killed_among_hundreds_of_writes_leaves_nothing_and_loses_
     let mut met = 0;
     for round in 0..kills() * 10 {
         let when = format!("round {round}");
-        let from =
-            number().unwrap_or_else(|| panic!("{when}: {:?} is no whole text", workspace.read("sub/a.txt")));
+        let from = number()
+            .unwrap_or_else(|| panic!("{when}: {:?} is not a whole text", workspace.read("sub/a.txt")));
         workspace.script(&edits(calls(from)));
         let running = Line::new(BINARY, &workspace, &["run", "-y", "go"]).start();
-        let wanted = from + 1 + round * 7 % 40;
+        let target = from + 1 + round * 7 % 40;
         let folder = workspace.path().join("sub");
         wait_until(&format!("{when}: writes"), || {
-            number().is_some_and(|number| number >= wanted) && !left(&folder).is_empty()
+            number().is_some_and(|number| number >= target) && !left(&folder).is_empty()
         });
         send(running.pid(), Signal::KILL);
         running.wait();
         met += usize::from(!left(&folder).is_empty());
         let before = number();
         assert!(
-            before.is_some_and(|number| (wanted..=from + WRITES).contains(&number)),
+            before.is_some_and(|number| (target..=from + WRITES).contains(&number)),
             "{when}: {before:?}"
         );
         next_start(&workspace, &when);

@@ -1,8 +1,8 @@
-//! Work without an end: sessions come and go, models fail, users reject and cancel, and what the server
-//! holds does not grow (F14).
+//! Long work: sessions come and go, models fail, users reject and cancel. The memory, descriptors and
+//! threads of the server do not grow (F14).
 //!
-//! Seconds here, a minute in `tests/run --long`, two hours by `ADJUTANT_SOAK_SECONDS=7200`; an hour may take
-//! one MiB more.
+//! Lasts seconds by default, a minute in `tests/run --long`, and two hours with `ADJUTANT_SOAK_SECONDS=7200`.
+//! Each hour may add one MiB.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,18 +25,18 @@ use serde_json::json;
 use super::serve;
 use crate::rig::tool_outputs;
 
-/// Sessions at work at once.
+/// The number of users, each with one session at a time.
 const USERS: usize = 5;
-/// Runs of one session before it is closed.
+/// The number of runs in a session before it is closed.
 const RUNS: usize = 6;
-/// Looks at the server in all.
+/// The number of measurements in the whole time.
 const LOOKS: u32 = 60;
-/// What an allocator may keep besides.
+/// The memory that the allocator may keep in addition, in bytes.
 const SLACK: u64 = 12 << 20;
-/// What an hour may add.
+/// The memory that each hour may add, in bytes.
 const AN_HOUR: u64 = 1 << 20;
 
-/// What was seen of the server at one look.
+/// One measurement of the server.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     resident: u64,
@@ -44,11 +44,11 @@ struct Look {
 }
 
 fn look(server: &Server) -> Look {
-    let resident = server.memory().expect("it runs").resident;
-    Look { resident, handles: server.handles().expect("it runs") }
+    let resident = server.memory().expect("the server runs").resident;
+    Look { resident, handles: server.handles().expect("the server runs") }
 }
 
-/// A model that works, talks and breaks.
+/// Returns a model that calls tools, writes text and fails, at random.
 fn model() -> ModelServer {
     let seeds = AtomicU64::new(0);
     ModelServer::answering(move |request: &Request| {
@@ -74,7 +74,7 @@ fn model() -> ModelServer {
     })
 }
 
-/// One user: sessions one after the other, each with some runs, till the time is over.
+/// Plays one user: one session after another, each with some runs, until the time is over.
 fn user(
     editor: &Editor,
     seed: u64,
@@ -92,7 +92,7 @@ fn user(
             }
             let wait = json!({"sessionId": session, "runId": run, "timeoutMs": 50_000});
             let ended: WaitResult = editor.call("agent/session/wait", wait);
-            assert!(ended.ended.is_some(), "a run does not end: {ended:?}");
+            assert!(ended.ended.is_some(), "a run did not end: {ended:?}");
             runs.fetch_add(1, Ordering::SeqCst);
             if over.load(Ordering::SeqCst) {
                 break;
@@ -102,14 +102,14 @@ fn user(
     }
 }
 
-/// Closes a session; half of them are deleted, too.
+/// Closes a session, and deletes it if `delete` is set.
 fn end(editor: &Editor, session: &SessionId, delete: bool, deleted: &Mutex<BTreeSet<String>>) {
     let answer = editor.request("agent/session/close", json!({"sessionId": session}));
     assert!(answer.is_ok(), "{answer:?}");
     if delete {
         let answer = editor.request("agent/session/delete", json!({"sessionId": session}));
         assert!(answer.is_ok(), "{answer:?}");
-        deleted.lock().expect("nobody panics").insert(session.0.clone());
+        deleted.lock().expect("no thread panicked").insert(session.0.clone());
     }
 }
 
@@ -121,7 +121,7 @@ fn f14_what_a_server_holds_does_not_grow_with_the_work_it_has_done() {
     workspace.openai(&model.base_url()).add_config("[retry]\nbase_ms = 10\ncap_ms = 50\n");
     let (mut server, editor) = serve(&workspace);
     let answers = Mutex::new(campaign::dice(7));
-    editor.on_ask(move |_| match answers.lock().expect("nobody panics").roll(4) {
+    editor.on_ask(move |_| match answers.lock().expect("no thread panicked").roll(4) {
         0 => Answer::option("reject"),
         _ => Answer::option("allow"),
     });
@@ -136,7 +136,7 @@ fn f14_what_a_server_holds_does_not_grow_with_the_work_it_has_done() {
         let (_never, time_is_over) = channel::<()>();
         let until = Instant::now() + time;
         while Instant::now() < until {
-            // Nobody sends: the time between two looks is what is waited for.
+            // Nothing is ever sent: this waits for the time between two measurements.
             let _ = time_is_over.recv_timeout(time / LOOKS);
             model.forget_bodies();
             looks.push(look(&server));
@@ -147,23 +147,23 @@ fn f14_what_a_server_holds_does_not_grow_with_the_work_it_has_done() {
     eprintln!("{} runs in {time:?}: {at_first:?} .. {:?} .. {at_rest:?}", runs.into_inner(), looks.last());
     does_not_grow(&looks, time);
     let few_more = |now: usize, then: usize, more: usize| now <= then + more;
-    // Connections that are kept.
+    // The server may keep some connections open.
     assert!(
         few_more(at_rest.handles.descriptors, at_first.handles.descriptors, 16),
         "{at_first:?} {at_rest:?}"
     );
-    // Another user's edit may be in the editor and not saved yet while a command runs.
+    // While a command runs, the editor may have an unsaved edit of another user.
     for _ in editor.messages() {
         let message = editor.await_message();
         assert!(message.contains("saved last, without what the editor has"), "{message}");
     }
     editor.shutdown();
     server.wait();
-    let deleted = deleted.into_inner().expect("nobody panics");
+    let deleted = deleted.into_inner().expect("no thread panicked");
     nothing_is_left_of(&deleted, &workspace.state_dir());
 }
 
-/// The last third of the looks is no more than the second one.
+/// Checks that the medians of the last third are at most slightly above those of the second third.
 fn does_not_grow(looks: &[Look], time: Duration) {
     let middle = |looks: &[Look], of: fn(&Look) -> u64| {
         let mut all: Vec<u64> = looks.iter().map(of).collect();
@@ -181,12 +181,12 @@ fn does_not_grow(looks: &[Look], time: Duration) {
     check("threads", |look| look.handles.threads as u64, 8);
 }
 
-/// Of deleted sessions there is nothing on disk, and nothing half-written of any.
+/// Checks that no file of a deleted session and no half-written file is on disk.
 fn nothing_is_left_of(deleted: &BTreeSet<String>, state: &Path) {
     assert!(!deleted.is_empty(), "no session was deleted");
     let mut open = vec![state.to_path_buf()];
     while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).expect("it can be listed").flatten() {
+        for entry in fs::read_dir(&folder).expect("the folder can be read").flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             assert!(!deleted.contains(&name), "session {name} was deleted");
             assert!(!name.contains("tmp") && !name.contains("part"), "{:?} is left over", entry.path());

@@ -1,7 +1,6 @@
-//! Every request of the table is really called: too early, and about things
-//! that do not exist.
+//! Calls every request of the table: too early, and for things that do not exist.
 //!
-//! Never asks whether a request does its work; other tests do.
+//! Never checks whether a request does its work; other tests do.
 
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::methods::{self, Direction, METHODS};
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::client::Rig;
 
-/// Params that are well-formed and name nothing that exists.
+/// Returns valid params that name nothing that exists.
 fn params(method: &str) -> Value {
     match method {
         methods::SESSION_NEW | methods::SESSION_LIST | methods::MODEL_LIST => json!({}),
@@ -27,7 +26,7 @@ fn params(method: &str) -> Value {
         }
         methods::START => json!({ "sessionId": "s-0000000000000000", "text": "go" }),
         methods::ASK_RESPOND => json!({ "askId": "ask-0", "optionId": "allow" }),
-        _ => panic!("say here what {method} takes"),
+        _ => panic!("add params for {method} here"),
     }
 }
 
@@ -52,7 +51,7 @@ fn s10_calls_too_early_or_about_nothing_get_one_defined_error() {
     rig.client.send(json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} }));
     for method in requests() {
         let answer = rig.client.ask(next(), method, params(method));
-        let wanted = match method {
+        let expected = match method {
             methods::SESSION_NEW | methods::SESSION_LIST | methods::MODEL_LIST => {
                 assert!(answer["result"].is_object(), "{method}: {answer}");
                 continue;
@@ -60,10 +59,10 @@ fn s10_calls_too_early_or_about_nothing_get_one_defined_error() {
             methods::ASK_RESPOND => ErrorName::AskNotFound,
             _ => ErrorName::SessionNotFound,
         };
-        assert_eq!(answer["error"]["code"], wanted.code(), "{method}: {answer}");
-        assert_eq!(answer["error"]["data"], json!({ "name": wanted, "retryable": false }), "{method}");
+        assert_eq!(answer["error"]["code"], expected.code(), "{method}: {answer}");
+        assert_eq!(answer["error"]["data"], json!({ "name": expected, "retryable": false }), "{method}");
     }
-    // Ids that could lead out of the state directory are ids nobody has.
+    // An id that could lead out of the state directory is an unknown id.
     for session in ["", "..", "../s-0000000000000000", "s-0/../..", "\0"] {
         let answer = rig.client.ask(next(), methods::SESSION_RESUME, json!({ "sessionId": session }));
         assert_eq!(answer["error"]["code"], ErrorName::SessionNotFound.code(), "{session:?}: {answer}");

@@ -1,7 +1,6 @@
-//! A server in process and a bare client of it, over pipes.
+//! A server in this process and a minimal client, connected by pipes.
 //!
-//! The client sends what it is told and shows what came; it keeps no buffers
-//! and never answers by itself.
+//! The client sends what a test asks for and records all messages. It has no buffers and never answers by itself.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +18,7 @@ use serde_json::{Value, json};
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// A server with a home and a project of its own, and the client at its other end.
+/// A server with its own home and project, and its client.
 pub struct Rig {
     directory: tempfile::TempDir,
     home: PathBuf,
@@ -61,7 +60,7 @@ impl Rig {
         self.home.join("project")
     }
 
-    /// Ends the server as an editor does; what it kept is in the directory.
+    /// Ends the server as an editor does, and returns the directory with its files.
     pub fn stop(mut self) -> tempfile::TempDir {
         self.client.send(json!({ "jsonrpc": "2.0", "id": "last", "method": "shutdown" }));
         self.client.until(&[is_answer]);
@@ -73,7 +72,7 @@ impl Rig {
     }
 }
 
-/// It sends, waits, and keeps what passed in the order of a reader.
+/// A client that sends, waits, and records the messages in an order for readers.
 pub struct Client {
     writer: std::io::PipeWriter,
     incoming: mpsc::Receiver<Value>,
@@ -87,37 +86,37 @@ impl Client {
         self.shown.push(("→", message));
     }
 
-    /// Takes messages until each of `wanted` has come, then shows the answer first, the
-    /// notifications in their order, and requests of the server last: across these three kinds no
-    /// order is promised, within the notifications it is.
+    /// Receives messages until each of `wanted` has come, and returns them. Sorts the answer first, then the
+    /// notifications in their order, then the requests of the server. The protocol promises an order only
+    /// within the notifications, not between these three kinds.
     pub fn until(&mut self, wanted: &[fn(&Value) -> bool]) -> Vec<Value> {
-        let mut came: Vec<Value> = Vec::new();
-        while !wanted.iter().all(|wanted| came.iter().any(wanted)) {
+        let mut received: Vec<Value> = Vec::new();
+        while !wanted.iter().all(|wanted| received.iter().any(wanted)) {
             match self.incoming.recv_timeout(DEADLINE) {
-                Ok(message) => came.push(message),
-                Err(error) => panic!("{error}; so far came {came:#?}"),
+                Ok(message) => received.push(message),
+                Err(error) => panic!("{error}; received so far: {received:#?}"),
             }
         }
-        came.sort_by_key(|message| match (message.get("method"), message.get("id")) {
+        received.sort_by_key(|message| match (message.get("method"), message.get("id")) {
             (None, _) => 0,
             (Some(_), None) => 1,
             (Some(_), Some(_)) => 2,
         });
-        self.shown.extend(came.iter().map(|message| ("←", message.clone())));
-        came
+        self.shown.extend(received.iter().map(|message| ("←", message.clone())));
+        received
     }
 
-    /// Sends a request and returns its answer; nothing else may come before it.
+    /// Sends a request and returns its answer. Panics if another message comes first.
     pub fn ask(&mut self, id: u32, method: &str, params: Value) -> Value {
         self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-        let mut came = self.until(&[is_answer]);
-        assert_eq!(came.len(), 1, "{came:#?}");
-        assert_eq!(came[0]["id"], id);
-        came.remove(0)
+        let mut received = self.until(&[is_answer]);
+        assert_eq!(received.len(), 1, "{received:#?}");
+        assert_eq!(received[0]["id"], id);
+        received.remove(0)
     }
 }
 
-/// Takes `Content-Length` frames off a stream until it ends.
+/// Reads `Content-Length` frames from a stream until it ends.
 fn read_frames(reader: impl Read, deliver: &mpsc::Sender<Value>) {
     let mut reader = BufReader::new(reader);
     loop {

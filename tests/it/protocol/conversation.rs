@@ -1,7 +1,6 @@
-//! One whole prompt, recorded from the real server over pipes, for the page.
+//! One whole prompt for the page, recorded from the real server over pipes.
 //!
-//! Ids, times and paths are replaced by ones that read well; nothing else is
-//! ever made up.
+//! Replaces ids, times and paths by readable ones. Never invents anything else.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Rig, is_answer, is_method};
 
-/// What the model says; played by the `scripted` provider.
+/// The replies of the model; the `scripted` provider plays them.
 const SCRIPT: &str = r#"
 [[turn]]
 text = "The greeting is misspelled. I correct it."
@@ -25,7 +24,7 @@ text = "Done: the greeting is spelled right now."
 usage = { input = 980, output = 12 }
 "#;
 
-/// Text with an unsaved line that only the editor has.
+/// The text in the editor, with a line that is not saved.
 const BUFFER: &str = "Helo, world!\nThis line is not saved yet.\n";
 
 fn is_state(message: &Value, state: &str) -> bool {
@@ -33,13 +32,13 @@ fn is_state(message: &Value, state: &str) -> bool {
     update["sessionUpdate"] == "state_update" && update["state"] == state
 }
 
-/// Runs the conversation and returns it as the page shows it.
+/// Runs the conversation and returns it in the form of the page.
 pub fn recorded() -> String {
     let (shown, project) = held();
     page(&shown, &project)
 }
 
-/// Runs the conversation and returns its messages, with the folder they are about.
+/// Runs the conversation and returns its messages, with the project folder.
 fn held() -> (Vec<(&'static str, Value)>, String) {
     let mut rig = Rig::start(SCRIPT);
     fs::write(rig.project().join("greeting.txt"), "Helo, world!\n").unwrap();
@@ -47,8 +46,8 @@ fn held() -> (Vec<(&'static str, Value)>, String) {
     converse(&mut rig.client, &format!("file://{project}"));
     let shown = std::mem::take(&mut rig.client.shown);
     let state = rig.stop();
-    let kept = fs::read_dir(state.path().join("state/sessions")).expect("sessions are kept").count();
-    assert_eq!(kept, 1, "one session was kept");
+    let sessions = fs::read_dir(state.path().join("state/sessions")).expect("sessions are on disk").count();
+    assert_eq!(sessions, 1, "one session is on disk");
     (shown, project)
 }
 
@@ -58,12 +57,12 @@ fn s18_the_end_of_a_run_carries_outcome_reason_summary_and_usage() {
     let ends = shown.iter().map(|(_, message)| &message["params"]["update"]);
     let ends: Vec<&Value> =
         ends.filter(|update| update["sessionUpdate"] == "_run" && update["phase"] == "ended").collect();
-    let [end] = &ends[..] else { panic!("one end was told: {ends:?}") };
+    let [end] = &ends[..] else { panic!("not exactly one end was published: {ends:?}") };
     let end = &end["end"];
     assert_eq!((&end["outcome"], &end["stopReason"]), (&json!("stopped"), &json!("end_turn")));
     assert_eq!(end["summary"], "Done: the greeting is spelled right now.");
     assert_eq!(end["turns"], 2);
-    // What the script says of its two turns, added up.
+    // The sum of the usage of both turns in the script.
     assert_eq!((&end["usage"]["inputTokens"], &end["usage"]["outputTokens"]), (&json!(1_880), &json!(52)));
 }
 
@@ -91,18 +90,18 @@ fn converse(client: &mut Client, root: &str) {
         "sessionId": session,
         "prompt": [{ "type": "text", "text": "Correct the spelling in greeting.txt." }]
     } }));
-    let came = client.until(&[is_answer, |message| is_method(message, methods::REQUEST_PERMISSION)]);
-    let asked = came.last().expect("the ask comes last");
+    let received = client.until(&[is_answer, |message| is_method(message, methods::REQUEST_PERMISSION)]);
+    let asked = received.last().expect("the ask comes last");
     assert_eq!(asked["params"]["options"][0]["optionId"], "allow");
     client.send(json!({ "jsonrpc": "2.0", "id": asked["id"], "result": {
         "outcome": { "outcome": "selected", "optionId": "allow" }
     } }));
-    let came = client.until(&[
+    let received = client.until(&[
         |message| is_method(message, "workspace/applyEdit"),
         |message| is_state(message, "running"),
         |message| is_method(message, methods::ASK_RESOLVED),
     ]);
-    let edit = came.last().expect("the edit comes last");
+    let edit = received.last().expect("the edit comes last");
     let change = &edit["params"]["edit"]["documentChanges"][0];
     assert_eq!(change["textDocument"]["version"], 7);
     let changes: Vec<Value> = change["edits"]
@@ -118,8 +117,8 @@ fn converse(client: &mut Client, root: &str) {
     client.until(&[|message| is_state(message, "idle")]);
 }
 
-/// Replaces what differs from run to run, merges chunks as a slow client would get them, and
-/// writes the messages for a reader.
+/// Formats the messages for the page: replaces values that change from run to run, and merges chunks as for a
+/// slow client.
 fn page(shown: &[(&'static str, Value)], project: &str) -> String {
     let mut names = Names { project: project.to_owned(), ..Names::default() };
     let mut messages: Vec<(&'static str, Value)> = Vec::new();
@@ -141,7 +140,7 @@ fn page(shown: &[(&'static str, Value)], project: &str) -> String {
     text
 }
 
-/// Adds a chunk to the one before it, if it is of the same message.
+/// Adds a chunk to the one before if both belong to the same message. Returns whether it did.
 fn merge(last: &mut Value, next: &Value) -> bool {
     let chunk = |message: &Value| {
         let update = &message["params"]["update"];
@@ -158,7 +157,7 @@ fn merge(last: &mut Value, next: &Value) -> bool {
     true
 }
 
-/// What is written before the body of a message, and the body: of updates only what differs.
+/// Returns the text before the body of a message, and the body. An update has only its own fields.
 fn headed(message: &Value, asked: &Value) -> (String, Value) {
     let params = &message["params"];
     if !is_method(message, methods::SESSION_UPDATE) {
@@ -174,7 +173,7 @@ fn headed(message: &Value, asked: &Value) -> (String, Value) {
     (format!("update {}{sub} ", params["seq"]), update)
 }
 
-/// What stands first in an object; the rest follows by name.
+/// The fields that come first in an object. The rest follows by name.
 const FIRST: [&str; 12] = [
     "id",
     "method",
@@ -190,7 +189,7 @@ const FIRST: [&str; 12] = [
     "title",
 ];
 
-/// Lays a body out: what fits on a line stays on it.
+/// Formats a body. A value that fits on one line stays on it.
 fn laid_out(body: &Value) -> String {
     fn items(value: &Value) -> Vec<(String, &Value)> {
         match value {
@@ -245,11 +244,12 @@ fn laid_out(body: &Value) -> String {
     text
 }
 
-/// Fields that hold a time, and the one time the page shows.
+/// The fields that have a time.
 const TIMES: [&str; 5] = ["since", "openedAt", "acceptedAt", "startedAt", "endedAt"];
+/// The time that the page shows for all of them.
 const TIME: u64 = 1_767_225_600_000;
 
-/// Readable names for what is random, the same one for the same thing.
+/// Readable names for random ids. The same id always gets the same name.
 #[derive(Default)]
 struct Names {
     project: String,
@@ -279,7 +279,7 @@ impl Names {
             Some("runId") => "run",
             Some("messageId") => "msg",
             Some("toolCallId") => "call",
-            // An ask's id has no blank in it; the surface for asks has.
+            // The id of an ask has no slash and no space. A name of a surface for asks has one of them.
             Some("askId" | "asks") if !text.contains(['/', ' ']) => "ask",
             Some("changeSetId") => "change",
             Some("hunkId") => "hunk",

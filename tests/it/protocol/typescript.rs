@@ -1,15 +1,14 @@
-//! What can be said of TypeScript without a compiler: it is closed and it is
-//! plausible.
+//! Checks the TypeScript types without a compiler: every name is declared, and brackets and fields match.
 //!
-//! Reads declarations of types only; never meant for TypeScript at large.
+//! Parses only declarations of types, never other TypeScript.
 
 use std::collections::BTreeSet;
 
 use adjutant_protocol::schema::typescript;
 
-/// Types that are there without being declared.
+/// Types that need no declaration.
 const BUILT_IN: [&str; 8] = ["string", "number", "boolean", "null", "symbol", "never", "Array", "Record"];
-/// Types that say nothing.
+/// Types that say nothing about a field.
 const HOLES: [&str; 7] = ["any", "unknown", "object", "Object", "Function", "undefined", "bigint"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +18,7 @@ enum Token {
     Mark(char),
 }
 
-/// Cuts declarations into tokens, without comments.
+/// Splits declarations into tokens, without comments.
 fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
@@ -46,12 +45,12 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// The declarations, by name, each with the tokens after its equals sign.
+/// Returns the name of each declaration with the tokens after its equals sign.
 fn declarations(text: &str) -> Vec<(String, Vec<Token>)> {
     let tokens = tokens(text);
     let starts: Vec<usize> =
         (0..tokens.len()).filter(|at| tokens[*at] == Token::Name("export".into())).collect();
-    assert_eq!(starts.first(), Some(&0), "something stands before the first declaration");
+    assert_eq!(starts.first(), Some(&0), "there is text before the first declaration");
     let ends = starts.iter().skip(1).copied().chain([tokens.len()]);
     starts
         .iter()
@@ -62,7 +61,7 @@ fn declarations(text: &str) -> Vec<(String, Vec<Token>)> {
             {
                 (name.clone(), body.to_vec())
             }
-            other => panic!("this is no declaration of a type: {other:?}"),
+            other => panic!("not a declaration of a type: {other:?}"),
         })
         .collect()
 }
@@ -73,13 +72,13 @@ fn is_balanced(body: &[Token]) -> bool {
         match token {
             Token::Mark(c @ ('{' | '[' | '<' | '(')) => open.push(*c),
             Token::Mark(c @ ('}' | ']' | '>' | ')')) => {
-                let wanted = match c {
+                let expected = match c {
                     '}' => '{',
                     ']' => '[',
                     '>' => '<',
                     _ => '(',
                 };
-                if open.pop() != Some(wanted) {
+                if open.pop() != Some(expected) {
                     return false;
                 }
             }
@@ -89,7 +88,7 @@ fn is_balanced(body: &[Token]) -> bool {
     open.is_empty()
 }
 
-/// The names that stand where a type does: all but the names of properties.
+/// Returns the names that are types: all except the names of properties.
 fn used(body: &[Token]) -> Vec<&str> {
     let name = |at: usize| match &body[at] {
         Token::Name(name) => Some((at, name.as_str())),
@@ -98,7 +97,7 @@ fn used(body: &[Token]) -> Vec<&str> {
     let is_property = |at: usize| {
         let after = body.get(at + 1);
         let after = if after == Some(&Token::Mark('?')) { body.get(at + 2) } else { after };
-        // `[key in string]` names its key for nobody.
+        // In `[key in string]`, no type uses the name of the key.
         let is_key = |at: usize| body.get(at) == Some(&Token::Name("in".to_owned()));
         after == Some(&Token::Mark(':')) || is_key(at) || is_key(at + 1)
     };
@@ -128,7 +127,7 @@ fn l04_typescript_is_closed_and_has_no_holes() {
     }
 }
 
-/// The fields of the outermost object, and those of them that must be there.
+/// Returns all fields of the outermost object, and its required fields.
 fn fields_of(body: &[Token]) -> (BTreeSet<&str>, BTreeSet<&str>) {
     let mut depth = 0;
     let (mut all, mut needed) = (BTreeSet::new(), BTreeSet::new());
@@ -148,17 +147,17 @@ fn fields_of(body: &[Token]) -> (BTreeSet<&str>, BTreeSet<&str>) {
     (all, needed)
 }
 
-/// The schema and the types come from two generators: they must agree on what exists and on which
-/// fields a plain object has and may leave out.
+/// Two generators write the schema and the types. Both must have the same types, and the same fields and
+/// required fields of each plain object.
 #[test]
 fn l04_typescript_and_schema_agree() {
     let text = typescript();
     let schema: serde_json::Value = serde_json::from_str(&adjutant_protocol::schema::json_schema()).unwrap();
     let schema = schema["$defs"].as_object().expect("definitions");
     let declarations = declarations(&text);
-    let ours: BTreeSet<&str> = declarations.iter().map(|(name, _)| name.as_str()).collect();
-    let theirs: BTreeSet<&str> = schema.keys().map(String::as_str).collect();
-    assert_eq!(ours, theirs, "a type is in one of the two only");
+    let in_typescript: BTreeSet<&str> = declarations.iter().map(|(name, _)| name.as_str()).collect();
+    let in_schema: BTreeSet<&str> = schema.keys().map(String::as_str).collect();
+    assert_eq!(in_typescript, in_schema, "a type is in only one of the two");
     let mut compared = 0;
     for (name, body) in &declarations {
         let definition = &schema[name.as_str()];
@@ -166,11 +165,11 @@ fn l04_typescript_and_schema_agree() {
             continue;
         };
         let (found, needed) = fields_of(body);
-        let wanted: BTreeSet<&str> = fields.keys().map(String::as_str).collect();
-        assert_eq!(found, wanted, "the fields of {name}");
+        let expected: BTreeSet<&str> = fields.keys().map(String::as_str).collect();
+        assert_eq!(found, expected, "the fields of {name}");
         let required = definition["required"].as_array().into_iter().flatten();
         let required: BTreeSet<&str> = required.filter_map(|field| field.as_str()).collect();
-        assert_eq!(needed, required, "which fields of {name} may be left out: mark one `#[ts(optional)]`");
+        assert_eq!(needed, required, "the required fields of {name}: mark an optional one `#[ts(optional)]`");
         compared += 1;
     }
     assert!(compared > 30, "only {compared} objects were compared");

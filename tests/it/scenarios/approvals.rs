@@ -1,6 +1,6 @@
-//! Approvals that are bent, told as stories.
+//! Approvals under attack or in a race, as scenarios.
 //!
-//! Never asserts only that nothing ran: each says why not.
+//! Never asserts only that nothing ran: each test also checks why.
 
 use adjutant_core::record::{CallEnd, Event};
 use adjutant_protocol::ask::{AskKind, AskSubject, RespondStatus};
@@ -21,7 +21,7 @@ fn command(line: &str) -> Reply {
     Reply::call("run_command", json!({"command": line}))
 }
 
-/// A server whose commands would look for programs here first.
+/// Starts a server whose commands search programs in `first` before all other folders.
 fn serve(workspace: &Workspace, first: &str) -> (Server, Editor) {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut server = Server::spawn_with(BINARY, workspace, &["lsp"], |command| {
@@ -36,15 +36,15 @@ fn appr_005_a_path_that_changed_since_the_ask_is_asked_anew() {
     let model = ModelServer::start([command("tool >> ledger"), Reply::text("Done.")]);
     let workspace = Workspace::new("//- /a.txt\none\n");
     workspace.openai(&model.base_url());
-    // Outside the workspace: programs in it are on no path of a command.
+    // Outside the workspace, because a command's path never has folders of the workspace.
     let programs = tempfile::tempdir().expect("a folder");
     let folder = |name: &str| programs.path().join(name).to_string_lossy().into_owned();
     for name in ["one", "two"] {
         let program = programs.path().join(name).join("tool");
-        std::fs::create_dir(programs.path().join(name)).expect("it is ours");
-        std::fs::write(&program, format!("#!/bin/sh\necho {name}\n")).expect("it is ours");
+        std::fs::create_dir(programs.path().join(name)).expect("a file of the test");
+        std::fs::write(&program, format!("#!/bin/sh\necho {name}\n")).expect("a file of the test");
         let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(program, executable).expect("it is ours");
+        std::fs::set_permissions(program, executable).expect("a file of the test");
     }
     let (mut server, editor) = serve(&workspace, &folder("one"));
     let session = editor.new_session();
@@ -59,13 +59,13 @@ fn appr_005_a_path_that_changed_since_the_ask_is_asked_anew() {
         Update::Ask(AskChange::Opened { ask }) => ask.ask_id != asked,
         _ => false,
     });
-    let Update::Ask(AskChange::Opened { ask: fresh }) = fresh.update else { panic!("it is an ask") };
+    let Update::Ask(AskChange::Opened { ask: fresh }) = fresh.update else { panic!("not an ask") };
     assert_eq!(editor.respond(&asked, "allow").status, RespondStatus::AlreadyResolved);
-    assert!(!workspace.exists("ledger"), "what was asked with another path ran");
+    assert!(!workspace.exists("ledger"), "the command of the old ask ran");
     editor.answer(&fresh.ask_id, "allow");
-    let run = now.state.run_id.expect("the run goes on");
+    let run = now.state.run_id.expect("the run is open");
     assert_eq!(editor.await_run_end(&session, &run).outcome, Outcome::Stopped);
-    assert_eq!(workspace.read("ledger"), "two\n", "what ran is what was asked last");
+    assert_eq!(workspace.read("ledger"), "two\n", "the command of the last ask ran");
     editor.shutdown();
 }
 
@@ -76,7 +76,7 @@ fn appr_013_white_space_of_a_command_is_shown_and_run_as_it_is() {
     let run = stage.send([command(line)]);
     let ask = stage.rig.await_ask();
     let Some(AskSubject::Command { command, .. }) = &ask.subject else { panic!("{ask:?}") };
-    assert_eq!(command, line, "no blank is folded or cut");
+    assert_eq!(command, line, "no space is merged or cut");
     stage.rig.answer(&ask.ask_id, "allow");
     assert!(stage.finish(&run)[0].ends_with("\n[a][b ]"));
 }
@@ -89,7 +89,7 @@ fn appr_015_a_command_that_looks_like_an_answer_answers_nothing() {
     let ask = stage.rig.await_ask();
     let Some(AskSubject::Command { command, .. }) = &ask.subject else { panic!("{ask:?}") };
     assert_eq!(command, line);
-    assert!(!stage.workspace.exists("pwned"), "it was taken for an answer");
+    assert!(!stage.workspace.exists("pwned"), "the command was read as an answer");
     stage.rig.answer(&ask.ask_id, "reject");
     assert!(stage.finish(&run)[0].starts_with("The user rejected this"));
     assert!(!stage.workspace.exists("pwned"));
@@ -116,13 +116,13 @@ fn appr_027_a_rejection_outlives_its_server() {
     assert_eq!(open.kind, AskKind::ResumeTask, "the command is not asked about again");
     assert_eq!(editor.respond(&ask, "allow").status, RespondStatus::AlreadyResolved);
     editor.respond(&open.ask_id, "resume");
-    let run = now.state.run_id.expect("the run goes on");
+    let run = now.state.run_id.expect("the run is open");
     assert_eq!(editor.await_run_end(&session, &run).outcome, Outcome::Stopped);
     editor.shutdown();
-    let facts = facts(&workspace, &session.0);
-    let ends: Vec<CallEnd> = calls(&facts).into_values().flat_map(|call| call.ends).collect();
+    let records = facts(&workspace, &session.0);
+    let ends: Vec<CallEnd> = calls(&records).into_values().flat_map(|call| call.ends).collect();
     assert_eq!(ends, [CallEnd::Denied]);
-    assert!(!facts.iter().any(|fact| matches!(fact.event, Event::ToolStarted { .. })));
+    assert!(!records.iter().any(|record| matches!(record.event, Event::ToolStarted { .. })));
     assert!(!workspace.exists("ledger"));
 }
 
@@ -156,8 +156,8 @@ fn appr_036_words_of_the_model_approve_nothing() {
 #[test]
 fn appr_043_a_tool_that_sounds_like_consent_is_unknown() {
     let stage = Stage::new("//- /a.txt\none\n");
-    let told = stage.play([Reply::call("user_approved", json!({"ask": "ask-1"}))]);
-    assert!(told[0].contains("no tool") && told[0].contains("user_approved"), "{told:?}");
+    let outputs = stage.play([Reply::call("user_approved", json!({"ask": "ask-1"}))]);
+    assert!(outputs[0].contains("no tool") && outputs[0].contains("user_approved"), "{outputs:?}");
     assert!(stage.asks().is_empty());
     assert!(count(&stage.workspace, &stage.session, "unknown_tool") > 0, "the log names the class");
 }
@@ -166,12 +166,12 @@ fn appr_043_a_tool_that_sounds_like_consent_is_unknown() {
 fn appr_045_always_says_that_it_binds_the_line_alone() {
     let stage = Stage::new("//- /run.sh\necho one\n");
     stage.rig.on_ask(|_| Answer::option("allow"));
-    let told = stage.play([command("sh run.sh"), command("cat run.sh")]);
-    assert!(told[0].ends_with("\none\n"), "{told:?}");
+    let outputs = stage.play([command("sh run.sh"), command("cat run.sh")]);
+    assert!(outputs[0].ends_with("\none\n"), "{outputs:?}");
     let asks = stage.asks();
     let always = |ask: usize| asks[ask].options.iter().find(|option| option.option_id == "allow_always");
-    assert_eq!(always(0), None, "what a script does is not bound by the line that starts it");
-    let name = &always(1).expect("it is offered").name;
+    assert_eq!(always(0), None, "the line that starts a script says nothing about what the script does");
+    let name = &always(1).expect("the option is offered").name;
     assert!(name.contains("whatever it runs by then"), "{name}");
 }
 
@@ -180,8 +180,8 @@ fn appr_049_a_rule_of_one_session_is_none_of_another() {
     let stage = Stage::new("//- /a.txt\none\n");
     stage.rig.answer_next(Answer::option("allow_always"));
     stage.rig.on_ask(|_| Answer::option("reject"));
-    let told = stage.play([command("echo hi"), command("echo hi")]);
-    assert!(told.iter().all(|told| told.ends_with("\nhi\n")), "{told:?}");
+    let outputs = stage.play([command("echo hi"), command("echo hi")]);
+    assert!(outputs.iter().all(|output| output.ends_with("\nhi\n")), "{outputs:?}");
     let other = stage.rig.new_session();
     stage.model.push(command("echo hi"));
     stage.model.push(Reply::text("Done."));

@@ -1,6 +1,6 @@
-//! A system that fails, told as stories.
+//! A failing system, as scenarios.
 //!
-//! Ends only processes it started; what the system refuses is refused to them alone.
+//! Ends and limits only processes that the test started.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ fn os_007_a_command_that_cannot_be_started_is_an_error_of_its_call() {
     let session = editor.new_session();
     let run = editor.prompt(&session, "go on").run_id;
     let ask = editor.await_ask().ask_id;
-    // No count of processes stops root; without descriptors nobody starts one.
+    // A limit on processes does not stop root, but no user can start a process without descriptors.
     let before = descriptors(&server, open_now(&server) + 3);
     editor.answer(&ask, "allow");
     model.wait_for_holding(1);
@@ -45,26 +45,26 @@ fn os_007_a_command_that_cannot_be_started_is_an_error_of_its_call() {
     model.release();
     let end = editor.await_run_end(&session, &run);
     assert_eq!((end.outcome, end.summary.as_deref()), (Outcome::Stopped, Some("I go on without.")));
-    let told = tool_outputs(model.requests().last().expect("it was asked"));
-    assert!(told[0].contains("Too many open files"), "{told:?}");
-    assert!(told[1].contains("still here"), "the run goes on: {told:?}");
+    let outputs = tool_outputs(model.requests().last().expect("a request"));
+    assert!(outputs[0].contains("Too many open files"), "{outputs:?}");
+    assert!(outputs[1].contains("still here"), "the run continues: {outputs:?}");
     assert!(!workspace.exists("ran"));
     editor.shutdown();
     ran_once(&facts(&workspace, &session.0), Outcome::Stopped);
 }
 
 pub fn open_now(server: &Server) -> u64 {
-    server.handles().expect("it runs").descriptors as u64
+    server.handles().expect("the server runs").descriptors as u64
 }
 
-/// Limits how many descriptors a server may have; returns how many it might.
+/// Sets the limit of a server on descriptors and returns the limit before.
 pub fn descriptors(server: &Server, most: u64) -> u64 {
     let pid = i32::try_from(server.pid()).ok().and_then(rustix::process::Pid::from_raw);
-    // It has the bound of this process, which it inherited.
+    // The server inherited the hard limit of this process.
     let maximum = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
     let now = rustix::process::Rlimit { current: Some(most), maximum };
     let before = rustix::process::prlimit(pid, rustix::process::Resource::Nofile, now);
-    before.expect("it is ours").current.unwrap_or(1024)
+    before.expect("the limit can be set").current.unwrap_or(1024)
 }
 
 #[test]
@@ -75,9 +75,10 @@ fn os_014_another_time_zone_changes_nothing_that_is_kept() {
     let run = |zone: &str, args: &[&str]| Line::new(BINARY, &workspace, args).env("TZ", zone).run();
     run("Pacific/Kiritimati", &["run", "go on"]).expect(0);
     run("Pacific/Pago_Pago", &["run", "--continue", "and on"]).expect(0);
-    let facts = facts(&workspace, &only_session(&workspace));
-    let spread = facts.iter().map(|fact| fact.at).max().zip(facts.iter().map(|fact| fact.at).min());
-    let (last, first) = spread.expect("there are facts");
+    let records = facts(&workspace, &only_session(&workspace));
+    let spread =
+        records.iter().map(|record| record.at).max().zip(records.iter().map(|record| record.at).min());
+    let (last, first) = spread.expect("there are records");
     // The two zones are 25 hours apart.
     assert!(last - first < 3_600_000, "{first} .. {last}");
     let list = |zone: &str| run(zone, &["sessions", "list"]).expect(0).stdout.clone();
@@ -90,9 +91,10 @@ fn os_019_an_interrupt_ends_a_run_with_its_command() {
     let workspace = Workspace::new("//- /a.txt\none\n");
     workspace.openai(&model.base_url());
     let gate = workspace.path().join("gate");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &gate, rustix::fs::Mode::from_raw_mode(0o600)).expect("it is ours");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &gate, rustix::fs::Mode::from_raw_mode(0o600))
+        .expect("a file of the test");
     let running = Line::new(BINARY, &workspace, &["run", "-y", "--allow-commands", "go on"]).start();
-    wait_until("the command to stand at the gate", || {
+    wait_until("the command to wait at the gate", || {
         workspace.exists("ledger") && workspace.read("ledger") == "begun\n"
     });
     send(running.pid(), Signal::INT);
@@ -101,9 +103,9 @@ fn os_019_an_interrupt_ends_a_run_with_its_command() {
     assert!(ran.stderr.contains("Cancelled"), "{ran}");
     assert_eq!(ran.left(), [], "the command outlives its run");
     assert_eq!(workspace.read("ledger"), "begun\n");
-    let facts = facts(&workspace, &only_session(&workspace));
-    ran_once(&facts, Outcome::Cancelled);
-    let ends: Vec<CallEnd> = calls(&facts).into_values().flat_map(|call| call.ends).collect();
+    let records = facts(&workspace, &only_session(&workspace));
+    ran_once(&records, Outcome::Cancelled);
+    let ends: Vec<CallEnd> = calls(&records).into_values().flat_map(|call| call.ends).collect();
     assert_eq!(ends, [CallEnd::Cancelled]);
 }
 
@@ -122,18 +124,17 @@ fn os_021_a_server_that_was_stopped_goes_on() {
     let stopped = || {
         std::fs::read_to_string(format!("/proc/{}/stat", server.pid())).is_ok_and(|it| it.contains(") T "))
     };
-    wait_until("the server to stand still", stopped);
-    // All that was held comes while it stands still, and more is asked of it.
+    wait_until("the server to stop", stopped);
+    // The rest of the reply and a prompt arrive while the server is stopped.
     model.release();
     let next = json!({"sessionId": session, "prompt": [{"type": "text", "text": "And on."}]});
     let next = editor.request_nowait("agent/session/prompt", next);
     send(server.pid(), Signal::CONT);
-    // Both wait for it when it wakes. Whichever it reads first, the prompt is taken up: by the run that is
-    // open, or by one of its own.
-    let taken = editor.await_response(&next).expect("the prompt is taken");
-    let taken: PromptResult = serde_json::from_value(taken).expect("a result");
+    // The server may read either first. Either way it accepts the prompt, for the open run or for a new one.
+    let accepted = editor.await_response(&next).expect("the prompt is accepted");
+    let accepted: PromptResult = serde_json::from_value(accepted).expect("a result");
     assert_eq!(editor.await_run_end(&session, &run).outcome, Outcome::Stopped);
-    let end = editor.await_run_end(&session, &taken.run_id);
+    let end = editor.await_run_end(&session, &accepted.run_id);
     assert_eq!((end.outcome, end.summary.as_deref()), (Outcome::Stopped, Some("And after it.")));
     let text = editor.updates().into_iter().find_map(|params| match params.update {
         adjutant_protocol::update::Update::AgentMessage { text, .. } => Some(text),
@@ -144,7 +145,7 @@ fn os_021_a_server_that_was_stopped_goes_on() {
     server.wait();
 }
 
-/// What a server says to a prompt whose session cannot be kept; its model is not asked.
+/// Sends a prompt whose session cannot be written. Checks that the model gets no request, and returns the error.
 fn refused(program: &str, args: &[&str], state: &Path, workspace: &Workspace) -> String {
     let model = ModelServer::start([Reply::text("Hello.")]);
     workspace.openai(&model.base_url());
@@ -154,10 +155,10 @@ fn refused(program: &str, args: &[&str], state: &Path, workspace: &Workspace) ->
     let editor = server.editor(Options::new(workspace));
     let session = editor.new_session();
     let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "go on"}]});
-    let refused = editor.request("agent/session/prompt", prompt).expect_err("nothing can be kept");
-    assert!(model.requests().is_empty(), "a model was asked, and nobody would know");
+    let refused = editor.request("agent/session/prompt", prompt).expect_err("the session cannot be written");
+    assert!(model.requests().is_empty(), "the model got a request that no log has");
     let read = editor.request("agent/session/list", json!({}));
-    assert!(read.is_ok(), "the server goes on: {read:?}");
+    assert!(read.is_ok(), "the server continues: {read:?}");
     editor.shutdown();
     refused.message
 }
@@ -166,18 +167,22 @@ fn refused(program: &str, args: &[&str], state: &Path, workspace: &Workspace) ->
 fn os_003_where_no_file_can_be_made_a_prompt_is_refused() {
     let workspace = Workspace::new("//- /a.txt\none\n");
     let state = workspace.path().with_file_name("small");
-    std::fs::create_dir(&state).expect("it is ours");
-    // In a view of the files that is this server's own. The folder itself is the first of the three.
+    std::fs::create_dir(&state).expect("a file of the test");
+    // The mount is visible only to this server. The folder itself uses the first of the three inodes.
     let script = "mount -t tmpfs -o nr_inodes=3,mode=700 none \"$ADJUTANT_STATE_DIR\" && exec \"$0\" lsp";
-    let said = refused("unshare", &["-rm", "--", "sh", "-c", script, BINARY], &state, &workspace);
-    assert!(said.contains("no space is left; free some"), "{said}");
-    assert_eq!(std::fs::read_dir(&state).expect("it is ours").count(), 0, "it was written elsewhere");
+    let message = refused("unshare", &["-rm", "--", "sh", "-c", script, BINARY], &state, &workspace);
+    assert!(message.contains("no space is left; free some"), "{message}");
+    assert_eq!(
+        std::fs::read_dir(&state).expect("a file of the test").count(),
+        0,
+        "the server wrote outside the mount"
+    );
 }
 
 #[test]
 fn os_005_where_nothing_can_be_written_a_prompt_is_refused_and_says_so() {
     let workspace = Workspace::new("//- /a.txt\none\n");
-    // The system lets nobody write there, root included.
-    let said = refused(BINARY, &["lsp"], Path::new("/proc/adjutant"), &workspace);
-    assert!(said.contains("/proc/adjutant"), "{said}");
+    // No user can write there, not even root.
+    let message = refused(BINARY, &["lsp"], Path::new("/proc/adjutant"), &workspace);
+    assert!(message.contains("/proc/adjutant"), "{message}");
 }

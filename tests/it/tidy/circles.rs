@@ -1,7 +1,7 @@
 //! No files import one another in a circle.
 //!
-//! What a file takes from the file of its own folder (`config/show.rs` from `config.rs`) does not count:
-//! they are one module in two files. Never looks at tests.
+//! An import from the file of the own folder (`config/show.rs` from `config.rs`) does not count, because both are
+//! one module in two files. Never checks tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ const CRATES: [&str; 7] = [
     "server/src",
 ];
 
-/// The modules of one crate by their paths, such as `["config", "show"]`.
+/// The paths of the modules in one crate, such as `["config", "show"]`.
 type Modules = BTreeSet<Vec<String>>;
 
 fn module_of(path: &str, folder: &str) -> Vec<String> {
@@ -25,7 +25,7 @@ fn module_of(path: &str, folder: &str) -> Vec<String> {
     inner.split('/').filter(|part| !matches!(*part, "lib" | "main")).map(str::to_owned).collect()
 }
 
-/// Spreads `a::{b, c::{d, e}}` out into `a::b`, `a::c::d` and `a::c::e`, as names.
+/// Expands `a::{b, c::{d, e}}` to `a::b`, `a::c::d` and `a::c::e`, each as a list of names.
 fn spread(tree: &str, before: &[String], into: &mut Vec<Vec<String>>) {
     let tree = tree.trim();
     let end = tree.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(tree.len());
@@ -62,12 +62,12 @@ fn spread(tree: &str, before: &[String], into: &mut Vec<Vec<String>>) {
     }
 }
 
-/// The modules a file names: behind `crate`, behind `super`, and its own children behind `use`.
+/// Returns the modules that a file names: after `crate` or `super`, and its own children after `use`.
 fn named(own: &[String], code: &str, modules: &Modules) -> BTreeSet<Vec<String>> {
     let mut paths = Vec::new();
     for start in ["crate", "super", "self"] {
         for at in words(code, start) {
-            // What stands in a group, or behind another `super`, was seen with its beginning.
+            // A name in a group or after another `super` was read with the start of its path.
             if !code[..at].trim_end().ends_with("::") {
                 spread(&code[at..], &[], &mut paths);
             }
@@ -79,7 +79,7 @@ fn named(own: &[String], code: &str, modules: &Modules) -> BTreeSet<Vec<String>>
     paths.into_iter().filter_map(|path| resolved(own, &path, modules)).collect()
 }
 
-/// The longest beginning of a path that is a module.
+/// Returns the module that is the longest prefix of a path, if it is not the file itself or one above it.
 fn resolved(own: &[String], path: &[String], modules: &Modules) -> Option<Vec<String>> {
     let mut at = own.to_vec();
     for (number, name) in path.iter().enumerate() {
@@ -96,11 +96,11 @@ fn resolved(own: &[String], path: &[String], modules: &Modules) -> Option<Vec<St
             }
         }
     }
-    // A part of the file itself, or of the one whose folder it lies in.
+    // The file itself and the files of its folders do not count.
     (!own.starts_with(&at)).then_some(at)
 }
 
-/// A way from a module back to itself, if there is one.
+/// Returns a path of imports from a module back to itself, if there is one.
 fn circle(from: &[String], imports: &BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) -> Option<Vec<String>> {
     let mut came_from: BTreeMap<&Vec<String>, &[String]> = BTreeMap::new();
     let mut ahead = vec![from];

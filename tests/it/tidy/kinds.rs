@@ -1,6 +1,6 @@
-//! A new kind of ask must not compile until every surface has chosen for it (S12).
+//! A new kind of ask does not compile until every surface has a case for it (S12).
 //!
-//! Never trusts a catch-all: a `match` that names kinds has to name them all.
+//! Never accepts a catch-all: a `match` that names kinds must name all of them.
 
 use super::source::rust;
 
@@ -10,7 +10,7 @@ fn matches_in(code: &str) -> Vec<&str> {
     starts.filter_map(|at| body(&code[at..])).collect()
 }
 
-/// The text between the first brace and the one that closes it.
+/// Returns the text between the first brace and its closing brace.
 fn body(code: &str) -> Option<&str> {
     let open = code.find('{')?;
     let mut depth = 0_usize;
@@ -27,7 +27,7 @@ fn body(code: &str) -> Option<&str> {
     None
 }
 
-/// The patterns of a block's own arms, without those of blocks inside it.
+/// Returns a block without the blocks inside it, so that only its own arms remain.
 fn own_arms(body: &str) -> String {
     let mut depth = 0_usize;
     let mut own = String::new();
@@ -54,7 +54,7 @@ fn hides_kinds(body: &str) -> bool {
 #[test]
 fn s12_no_surface_has_a_catch_all_for_kinds_of_ask() {
     let caught = "match kind { AskKind::Tool => 1,\n _ => 2 }";
-    assert!(matches_in(caught).into_iter().any(hides_kinds), "the check sees what it looks for");
+    assert!(matches_in(caught).into_iter().any(hides_kinds), "the check finds a catch-all");
     let mut seen = 0;
     let mut wrong = Vec::new();
     for source in rust().into_iter().filter(|source| source.path.starts_with("server/") && !source.is_test())
@@ -66,6 +66,6 @@ fn s12_no_surface_has_a_catch_all_for_kinds_of_ask() {
             wrong.push(source.path);
         }
     }
-    assert!(seen >= 5, "only {seen} places choose by the kind of an ask; has the check lost them?");
+    assert!(seen >= 5, "only {seen} places match on the kind of an ask; does the check still find them?");
     assert!(wrong.is_empty(), "name every kind instead of `_`: {wrong:#?}");
 }

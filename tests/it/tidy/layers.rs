@@ -1,10 +1,10 @@
-//! Who may import whom: the last invariant of docs/architecture.md, as a table.
+//! The allowed imports: the last invariant of docs/architecture.md, as a table.
 //!
-//! Never trusts prose: a module that is not in the table fails.
+//! Never accepts a module that is not in the table.
 
 use super::source::{Source, files, read, words};
 
-/// Module of `server/src`, and what it may use. Nothing imports upward.
+/// Each module of `server/src` with the modules that it may use. No module imports upward.
 const LAYERS: &[(&str, &[&str])] = &[
     (
         "main",
@@ -109,19 +109,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("uri", &[]),
     ("settings", &[]),
     ("faults", &[]),
-    // What `tests/fuzz` reaches of private modules; no build of ours has it.
+    // The parts of private modules that `tests/fuzz` uses. No release build has this module.
     ("fuzzing", &["session", "model"]),
     ("lib", &[]),
 ];
 
-/// What only some modules may name, and why.
+/// Names that only some modules may use: the names, the modules, and why.
 const RESERVED: &[(&[&str], &[&str], &str)] = &[
-    (&["tower_lsp"], &["lsp"], "one face alone speaks LSP"),
-    (&["reqwest", "rustls"], &["model"], "only a provider is called over HTTP"),
+    (&["tower_lsp"], &["lsp"], "only one face speaks LSP"),
+    (&["reqwest", "rustls"], &["model"], "only `model` sends HTTP requests, to providers"),
     (
         &["process::Command", "process::{Child", "process::{Command", "process::Child"],
         &["tools", "cli"],
-        "only a tool starts a process, after its verdict; the demo runs the test of its own project itself",
+        "only a tool starts a process, after its verdict; the demo runs the test of its own project",
     ),
     (
         &[
@@ -142,15 +142,15 @@ const RESERVED: &[(&[&str], &[&str], &str)] = &[
             "mkdirat",
         ],
         &["store", "session", "tools", "settings", "documents", "cli"],
-        "sessions are written by `store` and `session`, files of the workspace by `tools` and `documents`, our directories by `settings`; \
-         `cli` tries whether the state folder can be written",
+        "`store` and `session` write sessions, `tools` and `documents` write files of the workspace, \
+         `settings` creates Adjutant's directories; `cli` tests whether the state folder is writable",
     ),
 ];
 
-/// Names of session files, as they stand in strings; only `store` and `session` may know them.
+/// Names of session files, as string literals. Only `store` and `session` may use them.
 const SESSION_FILES: [&str; 4] = ["\"summary.json\"", "\"blobs\"", "\"log.jsonl\"", "\"events.jsonl\""];
 
-/// What the pure crates may not depend on.
+/// Crates that the pure crates may not depend on.
 const IMPURE_CRATES: [&str; 10] = [
     "tokio",
     "reqwest",
@@ -164,7 +164,7 @@ const IMPURE_CRATES: [&str; 10] = [
     "ignore",
 ];
 
-/// What the pure crates may not name.
+/// Names that the pure crates may not use.
 const IMPURE: [&str; 15] = [
     "std::fs",
     "std::env",
@@ -183,11 +183,11 @@ const IMPURE: [&str; 15] = [
     "ls_types",
 ];
 
-/// File, name, why it may.
+/// Files that may use an impure name: the file, the name, and why.
 const IMPURE_EXCEPTIONS: [(&str, &str, &str); 1] =
-    [("server/core/src/text/edit.rs", "Instant", "the differ takes its time limit as a point in time")];
+    [("server/core/src/text/edit.rs", "Instant", "the differ gets its time limit as a point in time")];
 
-/// Crate of ours, and the crates of ours it may need. Cargo keeps the rest: there is no circle.
+/// Each crate of the workspace with the crates of the workspace that it may need. Cargo itself forbids circles.
 const CRATES: [(&str, &[&str]); 8] = [
     ("server/protocol", &[]),
     ("server/core", &["protocol"]),
@@ -199,7 +199,7 @@ const CRATES: [(&str, &[&str]); 8] = [
     ("server", &["protocol", "core", "host", "transport", "model", "store", "tools"]),
 ];
 
-/// Returns the module of a file of `server/src`; what is a crate of its own counts as one.
+/// Returns the module of a file of `server/src`. A file of another crate has the crate as its module.
 fn module(path: &str) -> &str {
     let inner = path.strip_prefix("server/src/").or(path.strip_prefix("server/host/src/"));
     let inner = inner.or(path.strip_prefix("server/")).unwrap_or(path);
@@ -207,7 +207,7 @@ fn module(path: &str) -> &str {
     first.strip_suffix(".rs").unwrap_or(first)
 }
 
-/// The files whose modules are in `LAYERS`.
+/// Returns the files whose modules are in `LAYERS`.
 fn server() -> Vec<Source> {
     of_folders(&["server/src", "server/host/src"])
 }
@@ -221,11 +221,11 @@ fn of_folders(folders: &[&str]) -> Vec<Source> {
     folders.iter().flat_map(found).collect()
 }
 
-/// Returns the crate's own modules that a file names, with lines.
+/// Returns the modules of the own crate that a file names, with their lines.
 fn imports(source: &Source) -> Vec<(usize, String)> {
     let code = if source.is_test() { source.test_code() } else { source.code() };
     let mut found = Vec::new();
-    let mut take = |at: usize, after: &str| {
+    let mut add = |at: usize, after: &str| {
         for name in heads(after) {
             found.push((Source::line_of(&code, at), name));
         }
@@ -233,24 +233,24 @@ fn imports(source: &Source) -> Vec<(usize, String)> {
     for start in ["crate", "adjutant"] {
         for at in words(&code, start) {
             if let Some(after) = code[at + start.len()..].trim_start().strip_prefix("::") {
-                take(at, after);
+                add(at, after);
             }
         }
     }
-    // `super::` as often as the file is deep is the crate's root.
+    // `super::`, repeated for each level of the file, leads to the root of the crate.
     let inner = source.path.strip_prefix("server/src/").or(source.path.strip_prefix("server/host/src/"));
     let inner = inner.unwrap_or(&source.path);
     let depth = inner.split('/').count() - usize::from(inner.ends_with("/mod.rs"));
     let climb = "super::".repeat(depth);
     for (at, _) in code.match_indices(&climb) {
         if !code[..at].ends_with("super::") && !inner.starts_with("main") && !inner.starts_with("lib") {
-            take(at, &code[at + climb.len()..]);
+            add(at, &code[at + climb.len()..]);
         }
     }
     found
 }
 
-/// Returns the first names of what follows `crate::`: one, or those of a group.
+/// Returns the first names after `crate::`: one name, or each name of a group.
 fn heads(after: &str) -> Vec<String> {
     let name = |text: &str| -> String {
         text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
@@ -280,30 +280,30 @@ fn nothing_imports_upward() {
         let own = module(&source.path);
         let Some((_, allowed)) = LAYERS.iter().find(|(name, _)| *name == own) else {
             wrong.push(format!(
-                "{}: the module `{own}` is not in LAYERS; say there what it may use",
+                "{}: the module `{own}` is not in LAYERS; add it there with the modules that it may use",
                 source.path
             ));
             continue;
         };
         for (line, used) in imports(&source) {
-            // The properties of the fuzz targets stand above what they look into, and tests share them.
+            // Tests may use the properties of the fuzz targets, although these are in a higher layer.
             if used == "fuzzing" && source.is_test() {
                 continue;
             }
-            // A name with a capital is a type or a macro of the crate's root, which has none.
+            // The root of the crate has no types or macros, so every name must be a module.
             if used != own
                 && !allowed.contains(&used.as_str())
                 && LAYERS.iter().any(|(name, _)| *name == used)
             {
                 wrong.push(format!("{}:{line}: `{own}` may not use `{used}`", source.path));
             } else if used != own && !LAYERS.iter().any(|(name, _)| *name == used) {
-                wrong.push(format!("{}:{line}: `{used}` is no module in LAYERS", source.path));
+                wrong.push(format!("{}:{line}: `{used}` is not a module in LAYERS", source.path));
             }
         }
     }
     assert!(
         wrong.is_empty(),
-        "{}\nmove the code to the layer that may, or pass what it needs as an argument",
+        "{}\nmove the code to a layer that may use it, or pass the value as an argument",
         wrong.join("\n")
     );
 }
@@ -329,7 +329,7 @@ fn outside_crates_stay_in_their_modules() {
                     let named: String =
                         code[at..].chars().take_while(|c| !c.is_whitespace()).take(30).collect();
                     wrong.push(format!(
-                        "{}:{line}: `{named}` belongs into {} alone: {why}",
+                        "{}:{line}: only {} may use `{named}`: {why}",
                         source.path,
                         allowed.join(", ")
                     ));
@@ -340,7 +340,8 @@ fn outside_crates_stay_in_their_modules() {
             .iter()
             .filter(|name| !["store", "session"].contains(&own) && source.text.contains(*name))
         {
-            wrong.push(format!("{}: {name} is a session's file; ask `session` for it", source.path));
+            wrong
+                .push(format!("{}: {name} is a file of a session; use a function of `session`", source.path));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -351,11 +352,11 @@ fn crates_need_only_those_below_them() {
     for (folder, allowed) in CRATES {
         let table: toml::Table = read(&format!("{folder}/Cargo.toml")).parse().expect("a manifest is TOML");
         let needs = table.get("dependencies").and_then(|value| value.as_table()).expect("dependencies");
-        let mut ours: Vec<&str> = needs.keys().filter_map(|name| name.strip_prefix("adjutant-")).collect();
+        let mut found: Vec<&str> = needs.keys().filter_map(|name| name.strip_prefix("adjutant-")).collect();
         let mut allowed = allowed.to_vec();
-        ours.sort_unstable();
+        found.sort_unstable();
         allowed.sort_unstable();
-        assert_eq!(ours, allowed, "{folder}/Cargo.toml: what it needs is what CRATES allows");
+        assert_eq!(found, allowed, "{folder}/Cargo.toml: the dependencies differ from CRATES");
     }
 }
 
@@ -372,7 +373,7 @@ fn the_core_is_pure() {
         );
         for name in IMPURE_CRATES.iter().filter(|name| dependencies.contains_key(**name)) {
             wrong.push(format!(
-                "{manifest}: {name} does I/O or is async; do that in `server` and pass the result in"
+                "{manifest}: {name} does I/O or is async; do that in `server` and pass the result"
             ));
         }
     }
@@ -385,7 +386,7 @@ fn the_core_is_pure() {
             if let Some(at) = words(&code, needle).next().filter(|_| !excused) {
                 let line = Source::line_of(&code, at);
                 wrong.push(format!(
-                    "{}:{line}: `{needle}` in a pure crate; take what it gives as an argument",
+                    "{}:{line}: `{needle}` in a pure crate; pass its result as an argument",
                     source.path
                 ));
             }
@@ -394,7 +395,7 @@ fn the_core_is_pure() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is stored never follows the wire: only these know it (decision 014).
+/// The format of the log does not depend on the wire: only these files use its types (decision 014).
 #[test]
 fn the_wire_is_known_to_one_folder_of_the_core() {
     let knows =
@@ -409,7 +410,7 @@ fn the_wire_is_known_to_one_folder_of_the_core() {
             wrong.push(format!("{}:{line}: convert to and from types of the wire in `wire/`", source.path));
         }
     }
-    assert!(seen >= 5, "files of `wire/` are seen: {seen}");
+    assert!(seen >= 5, "only {seen} files of `wire/` were found");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -1,6 +1,6 @@
-//! `docs/code-map.md` names what is there, and nothing else.
+//! `docs/code-map.md` names every module, and nothing that does not exist.
 //!
-//! Looks at the first level of each crate only: a map is no list of files.
+//! Checks only the first level of each crate, because a map is not a list of files.
 
 use super::source::{files, read};
 
@@ -15,7 +15,7 @@ const CRATES: [&str; 8] = [
     "server/src",
 ];
 
-/// The names in code letters of one crate's table, whose head names its folder.
+/// Returns the names in backticks of one crate's table. The head of the table names the folder.
 fn named(folder: &str) -> Vec<String> {
     let page = read("docs/code-map.md");
     let head = format!("| `{folder}/` |");
@@ -43,7 +43,7 @@ fn the_code_map_names_every_module() {
             .filter(|path| !path.contains('/') && !path.ends_with("tests.rs") && path != "lib.rs")
             .filter(|path| !named.contains(path))
             .collect();
-        assert!(missing.is_empty(), "say in docs/code-map.md what these of {folder} do: {missing:?}");
+        assert!(missing.is_empty(), "describe these files of {folder} in docs/code-map.md: {missing:?}");
     }
 }
 
@@ -53,9 +53,9 @@ fn every_seat_of_a_decision_exists() {
         let paths = paths_in(folder);
         let names: Vec<String> =
             named(folder).into_iter().filter(|name| name.ends_with(".rs") || name.ends_with('/')).collect();
-        assert!(names.len() > 3, "only {} seats were found in {folder}", names.len());
+        assert!(names.len() > 3, "only {} names were found in {folder}", names.len());
         for name in names {
-            // A folder by any file in it, a file of a folder by its own name.
+            // A folder exists if a file is in it. A file of a folder is found by its own name.
             let is_there = |path: &String| format!("/{path}").contains(&format!("/{name}"));
             assert!(paths.iter().any(is_there), "docs/code-map.md names {name} of {folder}; was it moved?");
         }

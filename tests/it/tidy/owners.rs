@@ -1,16 +1,16 @@
-//! Who may hold state and who may write to standard output.
+//! The files that may have state for the whole process, and those that may write to standard output.
 
 use super::source;
 
-/// Files that keep something for the whole process, and why it is no state of the agent.
+/// Files with a `static`, and what it is. None of them is state of the agent.
 const KEPT: [(&str, &str); 5] = [
     ("server/store/src/storage.rs", "names of temporary files"),
-    ("server/host/src/faults.rs", "points of death, in debug builds alone"),
+    ("server/host/src/faults.rs", "points of faults, only in debug builds"),
     (
         "server/tools/src/process/orphans.rs",
-        "which children of this process it started; the kernel keeps the others",
+        "the children that this process started; the kernel has the others",
     ),
-    ("server/tools/src/process/group.rs", "where the kernel lets this process make control groups"),
+    ("server/tools/src/process/group.rs", "the folder in which this process may create control groups"),
     ("server/tools/src/protected.rs", "the table of protected names, which never changes"),
 ];
 
@@ -25,7 +25,10 @@ fn b6_2_no_state_lives_outside_its_owner() {
         }
     }
     for (path, why) in KEPT {
-        assert!(source::read(path).contains("static "), "{path} keeps nothing any more ({why})");
+        assert!(
+            source::read(path).contains("static "),
+            "{path} has no `static` any more ({why}); remove it from KEPT"
+        );
     }
 }
 

@@ -1,10 +1,10 @@
-//! Pages are found by their reader, and the page that says what works stays short.
+//! The index lists every page under its reader, links work, and the page of features stays short.
 //!
-//! Never judges what a page says; that is for readers.
+//! Never judges the content of a page; readers do.
 
 use super::source::{files, read};
 
-/// The most lines of the page that says what works.
+/// The most lines of the page of features.
 const MOST_LINES: usize = 40;
 
 #[test]
@@ -36,14 +36,14 @@ fn links_between_pages_lead_somewhere() {
             let file = target.split('#').next().unwrap_or_default();
             let outside = file.is_empty() || file.contains(':');
             if !outside && !super::source::root().join(folder).join(file).exists() {
-                wrong.push(format!("{}: {target} leads nowhere", page.path));
+                wrong.push(format!("{}: the link {target} has no target", page.path));
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Returns what the links of a page lead to, outside of code.
+/// Returns the targets of the links in a page, except those in code.
 fn targets(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut fenced = false;

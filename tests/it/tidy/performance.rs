@@ -1,6 +1,6 @@
-//! `docs/performance.md` claims nothing of a failure that no test shows.
+//! Every failure in `docs/performance.md` names a test that exists, or says that none does yet.
 //!
-//! Never looks at its figures: those are measured, not tested.
+//! Never checks its figures: those are measured, not tested.
 
 use std::collections::BTreeSet;
 
@@ -34,6 +34,6 @@ fn every_failure_names_tests_that_exist_or_says_that_none_does() {
                 .map(|name| format!("there is no test `{name}`; was it renamed?")),
         );
     }
-    assert!(count >= 11, "the table has {count} rows; the peers were put to 11 failures");
+    assert!(count >= 11, "the table has {count} rows, but the peers were tested with 11 failures");
     assert!(wrong.is_empty(), "docs/performance.md:\n{}", wrong.join("\n"));
 }

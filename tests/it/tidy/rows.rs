@@ -1,6 +1,6 @@
-//! `docs/rows.md` keeps every row, and every claim in it has a test.
+//! `docs/rows.md` has every row, and every claim in it has a test.
 //!
-//! Never asks whether the test is a good one; that is for readers.
+//! Never judges whether the test is good; readers do.
 
 use std::collections::BTreeSet;
 
@@ -48,15 +48,15 @@ pub fn rows() -> Vec<Row> {
 
 #[test]
 fn every_row_is_there_once() {
-    let wanted: Vec<&str> = ROWS.split_whitespace().collect();
-    assert_eq!(wanted.len(), 186, "the design has 186 rows");
+    let expected: Vec<&str> = ROWS.split_whitespace().collect();
+    assert_eq!(expected.len(), 186, "the design has 186 rows");
     let found: Vec<String> = rows().into_iter().map(|row| row.id).collect();
-    for id in &wanted {
+    for id in &expected {
         let times = found.iter().filter(|found| found == id).count();
         assert_eq!(times, 1, "docs/rows.md has row {id} {times} times; it needs it once");
     }
-    let unknown: Vec<&String> = found.iter().filter(|id| !wanted.contains(&id.as_str())).collect();
-    assert!(unknown.is_empty(), "docs/rows.md has rows the design does not know: {unknown:?}");
+    let unknown: Vec<&String> = found.iter().filter(|id| !expected.contains(&id.as_str())).collect();
+    assert!(unknown.is_empty(), "docs/rows.md has rows that the design does not have: {unknown:?}");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn every_claim_names_a_test_that_exists() {
                 .insert(after.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>());
         }
     }
-    // Tests of the clients are named the same way, inside strings.
+    // The names of the client tests have the same form, but are strings.
     let clients: String =
         files("editors", &[".ts", ".mjs", ".js", ".lua"]).into_iter().map(|file| file.text).collect();
     let mut wrong = Vec::new();
@@ -78,7 +78,7 @@ fn every_claim_names_a_test_that_exists() {
             wrong.push(format!("{id}: the state is {state:?}; write works, partly or open"));
         }
         if state != "open" && tests.is_empty() {
-            wrong.push(format!("{id}: says {state} and names no test; name one, or say open"));
+            wrong.push(format!("{id}: the state is {state}, but no test is named; name one, or write open"));
         }
         let prefix = format!("{}_", id.to_lowercase());
         for test in tests {
@@ -86,7 +86,7 @@ fn every_claim_names_a_test_that_exists() {
                 wrong.push(format!("{id}: there is no test `{test}`; was it renamed?"));
             }
             if !format!("_{test}").contains(&format!("_{prefix}")) {
-                wrong.push(format!("{id}: the test `{test}` does not carry `{prefix}` in its name"));
+                wrong.push(format!("{id}: the name of the test `{test}` does not have `{prefix}`"));
             }
         }
     }

@@ -1,12 +1,12 @@
 //! Reads the repository as text: files, and code without comments and strings.
 //!
-//! Never follows links and never looks into what a build or a package manager made.
+//! Never follows links and never reads the output of a build or a package manager.
 
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Directories no check looks into.
+/// Directories that no check reads.
 const SKIPPED: [&str; 5] = ["target", "node_modules", ".git", "dist", "out"];
 
 /// One file, with its path from the repository's root.
@@ -33,7 +33,7 @@ pub fn files(directory: &str, endings: &[&str]) -> Vec<Source> {
     found
 }
 
-/// Returns every Rust file of the tree; fails when it finds none, because then no check would mean anything.
+/// Returns every Rust file of the repository. Panics if there are almost none, because then every check would pass.
 pub fn rust() -> Vec<Source> {
     let mut found = files("server", &[".rs"]);
     found.extend(files("tests", &[".rs"]));
@@ -57,7 +57,7 @@ fn walk(directory: &Path, shown: &str, endings: &[&str], found: &mut Vec<Source>
 }
 
 impl Source {
-    /// Says whether the whole file is test code.
+    /// Whether the whole file is test code.
     pub fn is_test(&self) -> bool {
         self.path.starts_with("tests/")
             || self.path.split('/').any(|part| {
@@ -68,12 +68,12 @@ impl Source {
             })
     }
 
-    /// Returns the lines before an inline test module, blanked of comments and of what strings hold.
+    /// Returns the lines before an inline test module, with spaces instead of comments and literals.
     pub fn code(&self) -> String {
         without_tests(&blank(&self.text)).to_owned()
     }
 
-    /// Returns the part that is tested with: the inline test module, or all of a test file.
+    /// Returns the test code: the inline test module, or the whole test file.
     pub fn test_code(&self) -> String {
         let code = blank(&self.text);
         if self.is_test() { code } else { code[without_tests(&code).len()..].to_owned() }
@@ -85,12 +85,12 @@ impl Source {
     }
 }
 
-/// Cuts at the inline test module: by custom it stands last in a file.
+/// Returns the code before the inline test module, which by convention is the last item of a file.
 fn without_tests(code: &str) -> &str {
     let mut from = 0;
     while let Some(at) = code[from..].find("#[cfg(test)]").map(|at| from + at) {
         let after = code[at + "#[cfg(test)]".len()..].trim_start();
-        // `mod tests;` names a file of its own; what follows it is still code.
+        // `mod tests;` names another file. The text after it is still code.
         if after.starts_with("mod ") && after[after.find(['{', ';']).unwrap_or(0)..].starts_with('{') {
             return &code[..at];
         }
@@ -99,7 +99,7 @@ fn without_tests(code: &str) -> &str {
     code
 }
 
-/// Replaces comments and the insides of literals by spaces; keeps every line and every length.
+/// Replaces comments and literals by spaces. Lines and lengths do not change.
 pub fn blank(text: &str) -> String {
     let mut out = text.as_bytes().to_vec();
     for (span, _) in spans(text) {
@@ -108,7 +108,7 @@ pub fn blank(text: &str) -> String {
     String::from_utf8(out).expect("blanked bytes are spaces")
 }
 
-/// Replaces all that is no comment by spaces; keeps every line and every length.
+/// Replaces everything except comments by spaces. Lines and lengths do not change.
 pub fn comments(text: &str) -> String {
     let mut out = text.as_bytes().to_vec();
     let mut from = 0;
@@ -126,7 +126,7 @@ fn erase(bytes: &mut [u8]) {
     }
 }
 
-/// Returns where comments and literals are, in order; `true` marks a comment.
+/// Returns the ranges of comments and literals, in order; `true` marks a comment.
 fn spans(text: &str) -> Vec<(Range<usize>, bool)> {
     let bytes = text.as_bytes();
     let mut spans = Vec::new();
@@ -199,7 +199,7 @@ fn quoted(rest: &[u8], mark: u8) -> usize {
     rest.len()
 }
 
-/// A character literal, and not a lifetime.
+/// Returns the length of a character literal; `None` for a lifetime.
 fn character(rest: &[u8]) -> Option<usize> {
     if rest[0] != b'\'' {
         return None;
@@ -215,7 +215,7 @@ fn character(rest: &[u8]) -> Option<usize> {
     (rest.get(1 + first.len_utf8()) == Some(&b'\'')).then_some(2 + first.len_utf8())
 }
 
-/// Returns where `word` stands in `code` as a whole word.
+/// Returns the positions of `word` in `code` as a whole word.
 pub fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(word)

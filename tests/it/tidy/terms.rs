@@ -1,6 +1,7 @@
-//! Names of types say what a thing is and mean one thing in their crate; every mark in a comment leads to a line in `docs/`.
+//! Names of types say what a thing is and mean one thing in their crate. Every mark in a comment has a line in
+//! `docs/`.
 //!
-//! Never judges whether a name is the field's own; that is for readers.
+//! Never judges whether a name is the usual one of the field; readers do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,7 +20,7 @@ const CRATES: [&str; 8] = [
     "server/transport/src",
 ];
 
-/// Participles without the ending `ed` that would say what happened to a thing, not what it is.
+/// Participles without the ending `ed`. As names they say what happened to a thing, not what it is.
 const PARTICIPLES: [&str; 22] = [
     "Begun", "Built", "Chosen", "Eaten", "Found", "Frozen", "Given", "Heard", "Held", "Kept", "Known",
     "Left", "Meant", "Ran", "Said", "Seen", "Sent", "Shown", "Taken", "Told", "Worn", "Written",
@@ -62,7 +63,7 @@ fn without_visibility(code: &str) -> (bool, &str) {
     rest.strip_prefix(' ').map_or((false, code), |rest| (true, rest))
 }
 
-/// Returns each name that one crate declares twice and uses beyond its own file, with the places.
+/// Returns each name that one crate declares more than once, if one of the types is public, with the places.
 fn doubled(sources: &[Source]) -> Vec<String> {
     let mut places: BTreeMap<String, Vec<Declaration>> = BTreeMap::new();
     for declaration in sources.iter().flat_map(declarations) {
@@ -85,7 +86,11 @@ fn product(folder: &str) -> Vec<Source> {
 #[test]
 fn type_names_mean_one_thing_in_their_crate() {
     let wrong: Vec<String> = CRATES.iter().flat_map(|folder| doubled(&product(folder))).collect();
-    assert!(wrong.is_empty(), "types of one crate share a name; say which is which:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "types of one crate have the same name; give each its own:\n{}",
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -106,7 +111,8 @@ fn type_names_say_what_a_thing_is() {
 
 /// Returns the marks of a comment: `S26`, `A3`, `decision 15`, `finding C6`.
 fn marks(text: &str) -> Vec<String> {
-    let words: Vec<&str> = text.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.collect();
     let is_code = |word: &str| {
         let digits = word.get(1..).unwrap_or_default().trim_end_matches('b');
         word.starts_with(|c: char| c.is_ascii_uppercase())
@@ -115,30 +121,22 @@ fn marks(text: &str) -> Vec<String> {
     };
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {
-        // The words before, with the empty ones between punctuation left out.
-        let before = words[..at]
-            .iter()
-            .rev()
-            .find(|word| !word.is_empty())
-            .map_or(String::new(), |w| w.to_lowercase());
+        let before = words[..at].last().map_or(String::new(), |word| word.to_lowercase());
         if is_code(word) && before == "finding" {
             found.push(format!("finding {}", word.to_uppercase()));
         } else if is_code(word) {
             found.push((*word).to_owned());
-        } else if before.starts_with("decision")
-            && !word.is_empty()
-            && word.bytes().all(|byte| byte.is_ascii_digit())
-        {
+        } else if before.starts_with("decision") && word.bytes().all(|byte| byte.is_ascii_digit()) {
             found.push(format!("decision {word}"));
         }
     }
     found
 }
 
-/// Returns the findings that the names of tests carry.
+/// Returns the findings in the names of tests.
 fn findings_in_names(code: &str) -> Vec<String> {
     let ids = code.split("fn finding_").skip(1).map(|after| after.split('_').next().unwrap_or_default());
-    // `finding_a_model_..` names what it is about.
+    // In `finding_a_model_..` the word is a verb, not a mark.
     let ids = ids.filter(|id| id.contains(|c: char| c.is_ascii_digit()));
     ids.map(|id| format!("finding {}", id.to_uppercase())).collect()
 }
@@ -163,7 +161,7 @@ fn every_mark_in_a_comment_leads_to_a_line() {
     let explained = explained();
     let mut wrong = BTreeSet::new();
     for source in rust() {
-        // These files are about marks.
+        // These files have marks as examples.
         if source.path.starts_with("tests/it/tidy/") {
             continue;
         }
@@ -193,7 +191,7 @@ fn names_and_marks_are_read() {
         source("b.rs", "enum Line {}"),
         source("c.rs", "// pub struct Line;"),
     ];
-    assert!(doubled(&apart).is_empty(), "each is known to its own file alone");
+    assert!(doubled(&apart).is_empty(), "each type is private to its file");
     assert_eq!(
         marks(
             "/// Said (S26, A3; decisions 15, 16): finding C6, decision 012. UTF8 and B are none; finding C1b."

@@ -1,4 +1,4 @@
-//! `count_lines`: how many lines a file has. The file of a tool that is added, whole.
+//! `count_lines` counts the lines of a file. This is the whole file of an added tool.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Tests of the reader of lines.
+//! Tests of the reader of corpus lines.
 
 use serde_json::json;
 

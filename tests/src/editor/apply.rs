@@ -1,8 +1,6 @@
-//! What the editor double does with `workspace/applyEdit`: right, or wrong as
-//! real editors are wrong.
+//! The editor double's handling of `workspace/applyEdit`: correct, or with the faults of real editors.
 //!
-//! Only the buffers change here, and files that are created; what is said to
-//! the server is the caller's to send.
+//! Never sends: it changes buffers and creates files, and the caller sends the answer.
 
 mod edit;
 
@@ -14,55 +12,55 @@ use super::buffers::Buffers;
 use super::violation::{Rule, Violation};
 use super::wire::RpcError;
 
-/// How the editor treats an edit it is asked to make.
+/// The behaviour of the editor for an edit from the server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ApplyBehaviour {
-    /// Makes it, or refuses a stale one and says why, as Helix does.
+    /// Applies it. Refuses a stale edit with a reason, as Helix does.
     Faithful,
-    /// Makes it, or refuses a stale one without a word, as VS Code does.
+    /// Applies it. Refuses a stale edit without a reason, as VS Code does.
     #[default]
     StaleRefuse,
-    /// Skips documents that are stale and says it was applied, as Neovim does.
+    /// Skips stale documents and answers that it was applied, as Neovim does.
     SkipStaleButSayApplied,
-    /// Makes it, or answers a stale one with an error, as Emacs does.
+    /// Applies it. Answers a stale edit with an error, as Emacs does.
     StaleError,
-    /// Makes it whatever the versions are, as Kakoune does.
+    /// Applies it without a look at the versions, as Kakoune does.
     IgnoreVersions,
-    /// Makes edits in the form `changes` alone and refuses any other.
+    /// Applies only edits in the form `changes` and refuses any other.
     ChangesOnly,
-    /// Makes edits in the form `changes` alone, and says of any other that it was applied.
+    /// Applies only edits in the form `changes`, and answers for any other that it was applied.
     ChangesOnlySilently,
-    /// Makes it and answers twice.
+    /// Applies it and answers twice.
     AnswerTwice,
-    /// Makes nothing and says why.
+    /// Applies nothing and answers with this reason.
     RefuseAlways(String),
-    /// Makes nothing and says it was applied.
+    /// Applies nothing and answers that it was applied.
     SayAppliedDoNothing,
-    /// Makes it and says it failed, as eglot does when the user applies by hand.
+    /// Applies it and answers that it failed, as eglot does when the user applies by hand.
     ApplyButSayFailed,
-    /// Makes the first text edit only and says it was applied: the user unticked the rest.
+    /// Applies only the first text edit and answers that it was applied: the user unticked the rest.
     ApplyFirstOnly,
-    /// Says it was applied, and then makes it.
+    /// Answers that it was applied before it sends `didChange`.
     ReplyFirst,
-    /// Makes it twice.
+    /// Applies it twice.
     ApplyTwice,
-    /// Makes it and never tells with `didChange`.
+    /// Applies it and never sends `didChange`.
     ApplyUntold,
-    /// Waits for `Editor::release_applies`, then makes it and answers, if it was not withdrawn.
+    /// Waits for `Editor::release_applies` and then applies it. Answers unless it was withdrawn.
     ApplyLate,
-    /// Makes it and never answers.
+    /// Applies it and never answers.
     ApplyNeverAnswer,
-    /// Neither makes it nor answers.
+    /// Neither applies it nor answers.
     NeverAnswer,
-    /// Makes nothing and answers with an error.
+    /// Applies nothing and answers with an error.
     Fail(RpcError),
 }
 
-/// What is answered.
+/// The answer to an edit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     Answer(Result<Value, RpcError>),
-    /// Before the notifications of the change.
+    /// An answer before the notifications of the change.
     AnswerFirst(Result<Value, RpcError>),
     AnswerTwice(Result<Value, RpcError>),
     Later,
@@ -82,7 +80,7 @@ impl Reply {
         Reply::Answer(Ok(body))
     }
 
-    /// Whether the server was told that the edit is not there.
+    /// Whether the server has to count the edit as refused.
     pub fn is_refusal(&self) -> bool {
         match self {
             Reply::Answer(Ok(body)) | Reply::AnswerFirst(Ok(body)) | Reply::AnswerTwice(Ok(body)) => {
@@ -95,7 +93,7 @@ impl Reply {
     }
 }
 
-/// Treats one edit; what the server did wrong goes to `faults`.
+/// Handles one edit; adds the server's violations to `faults`.
 pub fn perform(
     behaviour: &ApplyBehaviour,
     edit: &Value,
@@ -125,9 +123,9 @@ pub fn perform(
         ApplyBehaviour::ApplyFirstOnly => edit::first_only(operations),
         _ => operations,
     };
-    let minds_versions = !matches!(behaviour, ApplyBehaviour::IgnoreVersions);
-    if let Some(stale) = wanted.iter().find(|operation| minds_versions && operation.is_stale(buffers)) {
-        let why = format!("the version of {} is another one", stale.uri());
+    let checks_versions = !matches!(behaviour, ApplyBehaviour::IgnoreVersions);
+    if let Some(stale) = wanted.iter().find(|operation| checks_versions && operation.is_stale(buffers)) {
+        let why = format!("the version of {} is different", stale.uri());
         if *behaviour == ApplyBehaviour::StaleError {
             return Reply::Answer(Err(RpcError { code: -32603, message: why, data: None }));
         }
@@ -145,7 +143,7 @@ pub fn perform(
         ApplyBehaviour::AnswerTwice => Reply::AnswerTwice(Ok(json!({"applied": true}))),
         ApplyBehaviour::ReplyFirst => Reply::AnswerFirst(Ok(json!({"applied": true}))),
         ApplyBehaviour::ApplyTwice => {
-            // Its ranges were made for the text before the first time, so faults are the editor's own.
+            // The ranges belong to the text before the first edit, so these faults are the editor's own.
             let _ = edit::commit(&wanted, buffers, &mut Vec::new());
             Reply::applied()
         }

@@ -1,6 +1,6 @@
-//! How the editor double answers asks that are delivered to it by request.
+//! The editor double's answers to asks that arrive as a request.
 //!
-//! Knows nothing of what is asked; a test or its script decides.
+//! Never judges the content of an ask; a test or its script decides.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::wire::RpcError;
 
-/// What the user does when an ask appears.
+/// The user's reaction to an ask.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// Chooses an option.
@@ -18,11 +18,11 @@ pub enum Answer {
     OptionWithText(String, String),
     /// Writes an answer.
     Text(String),
-    /// Closes the surface; the ask stays open elsewhere.
+    /// Closes the question here; the ask stays open elsewhere.
     Close,
-    /// Leaves it open; `Editor::answer` answers it.
+    /// Leaves it open until `Editor::answer`.
     Hold,
-    /// Sends any body at all, null for instance.
+    /// Sends this body, for example null.
     Raw(Value),
     /// Answers with an error.
     Fail(RpcError),
@@ -34,7 +34,7 @@ impl Answer {
         Answer::Option(id.to_owned())
     }
 
-    /// Returns the response; none while the ask is held.
+    /// Returns the response; none for `Hold`.
     pub fn response(&self) -> Option<Result<Value, RpcError>> {
         let selected = |option_id: &str, text: Option<&str>| PermissionOutcome::Selected {
             option_id: option_id.to_owned(),
@@ -55,7 +55,7 @@ impl Answer {
 
 type Rule = Box<dyn FnMut(&AskView) -> Answer + Send>;
 
-/// A queue of answers, then a rule for the rest; without either, asks are held.
+/// A queue of answers and a rule for the rest; without both, asks are held.
 #[derive(Default)]
 pub struct AskScript {
     queue: VecDeque<Answer>,
@@ -68,7 +68,7 @@ impl AskScript {
         self.queue.push_back(answer);
     }
 
-    /// Sets what answers when the queue is empty.
+    /// Sets the rule for an empty queue.
     pub fn set_rule(&mut self, rule: impl FnMut(&AskView) -> Answer + Send + 'static) {
         self.rule = Some(Box::new(rule));
     }

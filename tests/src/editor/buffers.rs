@@ -1,7 +1,6 @@
-//! The buffers of the editor double: real text, versions, saved or not.
+//! The buffers of the editor double: text, versions, saved or not.
 //!
-//! Every change leaves the notifications a real editor would send in an
-//! outbox; nothing here writes to the connection.
+//! Never writes to the connection: each change puts the notifications of a real editor into an outbox.
 
 mod place;
 
@@ -17,7 +16,7 @@ pub use place::Place;
 use super::position::{Encoding, position_of};
 use crate::fixture::{path_of_uri, uri_of_path};
 
-/// How the server wants to hear of changes.
+/// The kind of change notifications that the server wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncKind {
     Nothing,
@@ -25,7 +24,7 @@ pub enum SyncKind {
     Incremental,
 }
 
-/// What the server said it wants to hear.
+/// The notifications that the server wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncOptions {
     pub open_close: bool,
@@ -35,7 +34,7 @@ pub struct SyncOptions {
 }
 
 impl SyncOptions {
-    /// Reads `textDocumentSync`, a number or an object.
+    /// Parses `textDocumentSync`, a number or an object.
     pub fn of(value: &Value) -> SyncOptions {
         let kind = |value: &Value| match value.as_u64() {
             Some(1) => SyncKind::Full,
@@ -63,12 +62,12 @@ pub struct Buffer {
     pub uri: String,
     pub version: i64,
     pub text: String,
-    /// Whether the text differs from what was last read from or written to disk.
+    /// Whether the text was changed since it was read from or written to disk.
     pub dirty: bool,
-    /// A byte order mark stands before it on disk.
+    /// Whether the file begins with a byte order mark.
     mark: bool,
-    /// Whether the server is told of changes.
-    told: bool,
+    /// Whether the server gets `didChange` for it.
+    notifies: bool,
     undo: Vec<String>,
 }
 
@@ -83,7 +82,7 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// No documents, in a workspace.
+    /// Returns buffers without documents, for a workspace.
     pub fn new(root: PathBuf, first_version: i64) -> Self {
         let sync = SyncOptions {
             open_close: true,
@@ -101,7 +100,7 @@ impl Buffers {
         }
     }
 
-    /// Takes what the answer to `initialize` settled.
+    /// Sets the encoding and the notifications that `initialize` agreed on.
     pub fn agree(&mut self, encoding: Encoding, sync: SyncOptions) {
         self.encoding = encoding;
         self.sync = sync;
@@ -112,7 +111,7 @@ impl Buffers {
         self.encoding
     }
 
-    /// Returns the path of a document named by a `file:` URI, or by a path inside the workspace.
+    /// Returns the path of a document; `name` is a `file:` URI or a path inside the workspace.
     pub fn path(&self, name: &str) -> PathBuf {
         path_of_uri(name).unwrap_or_else(|| self.root.join(name))
     }
@@ -127,7 +126,7 @@ impl Buffers {
         self.open.values().map(|buffer| buffer.uri.as_str())
     }
 
-    /// Returns the text a user would see: the buffer, or the file where none is open.
+    /// Returns the text a user would see: the buffer, or the file if it is not open.
     pub fn text(&self, name: &str) -> Option<String> {
         match self.buffer(name) {
             Some(buffer) => Some(buffer.text.clone()),
@@ -135,8 +134,8 @@ impl Buffers {
         }
     }
 
-    /// Opens a file and announces it; one that is open stays as it is. One that is not there yet shows an
-    /// empty line, as in Neovim.
+    /// Opens a file and announces it. An open file stays as it is; a missing file has one empty line,
+    /// as in Neovim.
     pub fn open(&mut self, name: &str) -> Result<(), String> {
         let path = self.path(name);
         if self.open.contains_key(&path) {
@@ -146,7 +145,7 @@ impl Buffers {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => "\n".to_owned(),
             read => read.map_err(|error| format!("read {path:?}: {error}"))?,
         };
-        // As real editors do: the mark is a property of the file, and no part of its text.
+        // In real editors, the mark is a property of the file and not a part of its text.
         let (mark, text) = without_mark(&text);
         let text = text.to_owned();
         let uri = uri_of_path(&path);
@@ -155,12 +154,12 @@ impl Buffers {
             self.outbox.push(("textDocument/didOpen", json!({"textDocument": item})));
         }
         let version = self.first_version;
-        let buffer = Buffer { uri, version, text, mark, dirty: false, told: true, undo: Vec::new() };
+        let buffer = Buffer { uri, version, text, mark, dirty: false, notifies: true, undo: Vec::new() };
         self.open.insert(path, buffer);
         Ok(())
     }
 
-    /// Closes a document; what was not saved is lost.
+    /// Closes a document; unsaved changes are lost.
     pub fn close(&mut self, name: &str) {
         let path = self.path(name);
         let buffer = self.open.remove(&path).unwrap_or_else(|| panic!("{name:?} is not open"));
@@ -190,25 +189,25 @@ impl Buffers {
         self.change(name, &[(0..end, text.to_owned())]);
     }
 
-    /// Takes the last change back, as one change more.
+    /// Undoes the last change, as one more change.
     pub fn undo(&mut self, name: &str) {
         let path = self.path(name);
         let before = self.open.get_mut(&path).and_then(|buffer| buffer.undo.pop());
         let before = before.unwrap_or_else(|| panic!("{name:?} has nothing to undo"));
         self.set_text(name, &before);
-        // What undid the change is no change of its own to undo.
+        // The undo itself is not an undo step.
         self.open.get_mut(&path).and_then(|buffer| buffer.undo.pop());
     }
 
     /// Replaces byte ranges of the text: one undo step, one version, one notification.
-    /// The ranges are sorted, lie apart and all belong to the text as it is.
+    /// The ranges are sorted, do not overlap and refer to the current text.
     pub fn change(&mut self, name: &str, edits: &[(Range<usize>, String)]) {
         let (encoding, sync) = (self.encoding, self.sync.change);
         let path = self.path(name);
         let buffer = self.open.get_mut(&path).unwrap_or_else(|| panic!("{name:?} is not open"));
         buffer.undo.push(buffer.text.clone());
         let mut changes = Vec::new();
-        // From the end, so that the places before stay what they are.
+        // From the end, so that earlier ranges stay valid.
         for (range, text) in edits.iter().rev() {
             let start = position_of(&buffer.text, range.start, encoding).to_value();
             let end = position_of(&buffer.text, range.end, encoding).to_value();
@@ -217,7 +216,7 @@ impl Buffers {
         }
         buffer.version += 1;
         buffer.dirty = true;
-        if !buffer.told || sync == SyncKind::Nothing {
+        if !buffer.notifies || sync == SyncKind::Nothing {
             return;
         }
         if sync == SyncKind::Full {
@@ -228,26 +227,26 @@ impl Buffers {
             .push(("textDocument/didChange", json!({"textDocument": document, "contentChanges": changes})));
     }
 
-    /// Says no more of a document's changes until `tell_again`.
+    /// Stops `didChange` for a document until `tell_again`.
     pub fn tell_nothing(&mut self, name: &str) {
         let path = self.path(name);
         if let Some(buffer) = self.open.get_mut(&path) {
-            buffer.told = false;
+            buffer.notifies = false;
         }
     }
 
-    /// Sends the whole text, and every change from here on.
+    /// Sends the whole text, and again every change from now on.
     pub fn tell_again(&mut self, name: &str) {
         let path = self.path(name);
         let buffer = self.open.get_mut(&path).unwrap_or_else(|| panic!("{name:?} is not open"));
-        buffer.told = true;
+        buffer.notifies = true;
         buffer.version += 1;
         let document = json!({"uri": buffer.uri, "version": buffer.version});
         let change = json!({"textDocument": document, "contentChanges": [{"text": buffer.text}]});
         self.outbox.push(("textDocument/didChange", change));
     }
 
-    /// Writes a buffer to disk and says so.
+    /// Writes a buffer to disk and sends `didSave`.
     pub fn save(&mut self, name: &str) -> Result<(), String> {
         let path = self.path(name);
         let Some(buffer) = self.open.get_mut(&path) else { return Err(format!("{name:?} is not open")) };
@@ -273,7 +272,7 @@ impl Buffers {
             .map_err(|error| format!("replace {path:?}: {error}"))
     }
 
-    /// Takes the notifications that are to be sent, in order.
+    /// Removes and returns the pending notifications, in order.
     pub fn take_outbox(&mut self) -> Vec<(&'static str, Value)> {
         std::mem::take(&mut self.outbox)
     }

@@ -1,7 +1,6 @@
 //! The connection of the editor double: two threads, one state, one lock.
 //!
-//! Writing never blocks the one who reads, so that a server that stops reading
-//! cannot make the double look stuck as well.
+//! Writing never blocks reading, so a server that stops reading cannot stop the double too.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{BufReader, Read, Write};
@@ -25,7 +24,7 @@ use super::violation::{Rule, Violation};
 use super::watch::{Watch, World, plain_uri};
 use super::wire::{self, Id, Message, RpcError};
 
-/// Where the connection is in its life.
+/// The phase of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// `initialize` is not answered yet.
@@ -35,7 +34,7 @@ pub enum Phase {
     ShutDown,
 }
 
-/// A request of the editor's.
+/// A request of the editor.
 pub struct Sent {
     pub method: String,
     pub params: Value,
@@ -47,14 +46,14 @@ pub struct Sent {
 pub struct SeenApply {
     pub id: Id,
     pub params: Value,
-    /// The answer; none while it is late or where it never comes.
+    /// The answer; none while it is delayed or if it never comes.
     pub reply: Option<Result<Value, RpcError>>,
-    /// Whether `$/cancelRequest` came before an answer.
+    /// Whether `$/cancelRequest` arrived before the answer.
     pub withdrawn: bool,
     pub(super) late: bool,
 }
 
-/// A question or message the server put before the user outside of our methods.
+/// A question or message to the user in plain LSP, without the `agent/` methods.
 #[derive(Clone, Debug)]
 pub struct Popup {
     pub id: Id,
@@ -66,7 +65,7 @@ pub struct Popup {
 
 pub type Hook = Box<dyn FnMut(&mut Buffers) + Send>;
 
-/// Everything the double knows; behind the one lock.
+/// The whole state of the double; one lock protects it.
 pub struct Inner {
     pub options: Options,
     outgoing: Option<Sender<Vec<u8>>>,
@@ -74,13 +73,13 @@ pub struct Inner {
     pub faults: Vec<Violation>,
     pub phase: Phase,
     pub stalled: bool,
-    /// Why no more will be read.
+    /// The reason why reading ended.
     pub ended: Option<String>,
-    /// The test breaks the connection on purpose.
+    /// Whether the test breaks the connection on purpose.
     pub loss_expected: bool,
     next_id: i64,
     pub sent: BTreeMap<Id, Sent>,
-    /// Server requests that have no answer yet.
+    /// Server requests without an answer so far.
     pub incoming: BTreeSet<Id>,
     pub withdrawn: Vec<Id>,
     pub buffers: Buffers,
@@ -90,19 +89,19 @@ pub struct Inner {
     pub applies: Vec<SeenApply>,
     pub refused_an_edit: bool,
     pub ask_script: AskScript,
-    /// Every ask seen, each once, in the order seen.
+    /// All asks, each once, in the order of arrival.
     pub asks: Vec<AskView>,
     pub asks_taken: BTreeSet<String>,
-    /// Asks delivered by request, with that request while it is held.
+    /// Asks that arrived as a request, each with the id of the request while it is open.
     pub delivered: Vec<(AskView, Option<Id>)>,
     pub resolved: Vec<AskResolvedParams>,
     pub popups: Vec<Popup>,
     pub popups_taken: usize,
-    /// Popups this editor said it does not know.
+    /// The number of popups that this editor answered with `MethodNotFound`.
     pub popups_refused: usize,
-    /// Every `window/showDocument`.
+    /// The params of all `window/showDocument` requests.
     pub shown: Vec<Value>,
-    /// Popups the user sees now.
+    /// The popups on the screen now.
     pub open_popups: BTreeSet<Id>,
     pub messages: VecDeque<(u64, String)>,
     pub logged: Vec<String>,
@@ -111,32 +110,32 @@ pub struct Inner {
     pub saves: Vec<Value>,
     pub watch: Watch,
     pub updates: Vec<SessionUpdateParams>,
-    /// Updates before this one were awaited already.
+    /// Earlier updates were awaited already.
     pub cursor: usize,
-    /// States before this one are from before the last prompt.
+    /// Earlier states are from before the last prompt.
     pub state_floor: usize,
-    /// The update that told the state of each session last.
-    pub state_told: BTreeMap<SessionId, usize>,
+    /// The index of the last state update of each session.
+    pub last_state: BTreeMap<SessionId, usize>,
 }
 
-/// The state and what wakes those who wait for it.
+/// The state, and the condition variable for its changes.
 pub struct Shared {
     inner: Mutex<Inner>,
     changed: Condvar,
 }
 
 impl Shared {
-    /// Takes the lock; a panic of another holder is that one's to report.
+    /// Locks the state. Ignores the panic of another holder, which fails the test by itself.
     pub fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes all who wait.
+    /// Wakes all waiting threads.
     pub fn wake(&self) {
         self.changed.notify_all();
     }
 
-    /// Waits until `find` finds something; panics with everything seen when it does not in time.
+    /// Waits until `find` returns a value. After the deadline, panics with all messages so far.
     #[track_caller]
     pub fn wait<T>(&self, what: &str, mut find: impl FnMut(&mut Inner) -> Option<T>) -> T {
         let mut inner = self.lock();
@@ -152,9 +151,9 @@ impl Shared {
                     Some(why) => why.clone(),
                     None => format!("nothing in {deadline:?}"),
                 };
-                let told = inner.report();
+                let report = inner.report();
                 drop(inner);
-                panic!("waited for {what}: {why}\n{told}");
+                panic!("waited for {what}: {why}\n{report}");
             }
             inner = self.changed.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -209,33 +208,33 @@ impl Inner {
             updates: Vec::new(),
             cursor: 0,
             state_floor: 0,
-            state_told: BTreeMap::new(),
+            last_state: BTreeMap::new(),
         }
     }
 
-    /// Notes something the server did wrong.
+    /// Records a violation of the server.
     pub fn fault(&mut self, rule: Rule, what: impl Into<String>) {
         self.faults.push(Violation::new(rule, what));
     }
 
-    /// Sends a message after all that were sent before.
+    /// Queues a message after all earlier ones.
     pub fn send(&mut self, message: &Message) {
         self.seen.sent(message);
         self.send_bytes(wire::frame(message));
     }
 
-    /// Sends bytes that need not be a frame.
+    /// Queues bytes, which need not be a frame.
     pub fn send_bytes(&mut self, bytes: Vec<u8>) {
-        // A writer that is gone has said why.
+        // A writer that ended has recorded the reason.
         let _ = self.outgoing.as_ref().map(|outgoing| outgoing.send(bytes));
     }
 
-    /// Sends no more: the server sees the end of its input.
+    /// Closes the output, so that the server sees the end of its input.
     pub fn close(&mut self) {
         self.outgoing = None;
     }
 
-    /// Sends a request; every other id is a text, because both are allowed.
+    /// Sends a request. Ids alternate between numbers and strings, because both are allowed.
     pub fn request(&mut self, method: &str, params: Value) -> Id {
         self.next_id += 1;
         let number = self.next_id;
@@ -250,7 +249,7 @@ impl Inner {
         self.send(&Message::Notification { method: method.to_owned(), params });
     }
 
-    /// Answers a request of the server's.
+    /// Answers a request of the server.
     pub fn respond(&mut self, id: &Id, result: Result<Value, RpcError>) {
         self.open_popups.remove(id);
         if self.incoming.remove(id) {
@@ -258,15 +257,15 @@ impl Inner {
         }
     }
 
-    /// Sends what the buffers have to tell.
-    pub fn tell_changes(&mut self) {
+    /// Sends the pending notifications of the buffers.
+    pub fn send_changes(&mut self) {
         for (method, params) in self.buffers.take_outbox() {
             self.notify(method, params);
         }
         self.world.open = self.buffers.uris().map(plain_uri).collect();
     }
 
-    /// Returns everything seen, for the text of a failure.
+    /// Returns all messages and violations so far, for the text of a failure.
     pub fn report(&self) -> String {
         let mut text = format!("--- seen so far ---\n{}", self.seen.text());
         for fault in &self.faults {
@@ -299,7 +298,7 @@ pub fn connect(
     shared
 }
 
-/// Says that reading is over, also when the double's own thread panics.
+/// Reports the end of reading on drop, also when the double's own thread panics.
 struct EndOfReading(Arc<Shared>);
 
 impl Drop for EndOfReading {
@@ -321,14 +320,14 @@ fn write_all(mut writer: impl Write, queue: &Receiver<Vec<u8>>, shared: &Shared)
     while let Ok(bytes) = queue.recv() {
         if let Err(error) = writer.write_all(&bytes).and_then(|()| writer.flush()) {
             let mut inner = shared.lock();
-            inner.seen.note(&format!("(the server takes no more bytes: {error})"));
+            inner.seen.note(&format!("(the server accepts no more bytes: {error})"));
             inner.close();
             return;
         }
     }
 }
 
-/// Reads until the end and says how it ended.
+/// Reads until the end and returns its reason.
 fn read_all(reader: impl Read, shared: &Shared) -> String {
     let mut reader = BufReader::new(reader);
     loop {
@@ -341,7 +340,7 @@ fn read_all(reader: impl Read, shared: &Shared) -> String {
             Ok(Some(body)) => body,
             Ok(None) => return "the server closed the connection".to_owned(),
             Err(why) => {
-                // After a bad frame nothing tells where the next one begins.
+                // After a bad frame, the begin of the next one is unknown.
                 shared.lock().fault(Rule::Framing, why.clone());
                 return format!("the server sent no frame: {why}");
             }

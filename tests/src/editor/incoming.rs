@@ -1,7 +1,7 @@
-//! What the editor double does with each message of the server's.
+//! The editor double's reaction to each message of the server.
 //!
-//! One `match` over requests, one over notifications; what is in neither table
-//! is answered as editors answer what they do not know.
+//! One `match` handles requests and one handles notifications. The double answers an unknown
+//! request as real editors do.
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
@@ -23,7 +23,7 @@ use super::violation::Rule;
 use super::watch::plain_uri;
 use super::wire::{Id, Message, RpcError};
 
-/// LSP: the request was cancelled by the one who made it.
+/// LSP: the sender cancelled the request.
 const REQUEST_CANCELLED: i64 = -32800;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
@@ -34,7 +34,7 @@ fn not_found(method: &str) -> RpcError {
 }
 
 impl Inner {
-    /// Takes one message of the server's.
+    /// Handles one message of the server.
     pub fn receive(&mut self, message: Message) {
         match message {
             Message::Response { id, result } => self.response(&id, result),
@@ -45,14 +45,14 @@ impl Inner {
             Message::Request { id, method, params } => {
                 self.admit(&method);
                 if !self.incoming.insert(id.clone()) {
-                    self.fault(Rule::ReusedId, format!("{method} comes under the outstanding id {id}"));
+                    self.fault(Rule::ReusedId, format!("{method} reuses the outstanding id {id}"));
                 }
                 self.server_request(id, &method, params);
             }
         }
     }
 
-    /// Judges whether a message may come now, and to this client.
+    /// Reports a violation if the message is not allowed now, or not for this client.
     fn admit(&mut self, method: &str) {
         const ALWAYS: [&str; 5] = [
             "window/showMessage",
@@ -79,7 +79,7 @@ impl Inner {
         match method {
             methods::REQUEST_PERMISSION => agent.is_some_and(|agent| agent.asks.request),
             methods::DOCUMENT_SAVE => agent.is_some_and(|agent| agent.documents.save),
-            // Many take it that do not say so; the text decides.
+            // Many clients support it and do not say so; the text decides.
             "workspace/applyEdit" => true,
             "workspace/configuration" => can.configuration,
             "window/workDoneProgress/create" | "$/progress" => can.progress,
@@ -116,7 +116,7 @@ impl Inner {
         }
     }
 
-    /// Takes what the server chose of what was offered.
+    /// Stores the server's choices from the client's offer.
     fn agree(&mut self, result: &Value) {
         self.phase = Phase::Running;
         let capabilities = &result["capabilities"];
@@ -131,7 +131,7 @@ impl Inner {
         self.buffers.agree(chosen.unwrap_or(Encoding::Utf16), sync);
     }
 
-    /// Reads a body strictly: what the protocol crate does not know must not be there.
+    /// Parses a body strictly: a member that the protocol crate does not know is a violation.
     fn body<T: DeserializeOwned + Serialize>(&mut self, method: &str, value: &Value) -> Option<T> {
         let body: T = match serde_json::from_value(value.clone()) {
             Ok(body) => body,
@@ -141,7 +141,10 @@ impl Inner {
             }
         };
         if serde_json::to_value(&body).ok().as_ref() != Some(value) {
-            self.fault(Rule::Malformed, format!("{method} {value} has what the protocol does not know"));
+            self.fault(
+                Rule::Malformed,
+                format!("{method} {value} has a member that the protocol does not know"),
+            );
         }
         Some(body)
     }
@@ -164,7 +167,7 @@ impl Inner {
                 None => self.fault(Rule::Malformed, format!("$/cancelRequest {params}")),
             },
             "$/progress" => {
-                let fault = self.progress.told(&params);
+                let fault = self.progress.report(&params);
                 self.faults.extend(fault);
             }
             "window/showMessage" => {
@@ -190,12 +193,12 @@ impl Inner {
             self.meet(ask);
         }
         if let Update::StateUpdate(_) = &update.update {
-            self.state_told.insert(update.session_id.clone(), self.updates.len());
+            self.last_state.insert(update.session_id.clone(), self.updates.len());
         }
         self.updates.push(update);
     }
 
-    /// Remembers an ask the first time it is seen.
+    /// Stores an ask when it is first seen.
     fn meet(&mut self, ask: &AskView) {
         if self.asks.iter().all(|known| known.ask_id != ask.ask_id) {
             self.asks.push(ask.clone());
@@ -260,7 +263,7 @@ impl Inner {
 
     fn permission(&mut self, id: Id, params: &Value) {
         let Some(ask) = self.body::<AskView>(methods::REQUEST_PERMISSION, params) else {
-            // An editor that cannot read a question closes it.
+            // An editor that cannot parse a question closes it.
             let closed = Answer::Close.response().unwrap_or(Ok(Value::Null));
             return self.respond(&id, closed);
         };
@@ -277,7 +280,7 @@ impl Inner {
 
     fn popup(&mut self, id: Id, params: &Value) {
         if !self.open_popups.is_empty() {
-            // Helix would drop the first one and never answer it.
+            // Helix would drop the first popup and never answer it.
             self.fault(Rule::SecondPopup, format!("{params} while another one is open"));
         }
         let items: Vec<Value> = params["actions"].as_array().cloned().unwrap_or_default();
@@ -307,7 +310,7 @@ impl Inner {
 
     fn save_documents(&mut self, id: &Id, params: &Value) {
         let Some(asked) = self.body::<DocumentSaveParams>(methods::DOCUMENT_SAVE, params) else {
-            let message = "the params are not those of a save".to_owned();
+            let message = "these are not the params of a save".to_owned();
             return self.respond(id, Err(RpcError { code: -32602, message, data: None }));
         };
         self.saves.push(params.clone());
@@ -321,16 +324,16 @@ impl Inner {
             };
             documents.push(SavedDocument { uri, saved: outcome.is_ok(), message: outcome.err() });
         }
-        self.tell_changes();
+        self.send_changes();
         self.respond(id, Ok(json!(DocumentSaveResult { documents })));
     }
 
     fn apply_edit(&mut self, id: Id, params: Value) {
-        // What the user typed while the edit was on its way.
+        // The user types while the edit is in flight.
         if let Some(mut hook) = self.before_apply.take() {
             hook(&mut self.buffers);
             self.before_apply = Some(hook);
-            self.tell_changes();
+            self.send_changes();
         }
         let behaviour = self.apply_queue.pop_front().unwrap_or_else(|| self.options.apply.clone());
         let edit = params["edit"].clone();
@@ -343,19 +346,19 @@ impl Inner {
         self.applies.push(SeenApply { id: id.clone(), params, reply: None, withdrawn: false, late });
         match reply {
             Reply::Answer(result) => {
-                self.tell_changes();
+                self.send_changes();
                 self.answer_apply(&id, result);
             }
             Reply::AnswerFirst(result) => {
                 self.answer_apply(&id, result);
-                self.tell_changes();
+                self.send_changes();
             }
             Reply::AnswerTwice(result) => {
-                self.tell_changes();
+                self.send_changes();
                 self.answer_apply(&id, result.clone());
                 self.send(&Message::Response { id, result });
             }
-            Reply::Later | Reply::Never => self.tell_changes(),
+            Reply::Later | Reply::Never => self.send_changes(),
         }
     }
 
@@ -366,7 +369,7 @@ impl Inner {
         self.respond(id, result);
     }
 
-    /// Judges that open documents are edited by version, and counts the edits of each.
+    /// Counts the edits of each document; an edit of an open document without a version is a violation.
     fn judge_edit(&mut self, edit: &Value) {
         for operation in apply::parse(edit).unwrap_or_default() {
             let apply::Operation::Edit { uri, version, .. } = &operation else { continue };
@@ -377,7 +380,7 @@ impl Inner {
         }
     }
 
-    /// Makes the edits that were put off, and answers those that were not withdrawn.
+    /// Applies the delayed edits, and answers those that were not withdrawn.
     pub fn release_applies(&mut self) {
         let late: Vec<SeenApply> = self.applies.iter().filter(|apply| apply.late).cloned().collect();
         for apply in late {
@@ -386,7 +389,7 @@ impl Inner {
             let reply = apply::perform(&ApplyBehaviour::StaleRefuse, edit, &mut self.buffers, &mut faults);
             self.faults.extend(faults);
             self.refused_an_edit |= reply.is_refusal();
-            self.tell_changes();
+            self.send_changes();
             if let (Reply::Answer(result), false) = (reply, apply.withdrawn) {
                 self.answer_apply(&apply.id, result);
             }
@@ -394,12 +397,12 @@ impl Inner {
         self.applies.iter_mut().for_each(|apply| apply.late = false);
     }
 
-    /// The update that told a state last, since the last prompt: of one session, or of any.
+    /// Returns the index of the last state update since the last prompt, of one session or of any.
     pub fn latest_state(&self, session: Option<&SessionId>) -> Option<usize> {
-        let told = match session {
-            Some(session) => self.state_told.get(session),
-            None => self.state_told.values().max(),
+        let latest = match session {
+            Some(session) => self.last_state.get(session),
+            None => self.last_state.values().max(),
         };
-        told.copied().filter(|index| *index >= self.state_floor)
+        latest.copied().filter(|index| *index >= self.state_floor)
     }
 }

@@ -1,7 +1,6 @@
-//! What an editor double offers, and how it is started.
+//! The capabilities and start options of an editor double.
 //!
-//! The presets stand for kinds of clients, not for their names or versions;
-//! nothing here behaves.
+//! Never acts: it is data alone. A preset is a kind of client, not one editor or version.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,26 +15,26 @@ use super::apply::ApplyBehaviour;
 use super::position::Encoding;
 use crate::fixture::{Workspace, uri_of_path};
 
-/// What the client says it can do.
+/// The capabilities that the client announces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capabilities {
-    /// `experimental.agent`; none makes it a plain client.
+    /// `experimental.agent`; a client without it is a plain client.
     pub agent: Option<ClientAgentCapabilities>,
     pub apply_edit: bool,
-    /// Says so; the double takes `documentChanges` either way, as Neovim does.
+    /// Only the announcement: the double always supports `documentChanges`, as Neovim does.
     pub document_changes: bool,
     pub create_files: bool,
-    /// First choice first; none says nothing, which means utf-16.
+    /// The encodings in order of preference. If empty, the client announces none, which means utf-16.
     pub encodings: Vec<Encoding>,
     pub progress: bool,
     pub show_document: bool,
     pub configuration: bool,
-    /// Merged over the capabilities made from the above.
+    /// Merged over the capabilities from the fields above.
     pub extra: Value,
 }
 
 impl Capabilities {
-    /// A rich client that can do everything.
+    /// Returns a rich client with every capability.
     pub fn full() -> Self {
         Self {
             agent: Some(ClientAgentCapabilities {
@@ -48,7 +47,7 @@ impl Capabilities {
         }
     }
 
-    /// An LSP editor without a plugin of ours.
+    /// Returns an LSP editor without a plugin for Adjutant.
     pub fn plain() -> Self {
         Self {
             agent: None,
@@ -63,7 +62,7 @@ impl Capabilities {
         }
     }
 
-    /// A client that announces nothing at all.
+    /// Returns a client that announces nothing.
     pub fn bare() -> Self {
         Self {
             apply_edit: false,
@@ -77,12 +76,12 @@ impl Capabilities {
         }
     }
 
-    /// The same client with other encodings.
+    /// Returns the same client with other encodings.
     pub fn with_encodings(self, encodings: &[Encoding]) -> Self {
         Self { encodings: encodings.to_vec(), ..self }
     }
 
-    /// Returns them as `initialize` has them.
+    /// Returns the capabilities in the form of `initialize`.
     pub fn to_value(&self) -> Value {
         let mut workspace = json!({"workspaceFolders": true, "workspaceEdit": {}});
         if self.apply_edit {
@@ -133,16 +132,16 @@ fn merge(into: &mut Value, over: &Value) {
     }
 }
 
-/// What happens to a request the client does not know.
+/// The answer to a request that the client does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownRequests {
     #[default]
     MethodNotFound,
-    /// As eglot answers.
+    /// The answer of eglot.
     NullAsSuccess,
 }
 
-/// What happens when the server asks for a save.
+/// The answer to a request to save.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SaveBehaviour {
     #[default]
@@ -153,19 +152,19 @@ pub enum SaveBehaviour {
     SaySavedLeaveFolder,
 }
 
-/// What happens to `window/showMessageRequest`.
+/// The answer to `window/showMessageRequest`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Popups {
-    /// The user sees it; `Editor::press` answers.
+    /// The user sees the popup; `Editor::press` answers.
     #[default]
     Shown,
-    /// The editor does not know it, as Helix before 25.07.
+    /// The editor does not know the method, as Helix before 25.07.
     Unknown,
-    /// The editor closes it at once, as one in a batch does.
+    /// The editor closes the popup at once, as an editor in batch mode does.
     Null,
 }
 
-/// What happens to `window/workDoneProgress/create`.
+/// The answer to `window/workDoneProgress/create`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tokens {
     #[default]
@@ -174,21 +173,21 @@ pub enum Tokens {
     NeverAnswered,
 }
 
-/// How chunks have to add up to their item (S14).
+/// The rule for the sum of the chunks of an item (S14).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Chunks {
-    /// They are how it begins: a server may withhold the rest from a slow reader.
+    /// They are the begin of the item: a server may withhold the rest from a slow reader.
     #[default]
     Prefix,
-    /// They are all of it.
+    /// They are the whole item, or there are none.
     Equal,
 }
 
-/// How an editor double is started.
+/// The start options of an editor double.
 #[derive(Clone)]
 pub struct Options {
     pub root: PathBuf,
-    /// What it calls itself.
+    /// The name in `clientInfo`.
     pub name: String,
     pub capabilities: Capabilities,
     pub initialization_options: Value,
@@ -200,21 +199,21 @@ pub struct Options {
     pub popups: Popups,
     pub tokens: Tokens,
     pub chunks: Chunks,
-    /// The version a document opens with.
+    /// The version of a document at its opening.
     pub first_version: i64,
-    /// How long anything that must happen may take.
+    /// The longest wait for something that must happen.
     pub deadline: Duration,
-    /// Told beside everything seen when a wait fails; the server's stderr, mostly.
+    /// Further text for the report of a failed wait, usually the server's stderr.
     pub also_show: Option<Arc<dyn Fn() -> String + Send + Sync>>,
 }
 
 impl Options {
-    /// A rich client in a workspace.
+    /// Returns a rich client in a workspace.
     pub fn new(workspace: &Workspace) -> Self {
         Self::at(workspace.path())
     }
 
-    /// A rich client in a folder.
+    /// Returns a rich client in a folder.
     pub fn at(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
@@ -234,12 +233,12 @@ impl Options {
         }
     }
 
-    /// The same editor with other capabilities.
+    /// Returns the same editor with other capabilities.
     pub fn capabilities(self, capabilities: Capabilities) -> Self {
         Self { capabilities, ..self }
     }
 
-    /// The same editor, treating edits in another way.
+    /// Returns the same editor with another behaviour for edits.
     pub fn apply(self, apply: ApplyBehaviour) -> Self {
         Self { apply, ..self }
     }

@@ -1,11 +1,11 @@
-//! Positions in the three encodings of LSP, written anew for the double.
+//! Positions in the three encodings of LSP. The double has its own code for them.
 //!
-//! Never clamps silently: a position that is not in the text is an answer of
-//! its own, and the caller says what an editor would do with it.
+//! Never clamps silently: a position outside of the text is an error, and the caller decides what an
+//! editor would do with it.
 
 use serde_json::{Value, json};
 
-/// How a column is counted.
+/// The unit of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     Utf8,
@@ -37,7 +37,7 @@ impl Encoding {
     }
 }
 
-/// A zero-based line and column, the column in some encoding.
+/// A zero-based line and column; the column is in the units of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     pub line: usize,
@@ -45,26 +45,26 @@ pub struct Position {
 }
 
 impl Position {
-    /// Returns the position as it goes over the wire.
+    /// Returns the position as JSON.
     pub fn to_value(self) -> Value {
         json!({"line": self.line, "character": self.character})
     }
 
-    /// Reads a position; negative or fractional numbers are none.
+    /// Parses a position; returns none for negative or fractional numbers.
     pub fn from_value(value: &Value) -> Option<Position> {
         let number = |name: &str| value.get(name)?.as_u64().and_then(|number| usize::try_from(number).ok());
         Some(Position { line: number("line")?, character: number("character")? })
     }
 }
 
-/// Where a position lies that is not exactly in the text.
+/// The error for a position that is not in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outside {
-    /// Where an editor would put it.
+    /// The byte offset that an editor would use instead.
     pub nearest: usize,
 }
 
-/// Returns where each line begins; LSP ends lines at `\n`, `\r\n` and `\r` only.
+/// Returns the byte offset of each line's begin; LSP ends lines at `\n`, `\r\n` and `\r` only.
 fn line_starts(text: &str) -> Vec<usize> {
     let bytes = text.as_bytes();
     let mut starts = vec![0];

@@ -1,6 +1,6 @@
-//! Work-done progress as a status bar would show it.
+//! Work-done progress, as a status bar would show it.
 //!
-//! Checks the order create, begin, report, end; draws nothing.
+//! Never draws; it checks the order create, begin, report, end.
 
 use std::collections::BTreeMap;
 
@@ -24,16 +24,21 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The server makes a token.
+    /// Handles the creation of a token.
     pub fn create(&mut self, params: &Value) -> Option<Violation> {
         let token = &params["token"];
         let made_before = self.tokens.insert(token.to_string(), Token::Created).is_some();
         let wrong = made_before || !(token.is_string() || token.is_i64());
-        wrong.then(|| Violation::new(Rule::ProgressOrder, format!("the token {token} is created")))
+        wrong.then(|| {
+            Violation::new(
+                Rule::ProgressOrder,
+                format!("the token {token} is created twice or has a bad type"),
+            )
+        })
     }
 
-    /// The server tells of progress.
-    pub fn told(&mut self, params: &Value) -> Option<Violation> {
+    /// Handles one `$/progress` notification.
+    pub fn report(&mut self, params: &Value) -> Option<Violation> {
         self.shown.push(params["value"].clone());
         self.last = Some(params["token"].clone());
         let (token, kind) = (params["token"].to_string(), params["value"]["kind"].as_str().unwrap_or(""));
@@ -51,17 +56,17 @@ impl Progress {
         None
     }
 
-    /// Returns every value told, in order.
+    /// Returns all values so far, in order.
     pub fn shown(&self) -> &[Value] {
         &self.shown
     }
 
-    /// Returns the token that was told of last.
+    /// Returns the token of the last notification.
     pub fn last_token(&self) -> Option<Value> {
         self.last.clone()
     }
 
-    /// Returns how many progresses have begun and not ended.
+    /// Returns the number of progresses that have begun and not ended.
     pub fn open(&self) -> usize {
         self.tokens.values().filter(|token| **token == Token::Begun).count()
     }

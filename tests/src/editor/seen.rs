@@ -1,17 +1,17 @@
-//! What went over the wire, for the one who reads a failed test.
+//! The last messages on the wire, for the report of a failed test.
 //!
-//! Bounded: long bodies are cut and old lines are dropped, and both are said.
+//! Never unbounded: it cuts long lines and drops old ones, and reports both.
 
 use std::collections::VecDeque;
 
 use super::wire::{Message, to_value};
 
-/// The most lines kept.
+/// The most lines to keep.
 const MAX_LINES: usize = 400;
 /// The most bytes of one line.
 const MAX_LINE: usize = 1_000;
 
-/// The last messages, both ways.
+/// The last messages, in both directions.
 #[derive(Default)]
 pub struct Seen {
     lines: VecDeque<String>,
@@ -19,17 +19,17 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Notes a message to the server.
+    /// Records a message to the server.
     pub fn sent(&mut self, message: &Message) {
         self.note(&format!("editor -> {}", to_value(message)));
     }
 
-    /// Notes a message from the server.
+    /// Records a message from the server.
     pub fn received(&mut self, message: &Message) {
         self.note(&format!("server -> {}", to_value(message)));
     }
 
-    /// Notes anything else that happened.
+    /// Records any other event.
     pub fn note(&mut self, line: &str) {
         if self.lines.len() == MAX_LINES {
             self.lines.pop_front();
@@ -41,7 +41,7 @@ impl Seen {
         self.lines.push_back(format!("{}{rest}", &line[..end]));
     }
 
-    /// Returns all of it as text.
+    /// Returns all lines as one text.
     pub fn text(&self) -> String {
         let mut text = match self.dropped {
             0 => String::new(),

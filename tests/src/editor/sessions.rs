@@ -1,7 +1,6 @@
-//! Sessions as a rich client sees them: prompts, updates, states and asks.
+//! Sessions in a rich client: prompts, updates, states and asks.
 //!
-//! Waits look forward from what was awaited last; nothing is ever awaited by
-//! time.
+//! A wait starts after the update that was awaited last. Never waits for a fixed time.
 
 use adjutant_protocol::ask::{AskKind, AskRespondResult, AskView};
 use adjutant_protocol::methods;
@@ -19,7 +18,7 @@ use super::wire::RpcError;
 use super::{Answer, Editor};
 
 impl Editor {
-    /// Sends a request and reads its result; panics when it is refused or something else.
+    /// Sends a request and parses its result; panics at an error or at another type.
     #[track_caller]
     pub fn call<T: DeserializeOwned>(&self, method: &str, params: Value) -> T {
         match self.try_call(method, params) {
@@ -28,7 +27,7 @@ impl Editor {
         }
     }
 
-    /// Sends a request and reads its result; panics when that is something else.
+    /// Sends a request and parses its result; panics at another type.
     #[track_caller]
     pub fn try_call<T: DeserializeOwned>(&self, method: &str, params: Value) -> Result<T, RpcError> {
         let result = self.request(method, params)?;
@@ -36,13 +35,13 @@ impl Editor {
             .unwrap_or_else(|why| panic!("{method} is answered by {result}: {why}")))
     }
 
-    /// Makes a session in the workspace.
+    /// Creates a session in the workspace.
     #[track_caller]
     pub fn new_session(&self) -> SessionId {
         self.call::<NewSessionResult>(methods::SESSION_NEW, json!({})).session_id
     }
 
-    /// Attaches to a session that exists.
+    /// Attaches to an existing session.
     #[track_caller]
     pub fn resume(&self, session: &SessionId, from: Option<ReplayFrom>) -> ResumeResult {
         let mut params = json!({"sessionId": session});
@@ -52,13 +51,13 @@ impl Editor {
         self.call(methods::SESSION_RESUME, params)
     }
 
-    /// Sends a prompt of one text; states told before it no longer count for `await_state`.
+    /// Sends a prompt with one text. `await_state` ignores all earlier states.
     #[track_caller]
     pub fn prompt(&self, session: &SessionId, text: &str) -> PromptResult {
         self.prompt_with(session, text, json!({}))
     }
 
-    /// Sends a prompt with further params, `delivery` or `key` for instance.
+    /// Sends a prompt with further params, for example `delivery` or `key`.
     #[track_caller]
     pub fn prompt_with(&self, session: &SessionId, text: &str, more: Value) -> PromptResult {
         let mut params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
@@ -83,7 +82,7 @@ impl Editor {
         self.await_run_end(session, &run)
     }
 
-    /// Waits for the end of a run: by its update, or by `agent/session/wait` in a plain client.
+    /// Waits for the end of a run: for its update, or with `agent/session/wait` in a plain client.
     #[track_caller]
     pub fn await_run_end(&self, session: &SessionId, run: &RunId) -> RunEnd {
         let (plain, deadline) = {
@@ -97,10 +96,10 @@ impl Editor {
             return ended
                 .unwrap_or_else(|| panic!("run {run} does not end\n{}", self.shared.lock().report()));
         }
-        let mut looked_at = 0;
+        let mut checked = 0;
         self.shared.wait(&format!("the end of run {run}"), |inner| {
-            let mut new = inner.updates.iter().skip(looked_at);
-            looked_at = inner.updates.len();
+            let mut new = inner.updates.iter().skip(checked);
+            checked = inner.updates.len();
             new.find_map(|update| match &update.update {
                 Update::Run(RunView::Ended { run_id, end }) if run_id == run => Some(end.clone()),
                 _ => None,
@@ -114,14 +113,14 @@ impl Editor {
         self.notify(methods::SESSION_CANCEL, json!({"sessionId": session}));
     }
 
-    /// Waits for the next update that matches, after those awaited before.
+    /// Waits for the next update that matches, after the update that was awaited last.
     #[track_caller]
     pub fn await_update(&self, matches: impl Fn(&SessionUpdateParams) -> bool) -> SessionUpdateParams {
-        // What was looked at in vain is not looked at again: there may be a million chunks.
-        let mut looked_at = 0;
+        // An update that did not match is not checked again: there may be a million chunks.
+        let mut checked = 0;
         self.shared.wait("an update", |inner| {
-            let from = inner.cursor.max(looked_at);
-            looked_at = inner.updates.len();
+            let from = inner.cursor.max(checked);
+            checked = inner.updates.len();
             let found = (from..inner.updates.len()).find(|index| matches(&inner.updates[*index]))?;
             inner.cursor = found + 1;
             Some(inner.updates[found].clone())
@@ -133,19 +132,19 @@ impl Editor {
         self.shared.lock().updates.clone()
     }
 
-    /// Returns the kinds of all updates so far, for a look at their order.
+    /// Returns the kinds of all updates so far, in order.
     pub fn update_kinds(&self) -> Vec<&'static str> {
         self.shared.lock().updates.iter().map(|update| update.update.kind()).collect()
     }
 
-    /// Waits for a state: one told after what was awaited before, or the one told last
-    /// since the last prompt.
+    /// Waits for a state: the next one after the update that was awaited last, or the latest one since
+    /// the last prompt.
     #[track_caller]
     pub fn await_state(&self, state: State) -> StateView {
-        let mut looked_at = 0;
+        let mut checked = 0;
         self.shared.wait(&format!("the state {state:?}"), |inner| {
-            let from = inner.cursor.max(inner.state_floor).max(looked_at);
-            looked_at = inner.updates.len();
+            let from = inner.cursor.max(inner.state_floor).max(checked);
+            checked = inner.updates.len();
             let next = (from..inner.updates.len()).find(|index| is_state(inner, *index, state));
             let latest = || inner.latest_state(None).filter(|index| is_state(inner, *index, state));
             let found = next.or_else(latest)?;
@@ -157,7 +156,7 @@ impl Editor {
         })
     }
 
-    /// Returns the state of a session that was told last since the last prompt.
+    /// Returns the latest state of a session since the last prompt.
     pub fn state_of(&self, session: &SessionId) -> Option<StateView> {
         let inner = self.shared.lock();
         match &inner.updates[inner.latest_state(Some(session))?].update {
@@ -166,7 +165,7 @@ impl Editor {
         }
     }
 
-    /// Waits for the next ask that nobody has answered, whatever its kind.
+    /// Waits for the next unanswered ask of any kind.
     #[track_caller]
     pub fn await_ask(&self) -> AskView {
         self.next_ask("an ask", |_| true)
@@ -193,13 +192,13 @@ impl Editor {
         })
     }
 
-    /// Answers an ask with an option: in its request where it comes by one, else by `agent/ask/respond`.
+    /// Answers an ask with an option: in its request if there is one, else with `agent/ask/respond`.
     #[track_caller]
     pub fn answer(&self, ask: &AskId, option: &str) {
         self.answer_with(ask, Answer::option(option));
     }
 
-    /// Answers an ask that is held, or will be delivered, by request.
+    /// Answers an ask: in its request, which may still arrive, else with `agent/ask/respond`.
     #[track_caller]
     pub fn answer_with(&self, ask: &AskId, answer: Answer) {
         if !self.comes_by_request(ask) {
@@ -209,7 +208,7 @@ impl Editor {
                     self.call(methods::ASK_RESPOND, json!({"askId": ask, "optionId": option, "reason": text}))
                 }
                 Answer::Text(text) => self.call(methods::ASK_RESPOND, json!({"askId": ask, "answer": text})),
-                other => panic!("{other:?} answers a request, and ask {ask} does not come by one"),
+                other => panic!("{other:?} can only answer a request, and ask {ask} does not arrive as one"),
             };
             return;
         }
@@ -222,19 +221,19 @@ impl Editor {
         }
     }
 
-    /// Answers an ask by `agent/ask/respond`, as any other surface would.
+    /// Answers an ask with `agent/ask/respond`, as any other client would.
     #[track_caller]
     pub fn respond(&self, ask: &AskId, option: &str) -> AskRespondResult {
         self.call(methods::ASK_RESPOND, json!({"askId": ask, "optionId": option}))
     }
 
-    /// Returns the asks that are before the user now, each with its request open.
+    /// Returns the asks whose request is open now.
     pub fn held_asks(&self) -> Vec<AskView> {
         let inner = self.shared.lock();
         inner.delivered.iter().filter(|(_, held)| held.is_some()).map(|(ask, _)| ask.clone()).collect()
     }
 
-    /// Waits until an ask is delivered by request and held.
+    /// Waits until an ask has arrived as a request and is held.
     #[track_caller]
     pub fn await_delivery(&self, ask: &AskId) {
         self.shared.wait(&format!("the delivery of ask {ask}"), |inner| {
@@ -242,7 +241,7 @@ impl Editor {
         });
     }
 
-    /// Waits until the delivery of an ask is withdrawn by `$/cancelRequest`, or was answered.
+    /// Waits until every request for an ask is answered or withdrawn by `$/cancelRequest`.
     #[track_caller]
     pub fn await_withdrawal(&self, ask: &AskId) {
         self.shared.wait(&format!("the withdrawal of ask {ask}"), |inner| {
@@ -259,7 +258,7 @@ impl Editor {
         })
     }
 
-    /// Whether an ask comes, or came and is open, by request.
+    /// Whether an ask will arrive as a request, or has arrived and its request is open.
     fn comes_by_request(&self, ask: &AskId) -> bool {
         use adjutant_protocol::ask::AskGroup;
         let inner = self.shared.lock();

@@ -1,7 +1,6 @@
-//! What a client without our methods is shown: popups, progress, diagnostics,
-//! documents.
+//! The surfaces of a plain client: popups, progress, diagnostics, documents.
 //!
-//! Never acts by itself: a test is the user.
+//! Never acts by itself: the test is the user.
 
 use serde_json::{Value, json};
 
@@ -28,39 +27,39 @@ impl Editor {
         self.shared.lock().respond(&popup.id, Ok(item.unwrap_or(Value::Null)));
     }
 
-    /// Answers a popup with anything at all, as an editor with a mind of its own.
+    /// Answers a popup with any value, also one that no button has.
     pub fn answer_popup(&self, popup: &Popup, value: Value) {
         self.shared.lock().respond(&popup.id, Ok(value));
     }
 
-    /// Waits until a popup was taken back.
+    /// Waits until the server withdraws a popup.
     #[track_caller]
     pub fn await_popup_withdrawn(&self, popup: &Popup) {
         let what = format!("the popup {:?} to be withdrawn", popup.message);
         self.shared.wait(&what, |inner| inner.withdrawn.contains(&popup.id).then_some(()));
     }
 
-    /// Returns every popup that was ever shown.
+    /// Returns all popups so far.
     pub fn popups(&self) -> Vec<Popup> {
         self.shared.lock().popups.clone()
     }
 
-    /// Returns how many popups this editor refused to know.
+    /// Returns the number of popups that this editor answered with `MethodNotFound`.
     pub fn popups_refused(&self) -> usize {
         self.shared.lock().popups_refused
     }
 
-    /// Returns every value of `$/progress`.
+    /// Returns all values of `$/progress` so far.
     pub fn progress(&self) -> Vec<Value> {
         self.shared.lock().progress.shown().to_vec()
     }
 
-    /// Returns how many progresses are shown now.
+    /// Returns the number of progresses that are open now.
     pub fn open_progress(&self) -> usize {
         self.shared.lock().progress.open()
     }
 
-    /// Returns the diagnostics published last for a document.
+    /// Returns the latest diagnostics of a document.
     pub fn diagnostics(&self, uri: &str) -> Value {
         self.shared.lock().diagnostics.get(uri).cloned().unwrap_or(Value::Null)
     }
@@ -72,7 +71,7 @@ impl Editor {
         self.shared.wait(&what, |inner| inner.progress.shown().iter().find(|value| matches(value)).cloned())
     }
 
-    /// Presses the cross beside the progress that was begun last.
+    /// Cancels the progress of the last notification.
     #[track_caller]
     pub fn cancel_progress(&self) {
         let token = self.shared.lock().progress.last_token();
@@ -80,7 +79,7 @@ impl Editor {
         self.notify("window/workDoneProgress/cancel", json!({ "token": token }));
     }
 
-    /// Waits until a document has so many diagnostics, and returns them.
+    /// Waits until a document has `count` diagnostics, and returns them.
     #[track_caller]
     pub fn await_diagnostics(&self, uri: &str, count: usize) -> Vec<Value> {
         self.shared.wait(&format!("{count} diagnostics of {uri}"), |inner| {
@@ -89,7 +88,7 @@ impl Editor {
         })
     }
 
-    /// Waits for the document number `count` that was opened for the user, from one.
+    /// Waits for `window/showDocument` number `count`, from one, and returns its params.
     #[track_caller]
     pub fn await_shown(&self, count: usize) -> Value {
         let what = format!("the document number {count} to be shown");

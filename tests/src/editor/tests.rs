@@ -1,6 +1,6 @@
-//! The double against a peer that speaks bytes as it is told.
+//! Tests of the double against a scripted peer.
 //!
-//! The peer is no server: it says what a test says, right or wrong.
+//! The peer is not a server: it sends exactly the bytes of a test, right or wrong.
 
 mod applies;
 mod codec;
@@ -43,28 +43,28 @@ impl Peer {
     }
 
     fn read(&self) -> Option<Message> {
-        self.incoming.recv_timeout(Duration::from_secs(10)).expect("a message of the editor's")
+        self.incoming.recv_timeout(Duration::from_secs(10)).expect("a message of the editor")
     }
 
-    /// Reads the next message as a request.
+    /// Reads the next message, which must be a request of this method.
     fn read_request(&self, wanted: &str) -> (Id, Value) {
         match self.read() {
             Some(Message::Request { id, method, params }) if method == wanted => (id, params),
-            other => panic!("{other:?} in the place of the request {wanted}"),
+            other => panic!("{other:?} instead of the request {wanted}"),
         }
     }
 
     fn read_notification(&self, wanted: &str) -> Value {
         match self.read() {
             Some(Message::Notification { method, params }) if method == wanted => params,
-            other => panic!("{other:?} in the place of the notification {wanted}"),
+            other => panic!("{other:?} instead of the notification {wanted}"),
         }
     }
 
     fn read_response(&self, wanted: &Id) -> Result<Value, wire::RpcError> {
         match self.read() {
             Some(Message::Response { id, result }) if id == *wanted => result,
-            other => panic!("{other:?} in the place of the response to {wanted}"),
+            other => panic!("{other:?} instead of the response to {wanted}"),
         }
     }
 
@@ -91,13 +91,13 @@ impl Peer {
         id
     }
 
-    /// Asks and reads the answer.
+    /// Sends a request and reads the answer.
     fn ask(&mut self, method: &str, params: Value) -> Result<Value, wire::RpcError> {
         let id = self.request(method, params);
         self.read_response(&id)
     }
 
-    /// Returns when the editor has taken everything sent before.
+    /// Waits until the editor has handled all earlier messages.
     fn settle(&mut self) {
         self.ask("workspace/workspaceFolders", Value::Null).unwrap();
     }
@@ -107,8 +107,8 @@ impl Peer {
     }
 }
 
-/// Pipes between a double that has said nothing and a peer.
-fn strangers(options: Options) -> (Editor, Peer) {
+/// Returns a double that has sent nothing, and its peer.
+fn unconnected(options: Options) -> (Editor, Peer) {
     let (peer_in, editor_out) = std::io::pipe().unwrap();
     let (editor_in, peer_out) = std::io::pipe().unwrap();
     (Editor::connect(editor_in, editor_out, options), Peer::new(peer_in, peer_out))
@@ -118,13 +118,13 @@ fn server_capabilities() -> Value {
     json!({"textDocumentSync": {"openClose": true, "change": 2, "save": true}})
 }
 
-/// A double and a peer that have shaken hands.
+/// Returns an initialized double and its peer.
 fn pair(options: Options) -> (Editor, Peer) {
     pair_with(options, server_capabilities())
 }
 
 fn pair_with(options: Options, capabilities: Value) -> (Editor, Peer) {
-    let (editor, mut peer) = strangers(options);
+    let (editor, mut peer) = unconnected(options);
     thread::scope(|scope| {
         let shaking = scope.spawn(|| editor.initialize().unwrap());
         let (id, _) = peer.read_request("initialize");
@@ -135,7 +135,7 @@ fn pair_with(options: Options, capabilities: Value) -> (Editor, Peer) {
     (editor, peer)
 }
 
-/// A workspace and a double with `a.txt` open, as the peer knows it.
+/// Returns a workspace, a double with `a.txt` open, and a peer that has read its `didOpen`.
 fn with_document(text: &str, adjust: impl FnOnce(Options) -> Options) -> (Workspace, Editor, Peer) {
     let workspace = Workspace::new("");
     workspace.write("a.txt", text);
@@ -145,7 +145,7 @@ fn with_document(text: &str, adjust: impl FnOnce(Options) -> Options) -> (Worksp
     (workspace, editor, peer)
 }
 
-/// Ends the double and returns the rules that were broken.
+/// Ends the double and returns the broken rules.
 fn broken(editor: Editor) -> Vec<Rule> {
     editor.finish().into_iter().map(|violation| violation.rule).collect()
 }

@@ -1,76 +1,76 @@
-//! What a server can do wrong in the eyes of the editor double.
+//! The rules that the editor double checks, and their violations.
 //!
-//! Violations are collected, never thrown: the test fails when the editor is
-//! dropped, so that one fault does not hide the next.
+//! Never panics at a violation: the test fails at the drop of the editor, so that one violation does
+//! not hide the next.
 
 use std::fmt;
 
-/// The rule that was broken; `docs/protocol.md` says each of them in words.
+/// The broken rule; `docs/protocol.md` describes each rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// Bytes that are no frame, no JSON or no JSON-RPC 2.0 message.
+    /// Bytes that are not a frame, not JSON or not a JSON-RPC 2.0 message.
     Framing,
-    /// A body that is not what the protocol crate says it is.
+    /// A body that differs from its type in the protocol crate.
     Malformed,
-    /// A response to an id that is not outstanding.
+    /// A response to an id without an open request.
     UnknownResponse,
-    /// A server request under an id that is still outstanding.
+    /// A server request with the id of another open request.
     ReusedId,
-    /// A request of the editor's that got no response.
+    /// A request of the editor without a response.
     Unanswered,
-    /// Anything that is not allowed before the response to `initialize`.
+    /// A message that is not allowed before the response to `initialize`.
     EarlyMessage,
     /// A request or notification after the response to `shutdown`.
     LateMessage,
-    /// A method, update kind or encoding the client did not offer.
+    /// A method, update kind or encoding that the client did not offer.
     NotOffered,
-    /// A notification the editor does not know.
+    /// A notification that the editor does not know.
     UnknownNotification,
-    /// `seq` or `sub` went back, stood still or left a gap.
+    /// A `seq` or `sub` that decreases, repeats or leaves a gap.
     Sequence,
     /// A lasting update with `sub`, or an ephemeral one without.
     EphemeralMark,
-    /// A chunk before its item was there.
+    /// A chunk before the begin of its item.
     ChunkBeforeItem,
-    /// A chunk after its item was finished.
+    /// A chunk after the end of its item.
     ChunkAfterItem,
     /// Chunks of an item that do not add up to it (S14).
     ChunksDiffer,
     /// An update of a run after its `_run ended`.
     AfterRunEnd,
-    /// Runs started twice, ended twice, or ended without a start (S30).
+    /// A run that starts twice, ends twice or ends without a start (S30).
     RunOrder,
-    /// Turns that do not come in pairs (S20).
+    /// Turn updates that do not come in pairs (S20).
     TurnOrder,
-    /// Tool calls that change after their end, or are left open by their run (S43).
+    /// A tool call that changes after its end, or stays open after its run (S43).
     CallOrder,
-    /// Asks opened twice, closed unopened, or named before they were opened.
+    /// An ask that opens twice, closes without an opening, or is named before its opening.
     AskOrder,
     /// A state that contradicts the open run or the open asks (S02, L13).
     StateOrder,
     /// A second `_complete` in one run (S23).
     SecondCompletion,
-    /// An open document's hunks called applied with no `workspace/applyEdit` sent.
+    /// Applied hunks of an open document without a `workspace/applyEdit`.
     BehindTheEditor,
-    /// An edit that overlaps, lies outside its document or splits a character.
+    /// An edit that overlaps, is outside its document or splits a character.
     BadEdit,
-    /// An edit of an open document without a version, before any refusal.
+    /// An edit of an open document without a version, before the editor refused any edit.
     Unversioned,
-    /// A second popup while one is open.
+    /// A second popup while another one is open.
     SecondPopup,
-    /// Progress that was not created, begun once or ended once.
+    /// Progress outside of the order create, begin, report, end.
     ProgressOrder,
-    /// A delivery that was not withdrawn though its ask is closed.
+    /// A request for an ask that stays open after the ask is closed.
     DeliveryLeftOpen,
-    /// An ask that closed without `agent/ask/resolved`.
+    /// An ask that closes without `agent/ask/resolved`.
     ResolutionUntold,
-    /// The server closed the connection, or took no more bytes.
+    /// An unexpected end of the connection, or a server that accepts no more bytes.
     ConnectionLost,
-    /// A message to the user that the test did not look at.
+    /// A message to the user that the test did not check.
     UnreadMessage,
 }
 
-/// One broken rule, with what broke it.
+/// One broken rule with its cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub rule: Rule,
@@ -78,7 +78,7 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// Says which rule was broken, and by what.
+    /// Returns a violation of `rule`, caused by `what`.
     pub fn new(rule: Rule, what: impl Into<String>) -> Self {
         Self { rule, what: what.into() }
     }

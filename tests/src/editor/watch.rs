@@ -1,7 +1,6 @@
-//! The rules that hold between updates: order, causes, states, sums.
+//! The rules between updates: order, causes, states, sums.
 //!
-//! Pure: updates in, violations out. It judges what the wire says and never
-//! what a server means by it.
+//! Pure: updates in, violations out. It judges the messages on the wire, never the intent of a server.
 
 mod items;
 
@@ -18,35 +17,35 @@ use super::options::Chunks;
 use super::violation::{Rule, Violation};
 use crate::fixture::{path_of_uri, uri_of_path};
 
-/// What the editor did that the rules depend on; documents are named by `plain_uri`.
+/// The state of the editor that the rules depend on. Its documents have the names of `plain_uri`.
 #[derive(Default)]
 pub struct World {
-    /// Edits received so far, by document.
+    /// The number of edits that arrived for each document.
     pub edits: BTreeMap<String, u32>,
-    /// Documents that are open.
+    /// The open documents.
     pub open: Vec<String>,
-    /// Update kinds this client did not ask for.
+    /// The update kinds that this client does not want.
     pub unwanted: Vec<String>,
 }
 
 /// All sessions of one connection.
 pub struct Watch {
     chunks: Chunks,
-    /// Whether kinds are left out on purpose, so that numbers may be missing.
+    /// Whether the client opted out of kinds, so that numbers may be missing.
     gaps: bool,
     sessions: BTreeMap<SessionId, SessionWatch>,
 }
 
-/// One session as the updates tell it.
+/// One session, folded from its updates.
 #[derive(Default)]
 struct SessionWatch {
-    /// Whether every update of the session was seen.
+    /// Whether the client saw every update of the session.
     whole: bool,
     seq: Option<u64>,
     sub: Option<u64>,
     runs: BTreeMap<RunId, RunSeen>,
     open_run: Option<RunId>,
-    /// Whether a turn is open, and none known before the first is told.
+    /// Whether a turn is open; unknown before the first turn update.
     turn: Option<bool>,
     asks: BTreeMap<AskId, AskSeen>,
     items: Items,
@@ -61,23 +60,23 @@ struct RunSeen {
 struct AskSeen {
     group: AskGroup,
     open: bool,
-    /// Whether its opening was told while the client was there.
+    /// Whether it was opened while the client was attached.
     live: bool,
     resolved: bool,
 }
 
 impl Watch {
-    /// Knows no session. `gaps` says that the client opted out of some kinds.
+    /// Returns a watch without sessions. `gaps` is whether the client opted out of some kinds.
     pub fn new(chunks: Chunks, gaps: bool) -> Self {
         Self { chunks, gaps, sessions: BTreeMap::new() }
     }
 
-    /// A session was made: all of its updates will be seen.
+    /// Handles a new session: the client will see all of its updates.
     pub fn created(&mut self, session: &SessionId) {
         self.sessions.insert(session.clone(), SessionWatch { whole: true, ..SessionWatch::default() });
     }
 
-    /// A session was resumed: what is known of it starts anew.
+    /// Handles the resume of a session: its state starts again.
     pub fn resumed(&mut self, session: &SessionId, from: Option<ReplayFrom>, now: &ResumeResult) {
         let whole = from == Some(ReplayFrom::Start);
         let mut watch = SessionWatch { whole, ..SessionWatch::default() };
@@ -127,12 +126,12 @@ impl Watch {
         }
     }
 
-    /// Judges a delivery by request.
+    /// Judges an ask that arrived as a request.
     pub fn delivered(&self, ask: &AskView) -> Option<Violation> {
         let seen = self.sessions.get(&ask.session_id).and_then(|session| session.asks.get(&ask.ask_id));
         let popup = matches!(ask.group, AskGroup::Interactive | AskGroup::NonBlocking);
         if !popup {
-            let what = format!("ask {} is state and was put before the user as a question", ask.ask_id);
+            let what = format!("ask {} is state, but the server asked the user", ask.ask_id);
             return Some(Violation::new(Rule::AskOrder, what));
         }
         seen.is_some_and(|seen| !seen.open).then(|| {
@@ -140,13 +139,13 @@ impl Watch {
         })
     }
 
-    /// Judges what is left when the connection has ended as it should.
+    /// Judges the asks that remain after a normal end of the connection.
     pub fn end(&self) -> Vec<Violation> {
-        let untold = |(id, seen): (&AskId, &AskSeen)| {
+        let unresolved = |(id, seen): (&AskId, &AskSeen)| {
             (seen.live && !seen.open && !seen.resolved)
                 .then(|| Violation::new(Rule::ResolutionUntold, format!("ask {id} closed")))
         };
-        self.sessions.values().flat_map(|session| session.asks.iter().filter_map(untold)).collect()
+        self.sessions.values().flat_map(|session| session.asks.iter().filter_map(unresolved)).collect()
     }
 
     /// Whether an ask is known to be closed.
@@ -161,12 +160,12 @@ impl AskSeen {
     }
 }
 
-/// One spelling for each document, whatever its URI escapes.
+/// Returns the same URI for each spelling of a document's URI.
 pub(super) fn plain_uri(uri: &str) -> String {
     path_of_uri(uri).map_or_else(|| uri.to_owned(), |path| uri_of_path(&path))
 }
 
-/// Whether updates of this kind are part of the log.
+/// Whether the log has updates of this kind.
 pub(super) fn is_lasting(kind: &str) -> bool {
     Update::KINDS.iter().any(|(name, lasting)| *name == kind && *lasting)
 }
@@ -174,8 +173,8 @@ pub(super) fn is_lasting(kind: &str) -> bool {
 impl SessionWatch {
     fn number(&mut self, params: &SessionUpdateParams, gaps: bool, faults: &mut Vec<Violation>) {
         let mut fault = |rule, what: String| faults.push(Violation::new(rule, what));
-        // A state that only passes has no number, nor has the last word of a session whose log takes nothing
-        // more: no log has it.
+        // Two states have no number, because no log has them: a passing state, and the last state of a
+        // session whose log accepts nothing more.
         let passes = |view: &StateView| {
             view.state == State::Resumable
                 || view.state == State::Running
@@ -210,7 +209,7 @@ impl SessionWatch {
         self.sub = if lasting { None } else { params.sub };
     }
 
-    /// What may still come of a run that has ended: its state, idle asks, and what became of its last edit.
+    /// Judges an update of an ended run. Only its state, idle asks, notices and change sets may still come.
     fn after_end(&self, params: &SessionUpdateParams, faults: &mut Vec<Violation>) {
         let Some(run) = &params.run_id else { return };
         if !self.runs.get(run).is_some_and(|seen| seen.ended) {
@@ -283,7 +282,7 @@ impl SessionWatch {
 
     fn turn(&mut self, phase: TurnPhase, seq: u64, faults: &mut Vec<Violation>) {
         let starts = phase == TurnPhase::Started;
-        // Before the first one is told, a turn may have been open all along.
+        // Before the first turn update, a turn may be open already.
         let known = self.turn.or(self.whole.then_some(false));
         if known.is_some_and(|open| open == starts) {
             let is = if starts { "is" } else { "is not" };
@@ -306,7 +305,7 @@ impl SessionWatch {
                     fault(format!("ask {} opens again", ask.ask_id));
                 }
                 if ask.group != ask.kind.group() {
-                    fault(format!("{:?} is told to be of the group {:?}", ask.kind, ask.group));
+                    fault(format!("{:?} claims the group {:?}", ask.kind, ask.group));
                 }
             }
             AskChange::Closed { ask_id, .. } => match self.asks.get_mut(ask_id) {

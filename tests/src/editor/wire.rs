@@ -1,7 +1,6 @@
-//! The double's own frames and envelopes, as strict as the specification.
+//! The double's own codec for frames and envelopes, as strict as the specification.
 //!
-//! Shares no line with the server's codec, so that a mistake in one cannot
-//! hide behind the same mistake in the other. Never repairs anything.
+//! Shares no line with the server's codec, so that one mistake cannot be in both. Never repairs a message.
 
 use std::fmt;
 use std::io::{BufRead, Read};
@@ -15,7 +14,7 @@ const MAX_HEADERS: usize = 8;
 /// The most bytes of one body; far more than a server may ever send.
 const MAX_BODY: usize = 256 << 20;
 
-/// A request id, as JSON-RPC allows it.
+/// A request id of JSON-RPC.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Id {
     Number(i64),
@@ -23,7 +22,7 @@ pub enum Id {
 }
 
 impl Id {
-    /// Returns the id as it goes over the wire.
+    /// Returns the id as JSON.
     pub fn to_value(&self) -> Value {
         match self {
             Id::Number(number) => json!(number),
@@ -31,7 +30,7 @@ impl Id {
         }
     }
 
-    /// Reads an id; fractions, null and the rest are none.
+    /// Parses an id; returns none for fractions, null and other types.
     pub fn from_value(value: &Value) -> Option<Id> {
         match value {
             Value::Number(number) => number.as_i64().map(Id::Number),
@@ -63,7 +62,7 @@ impl fmt::Display for RpcError {
 
 impl std::error::Error for RpcError {}
 
-/// One message, either way.
+/// One message in either direction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
     Request { id: Id, method: String, params: Value },
@@ -71,7 +70,7 @@ pub enum Message {
     Response { id: Id, result: Result<Value, RpcError> },
 }
 
-/// Reads the body of one frame; `None` is an end between two frames.
+/// Reads one frame and returns its body; `None` is an end between two frames.
 pub fn read_frame(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> {
     let mut length = None;
     for index in 0..=MAX_HEADERS {
@@ -101,7 +100,7 @@ fn content_length(value: &str) -> Result<usize, String> {
     value.parse().ok().filter(|length| *length <= MAX_BODY).ok_or_else(wrong)
 }
 
-/// Reads one line that ends with CR LF, without them; `None` is an end where `may_end`.
+/// Reads one line that ends with CR LF and returns it without these. `None` is an end, if `may_end`.
 fn header_line(input: &mut impl BufRead, may_end: bool) -> Result<Option<String>, String> {
     let mut line = Vec::new();
     let read = input.by_ref().take(MAX_HEADER).read_until(b'\n', &mut line);
@@ -125,7 +124,7 @@ fn read_body(input: &mut impl BufRead, length: usize) -> Result<Vec<u8>, String>
     if body.len() == length { Ok(body) } else { Err("an end in the middle of a body".to_owned()) }
 }
 
-/// Reads a body as exactly one message.
+/// Parses a body as exactly one message.
 pub fn parse(body: &[u8]) -> Result<Message, String> {
     let value: Value = serde_json::from_slice(body)
         .map_err(|error| format!("{error} in the body {:?}", String::from_utf8_lossy(body)))?;
@@ -201,7 +200,7 @@ pub fn to_value(message: &Message) -> Value {
     }
 }
 
-/// `shutdown` and `exit` have no params, and null would not be allowed.
+/// Adds params that are not null: `shutdown` and `exit` have none, and null is not allowed.
 fn with_params(mut body: Value, params: &Value) -> Value {
     if !params.is_null() {
         body["params"] = params.clone();

@@ -1,7 +1,7 @@
-//! The HTTP/1.1 of the model double: one reading and one writing thread per
-//! connection, so that a close is seen also while an answer holds.
+//! The HTTP/1.1 of the model double. Each connection has a reading and a writing thread, so that
+//! the double sees a close also while an answer holds.
 //!
-//! Serves a well-behaved client only; never meant for a real network.
+//! Never meant for a real network: it serves only a well-behaved client.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -170,12 +170,12 @@ fn write_answers(
     Ok(())
 }
 
-/// The most bytes of one flood: whoever takes so many is not going to hang up.
+/// The most bytes of one flood: a client that accepts so many will not hang up.
 const MOST_FLOOD: u64 = 4 << 30;
-/// Bytes of one write of a flood, about.
+/// The approximate bytes of one write of a flood.
 const FLOOD_WRITE: usize = 64 << 10;
 
-/// Sends what has no end until the client hangs up, and counts what it took.
+/// Sends an endless answer until the client hangs up, and counts the bytes.
 fn flood(
     mut socket: &TcpStream,
     shared: &Shared,
@@ -186,7 +186,7 @@ fn flood(
     let mut write = Vec::new();
     let many = again.repeat((FLOOD_WRITE / again.len().max(1)).max(1));
     if reply.floods_head() {
-        // Without the blank line that ends it.
+        // Remove the blank line that ends the head.
         head.truncate(head.len() - 2);
         write = many;
     } else {
@@ -197,7 +197,7 @@ fn flood(
     socket.write_all(&head)?;
     let mut sent = 0;
     while sent < MOST_FLOOD {
-        // What is counted before it is written is at most one write too much.
+        // Counted before the write, so the count is at most one write too high.
         sent += write.len() as u64;
         shared.change(|state| state.flooded += write.len() as u64);
         socket.write_all(&write)?;
@@ -205,7 +205,7 @@ fn flood(
     Ok(())
 }
 
-/// Adds one piece of a body as it goes over the wire: a chunk of its own in a stream.
+/// Adds one piece of a body in its wire form; in a stream it is its own chunk.
 fn push_piece(bytes: &mut Vec<u8>, reply: &Reply, piece: &[u8]) {
     if !reply.is_stream() {
         bytes.extend_from_slice(piece);
@@ -243,7 +243,7 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
-/// Waits for a release; an error if the connection or the server ended first.
+/// Waits for a release; returns an error if the connection or the server ended first.
 fn hold(shared: &Shared, number: usize) -> io::Result<()> {
     shared.change(|state| state.holding += 1);
     let released = shared.wait(|state| {

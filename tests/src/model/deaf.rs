@@ -1,28 +1,28 @@
-//! A provider over HTTP/2 that stops taking part: it opens no window, answers no ping, or ends no head.
+//! A provider over HTTP/2 that stops cooperating: it opens no window, answers no ping, or never ends a head.
 //!
-//! Writes frames by hand, for no library misbehaves like this; never answers a request.
+//! Never answers a request. It writes frames by hand, because no library misbehaves like this.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::authority::Authority;
 use crate::side::Side;
 
-/// What it does once the connection is there.
+/// The misbehaviour after the connection is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deaf {
-    /// Lets no byte of a request's body through.
+    /// Accepts no byte of a request's body.
     NoWindow,
-    /// Reads everything and answers nothing, no ping either.
+    /// Reads everything and answers nothing, not even a ping.
     NoAnswer,
     /// Reads nothing any more.
     NoReading,
-    /// Begins an answer of status 200 and says nothing more.
+    /// Sends status 200 and then nothing more.
     NoBody,
-    /// Sends a head without end.
+    /// Sends an endless head.
     EndlessHead,
 }
 
-/// The double; a provider with https.
+/// The double: a provider with https.
 pub struct DeafHttp2 {
     side: Side,
 }
@@ -30,7 +30,7 @@ pub struct DeafHttp2 {
 const DATA_WINDOW: u8 = 4;
 
 impl DeafHttp2 {
-    /// Listens, known by `names` through `authority`.
+    /// Listens with a certificate of `authority` for `names`.
     pub fn start(authority: &Authority, names: &[&str], deaf: Deaf) -> DeafHttp2 {
         let acceptor = authority.acceptor(names, &["h2"]);
         let side = Side::start(move |socket, _| {
@@ -40,7 +40,7 @@ impl DeafHttp2 {
                 let window = if deaf == Deaf::NoWindow { 0_u32 } else { 1 << 20 };
                 let setting = [&[0, DATA_WINDOW][..], &window.to_be_bytes()].concat();
                 let mut greeting = frame(4, 0, 0, &setting);
-                // The settings of the client are taken, so that it goes on.
+                // Acknowledge the client's settings, so that it continues.
                 greeting.extend(frame(4, 1, 0, &[]));
                 if tls.write_all(&greeting).await.is_err() {
                     return;
@@ -65,7 +65,7 @@ impl DeafHttp2 {
                 };
                 let _ = tls.write_all(&begun).await;
                 if deaf == Deaf::EndlessHead {
-                    // A header that is not indexed, named "x", with a value of 16 000 bytes.
+                    // A header without index: the name "x" and a value of 16 000 bytes.
                     let field = [&[0, 1, b'x', 0x7f, 0x81, 0x7c][..], &[b'y'; 16_000]].concat();
                     while tls.write_all(&frame(9, 0, 1, &field)).await.is_ok() {}
                     return;
@@ -76,7 +76,7 @@ impl DeafHttp2 {
         DeafHttp2 { side }
     }
 
-    /// Returns the `base_url` for settings, by one of its names.
+    /// Returns the `base_url` for settings, with one of its names.
     pub fn base_url(&self, name: &str) -> String {
         format!("https://{name}:{}/v1", self.side.address.port())
     }

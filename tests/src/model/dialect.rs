@@ -1,7 +1,6 @@
-//! The wire formats the model double speaks, told apart by the path that is asked for.
+//! The wire formats of the model double; the path of a request selects one.
 //!
-//! Only writes; what a request says is for the tests to judge. A further
-//! format is a row in `ALL` and a file of its own.
+//! Never judges a request; that is for the tests. A further format is a row in `ALL` and its own file.
 
 mod chat;
 mod messages;
@@ -23,7 +22,7 @@ pub enum Dialect {
 impl Dialect {
     pub const ALL: [Dialect; 3] = [Dialect::Chat, Dialect::Messages, Dialect::Responses];
 
-    /// The end of the path its requests go to, below the `base_url`.
+    /// Returns the path of its requests below the `base_url`.
     pub fn path(self) -> &'static str {
         match self {
             Dialect::Chat => "chat/completions",
@@ -32,7 +31,7 @@ impl Dialect {
         }
     }
 
-    /// The `wire` of a provider that speaks it, in the settings.
+    /// Returns the value of `wire` in the settings of a provider.
     pub fn wire(self) -> &'static str {
         match self {
             Dialect::Chat => "openai_chat",
@@ -41,7 +40,7 @@ impl Dialect {
         }
     }
 
-    /// The header that has the key, and what stands before the key in it.
+    /// Returns the header of the key and the prefix before the key.
     pub fn key_header(self) -> (&'static str, &'static str) {
         match self {
             Dialect::Chat | Dialect::Responses => ("authorization", "Bearer "),
@@ -49,14 +48,14 @@ impl Dialect {
         }
     }
 
-    /// The dialect of the requests to a path; Chat Completions for a path nobody knows.
+    /// Returns the dialect of a request's path; Chat Completions for an unknown path.
     pub fn of_path(path: &str) -> Dialect {
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let known = Dialect::ALL.into_iter().find(|dialect| path.ends_with(&format!("/{}", dialect.path())));
         known.unwrap_or(Dialect::Chat)
     }
 
-    /// The events of a stream, each as the bytes that are sent.
+    /// Returns the events of a stream, each as its bytes.
     pub(super) fn events(self, said: &Said) -> Vec<Vec<u8>> {
         match self {
             Dialect::Chat => chat::events(said),
@@ -65,7 +64,7 @@ impl Dialect {
         }
     }
 
-    /// The answer all at once, for who asked for no stream.
+    /// Returns the answer as one document, for a request without a stream.
     pub(super) fn whole(self, said: &Said) -> Vec<u8> {
         match self {
             Dialect::Chat => chat::whole(said),

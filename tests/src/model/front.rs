@@ -1,6 +1,6 @@
-//! TLS before the model double: HTTP/1.1 byte for byte, or HTTP/2 where it is offered and taken.
+//! TLS in front of the model double: HTTP/1.1 byte for byte, or HTTP/2 if both sides choose it.
 //!
-//! Adds nothing to what the double answers; what is cut or held there is cut or held here.
+//! Never adds to the answers of the double; a cut or a hold there is a cut or a hold here.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,31 +17,31 @@ use super::ModelServer;
 use crate::authority::Authority;
 use crate::side::Side;
 
-/// What is offered in the handshake.
+/// The protocols that the handshake offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
     Http1,
     Http2,
-    /// A server that knows nothing of the choice.
+    /// A server without ALPN.
     Nothing,
 }
 
-/// What came of one connection.
+/// The result of one handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handshake {
-    /// The protocol that was chosen, if one was.
+    /// The chosen protocol; none without ALPN.
     Done(Option<String>),
     Failed,
 }
 
-/// The front; a provider with https.
+/// The front: a provider with https.
 pub struct TlsFront {
     side: Side,
     seen: Arc<Mutex<Vec<Handshake>>>,
 }
 
 impl TlsFront {
-    /// Stands before `server`, known by `names` through `authority`.
+    /// Starts a front for `server`, with a certificate of `authority` for `names`.
     pub fn start(server: &ModelServer, authority: &Authority, names: &[&str], offer: Offer) -> TlsFront {
         let protocols: &[&str] = match offer {
             Offer::Http1 => &["http/1.1"],
@@ -50,7 +50,7 @@ impl TlsFront {
         };
         let acceptor = authority.acceptor(names, protocols);
         let seen: Arc<Mutex<Vec<Handshake>>> = Arc::default();
-        let (behind, noted) = (server.address, Arc::clone(&seen));
+        let (upstream, noted) = (server.address, Arc::clone(&seen));
         let side = Side::start(move |socket, _| {
             let (acceptor, seen) = (acceptor.clone(), Arc::clone(&noted));
             async move {
@@ -60,10 +60,10 @@ impl TlsFront {
                     tls.get_ref().1.alpn_protocol().map(|name| String::from_utf8_lossy(name).into_owned());
                 note(Handshake::Done(chosen.clone()));
                 if chosen.as_deref() == Some("h2") {
-                    let service = service_fn(move |request| forward(request, behind));
+                    let service = service_fn(move |request| forward(request, upstream));
                     let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
                     let _ = server.serve_connection(TokioIo::new(tls), service).await;
-                } else if let Ok(mut upstream) = TcpStream::connect(behind).await {
+                } else if let Ok(mut upstream) = TcpStream::connect(upstream).await {
                     let _ = copy_bidirectional(&mut tls, &mut upstream).await;
                 }
             }
@@ -71,23 +71,23 @@ impl TlsFront {
         TlsFront { side, seen }
     }
 
-    /// Returns the `base_url` for settings, by one of its names.
+    /// Returns the `base_url` for settings, with one of its names.
     pub fn base_url(&self, name: &str) -> String {
         format!("https://{name}:{}/v1", self.side.address.port())
     }
 
-    /// Returns where it listens.
+    /// Returns the address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.side.address
     }
 
-    /// Returns what came of each connection so far.
+    /// Returns the handshakes so far.
     pub fn handshakes(&self) -> Vec<Handshake> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Hands one request on over a connection of its own; a stream that is reset closes it.
+/// Forwards one request over its own connection; a reset of the stream closes that connection.
 async fn forward(
     mut request: Request<Incoming>,
     to: SocketAddr,

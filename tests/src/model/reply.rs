@@ -1,7 +1,6 @@
-//! What the model double answers: replies, refusals, and everything that can
-//! go wrong with them.
+//! The answers of the model double: replies, refusals, and every fault in them.
 //!
-//! Only describes bytes; never touches a socket.
+//! Never touches a socket; it only describes bytes.
 
 use std::time::Duration;
 
@@ -10,11 +9,11 @@ use serde_json::Value;
 use super::dialect::Dialect;
 use super::said::{Part, Said};
 
-/// What happens at one point of an answer.
+/// One action within an answer.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     Send(Vec<u8>),
-    /// Waits for [`super::ModelServer::release`], the client's close or the end.
+    /// Waits for [`super::ModelServer::release`], the client's close or the server's end.
     Hold,
     /// Closes the connection without the end of the body.
     Cut,
@@ -26,23 +25,23 @@ enum Fault {
     Cut,
 }
 
-/// Where in the body something goes wrong.
+/// The place of a fault in the body.
 #[derive(Clone, Debug)]
 enum Place {
-    /// After so many bytes.
+    /// After this many bytes.
     After(usize),
-    /// At the end of the first event that has this text in it.
-    Behind(String),
+    /// At the end of the first event that contains this text.
+    AfterEvent(String),
 }
 
-/// What is sent again and again until the client hangs up.
+/// The content that the double repeats until the client hangs up.
 #[derive(Clone, Debug)]
 pub(super) enum Flood {
-    /// These bytes, in the head.
+    /// These bytes in the head.
     Head(Vec<u8>),
-    /// The first event that has this text in it; nothing comes behind it.
+    /// The first event that contains this text; nothing follows it.
     Event(String),
-    /// These bytes, behind all that the answer says.
+    /// These bytes after the content of the answer.
     Bytes(Vec<u8>),
 }
 
@@ -51,7 +50,7 @@ pub(super) enum Flood {
 pub struct Reply {
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
-    /// `None` for a stream; `Some` for an answer with a length.
+    /// `None` for a stream or a generated body; `Some` for literal bytes with a length.
     raw_body: Option<Vec<u8>>,
     said: Said,
     whole: bool,
@@ -82,33 +81,33 @@ impl Reply {
         }
     }
 
-    /// A text, streamed word by word.
+    /// Returns a text, streamed word by word.
     pub fn text(text: &str) -> Reply {
         Reply::empty().and_text(text)
     }
 
-    /// One tool call.
+    /// Returns one tool call.
     pub fn call(name: &str, arguments: Value) -> Reply {
         Reply::empty().and_call(name, arguments)
     }
 
-    /// A stream of exactly these `data:` lines, with nothing added but the last event.
+    /// Returns a stream of exactly these `data:` lines; only the last event is added.
     pub fn events(events: impl IntoIterator<Item = impl Into<String>>) -> Reply {
         let parts = events.into_iter().map(|event| Part::Raw(event.into())).collect();
         Reply { said: Said { parts, done: true, ..Said::default() }, ..Reply::empty() }
     }
 
-    /// An answer without a stream, such as a refusal.
+    /// Returns an answer that is not a stream, such as a refusal.
     pub fn status(status: u16) -> Reply {
         Reply { status, raw_body: Some(Vec::new()), ..Reply::empty() }
     }
 
-    /// No answer at all until released; then a close.
+    /// Sends no byte until released, and then closes the connection.
     pub fn never() -> Reply {
         Reply { silent: Some(Fault::Hold), ..Reply::empty() }
     }
 
-    /// A close in place of an answer.
+    /// Closes the connection instead of an answer.
     pub fn hang_up() -> Reply {
         Reply { silent: Some(Fault::Cut), ..Reply::empty() }
     }
@@ -127,13 +126,13 @@ impl Reply {
         self
     }
 
-    /// Adds so many of the wire's own keep-alives.
+    /// Adds `count` keep-alives of the wire.
     pub fn and_keep_alives(mut self, count: usize) -> Reply {
         self.said.parts.extend(std::iter::repeat_n(Part::KeepAlive, count));
         self
     }
 
-    /// Adds a tool call, its arguments in two pieces.
+    /// Adds a tool call with its arguments in two pieces.
     pub fn and_call(self, name: &str, arguments: Value) -> Reply {
         self.and_raw_call(name, &arguments.to_string())
     }
@@ -161,25 +160,25 @@ impl Reply {
         self
     }
 
-    /// Ends for this reason, as Chat Completions names it, instead of the usual one.
+    /// Sets the finish reason, in the names of Chat Completions, instead of the usual one.
     pub fn finish(mut self, reason: &str) -> Reply {
         self.said.finish = Some(reason.to_owned());
         self
     }
 
-    /// Leaves out the finish reason and the last event: the body just ends.
+    /// Leaves out the finish reason and the last event, so that the body just ends.
     pub fn unfinished(mut self) -> Reply {
         self.said.finish = None;
         self.without_done()
     }
 
-    /// Leaves out the last event, if the wire has one behind the finish reason: `[DONE]`.
+    /// Leaves out the last event if the wire has one after the finish reason, such as `[DONE]`.
     pub fn without_done(mut self) -> Reply {
         self.said.done = false;
         self
     }
 
-    /// Puts a raw `data:` line, JSON or not, before part number `at`: in Chat Completions, the event of that number.
+    /// Inserts a literal `data:` line, JSON or not, before part number `at`. In Chat Completions, a part is an event.
     pub fn insert_event(mut self, at: usize, event: &str) -> Reply {
         let at = at.min(self.said.parts.len());
         self.said.parts.insert(at, Part::Raw(event.to_owned()));
@@ -198,74 +197,74 @@ impl Reply {
         self
     }
 
-    /// Closes the connection after so many bytes of the body.
+    /// Closes the connection after this many bytes of the body.
     pub fn cut_after(mut self, bytes: usize) -> Reply {
         self.fault = Some((Place::After(bytes), Fault::Cut));
         self
     }
 
-    /// Holds after so many bytes of the body.
+    /// Holds after this many bytes of the body.
     pub fn hold_after(mut self, bytes: usize) -> Reply {
         self.fault = Some((Place::After(bytes), Fault::Hold));
         self
     }
 
-    /// Closes the connection behind the first event that has this text in it, on whichever wire.
+    /// Closes the connection after the first event that contains this text, on any wire.
     pub fn cut_behind(mut self, text: &str) -> Reply {
-        self.fault = Some((Place::Behind(text.to_owned()), Fault::Cut));
+        self.fault = Some((Place::AfterEvent(text.to_owned()), Fault::Cut));
         self
     }
 
-    /// Holds behind the first event that has this text in it, on whichever wire.
+    /// Holds after the first event that contains this text, on any wire.
     pub fn hold_behind(mut self, text: &str) -> Reply {
-        self.fault = Some((Place::Behind(text.to_owned()), Fault::Hold));
+        self.fault = Some((Place::AfterEvent(text.to_owned()), Fault::Hold));
         self
     }
 
-    /// Sends the answer all at once, as a server does that was not asked for a stream.
+    /// Sends the answer as one document, like a server that got no request for a stream.
     pub fn whole(mut self) -> Reply {
         self.whole = true;
         self
     }
 
-    /// Sends the body in pieces of so many bytes, each a write and a chunk of its own.
+    /// Sends the body in pieces of this many bytes, each with its own write and chunk.
     pub fn in_pieces_of(mut self, bytes: usize) -> Reply {
         self.piece = Some(bytes.max(1));
         self
     }
 
-    /// Sends headers and body with one write; for an answer without faults.
+    /// Sends headers and body with one write; only for an answer without faults.
     pub fn at_once(mut self) -> Reply {
         self.at_once = true;
         self
     }
 
-    /// Sends one event each time so much time has passed; for a stream without faults.
+    /// Sends one event after each pause; only for a stream without faults.
     pub fn paced(mut self, pause: Duration) -> Reply {
         self.pace = Some(pause);
         self
     }
 
-    /// Sends these bytes for ever behind the headers, which have no end then.
+    /// Repeats these bytes for ever after the headers, so that the head never ends.
     pub fn endless_head(mut self, bytes: impl Into<Vec<u8>>) -> Reply {
         self.flood = Some(Flood::Head(bytes.into()));
         self
     }
 
-    /// Sends the first event that has this text in it for ever, on whichever wire; what stands before it
-    /// is sent once, and what stands behind it never.
+    /// Repeats the first event that contains this text for ever, on any wire. Earlier events are sent
+    /// once, later events never.
     pub fn repeating(mut self, text: &str) -> Reply {
         self.flood = Some(Flood::Event(text.to_owned()));
         self
     }
 
-    /// Sends these bytes for ever behind the rest of the body, which has no end then.
+    /// Repeats these bytes for ever after the body, so that the body never ends.
     pub fn endless(mut self, bytes: impl Into<Vec<u8>>) -> Reply {
         self.flood = Some(Flood::Bytes(bytes.into()));
         self
     }
 
-    /// Returns what is sent once and what is sent for ever, where something is.
+    /// Returns the bytes to send once and the bytes to repeat; none without a flood.
     pub(super) fn flood(&self, dialect: Dialect) -> Option<(Vec<u8>, Vec<u8>)> {
         let body = || self.bytes_in(dialect);
         Some(match self.flood.as_ref()? {
@@ -273,7 +272,7 @@ impl Reply {
             Flood::Bytes(bytes) => (body(), bytes.clone()),
             Flood::Event(text) => {
                 let mut body = body();
-                body.truncate(Place::Behind(text.clone()).within(&body));
+                body.truncate(Place::AfterEvent(text.clone()).within(&body));
                 let begin = body[..body.len() - 2].windows(2).rposition(|bytes| bytes == b"\n\n");
                 let event = body[begin.map_or(0, |at| at + 2)..].to_vec();
                 (body, event)
@@ -285,14 +284,14 @@ impl Reply {
         matches!(self.flood, Some(Flood::Head(_)))
     }
 
-    /// Returns the bytes of the body in a dialect, if nothing goes wrong.
+    /// Returns the bytes of the body in a dialect, without faults.
     pub fn bytes_in(&self, dialect: Dialect) -> Vec<u8> {
         self.pieces(dialect).concat()
     }
 
-    /// Returns where the first event ends that has this text in it.
+    /// Returns the end of the first event that contains this text, in bytes of the body.
     pub fn end_of(&self, dialect: Dialect, text: &str) -> usize {
-        Place::Behind(text.to_owned()).within(&self.bytes_in(dialect))
+        Place::AfterEvent(text.to_owned()).within(&self.bytes_in(dialect))
     }
 
     pub(super) fn is_stream(&self) -> bool {
@@ -307,7 +306,7 @@ impl Reply {
         self.pace
     }
 
-    /// What to do before the headers, if the answer never gets that far.
+    /// Returns the fault before the headers, if there is one.
     pub(super) fn silence(&self) -> Option<Act> {
         self.silent.map(|fault| match fault {
             Fault::Hold => Act::Hold,
@@ -315,7 +314,7 @@ impl Reply {
         })
     }
 
-    /// The acts of the body, in order.
+    /// Returns the actions of the body, in order.
     pub(super) fn acts(&self, dialect: Dialect) -> Vec<Act> {
         let mut pieces = self.pieces(dialect);
         let fault = self.fault.as_ref().map(|(place, fault)| (place.within(&pieces.concat()), *fault));
@@ -363,10 +362,10 @@ impl Place {
         };
         match self {
             Place::After(bytes) => *bytes,
-            Place::Behind(text) => {
+            Place::AfterEvent(text) => {
                 let at = find(text.as_bytes(), 0)
-                    .unwrap_or_else(|| panic!("no event of the answer has {text:?} in it"));
-                // An answer that is no stream has no events: it is the place behind the text itself.
+                    .unwrap_or_else(|| panic!("no event of the answer contains {text:?}"));
+                // An answer that is not a stream has no events: use the end of the text itself.
                 find(b"\n\n", at).unwrap_or(at)
             }
         }

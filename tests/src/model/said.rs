@@ -1,39 +1,39 @@
-//! What the model double says in one answer, whatever the wire.
+//! The content of one answer of the model double, independent of the wire.
 //!
-//! Never knows how a wire writes it.
+//! Never knows the format of a wire.
 
-/// What an answer says, in whichever dialect it is sent.
+/// The content of an answer, for any dialect.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
     pub parts: Vec<Part>,
-    /// Tokens read and written.
+    /// Input and output tokens.
     pub usage: Option<(u64, u64)>,
-    /// Why it ended, as Chat Completions names it; none leaves the end out.
+    /// The finish reason in the names of Chat Completions; without one, the finish event is left out.
     pub finish: Option<String>,
     /// Whether the last event of the stream is sent.
     pub done: bool,
 }
 
-/// One piece of a streamed answer: one event or more, by the dialect.
+/// One piece of a streamed answer; a dialect writes one or more events for it.
 #[derive(Clone, Debug)]
 pub enum Part {
     Text(String),
     Reasoning(String),
-    /// A tool call begins, with the first piece of its arguments.
+    /// The begin of a tool call, with the first piece of its arguments.
     Call {
         index: usize,
         id: String,
         name: String,
         arguments: String,
     },
-    /// The arguments of a call go on.
+    /// The next piece of a call's arguments.
     Arguments {
         index: usize,
         arguments: String,
     },
-    /// A `data:` line as it is.
+    /// A literal `data:` line.
     Raw(String),
-    /// What a server sends so that the connection stays open.
+    /// The keep-alive of the dialect.
     KeepAlive,
 }
 
@@ -47,17 +47,17 @@ pub struct SaidCall {
 }
 
 impl Said {
-    /// All of its text.
+    /// Returns the whole text.
     pub fn text(&self) -> String {
         self.parts.iter().map(|part| if let Part::Text(word) = part { word } else { "" }).collect()
     }
 
-    /// All of its reasoning.
+    /// Returns the whole reasoning.
     pub fn reasoning(&self) -> String {
         self.parts.iter().map(|part| if let Part::Reasoning(word) = part { word } else { "" }).collect()
     }
 
-    /// Its calls, in the order they began.
+    /// Returns the calls, in the order of their begin.
     pub fn calls(&self) -> Vec<SaidCall> {
         let mut calls = Vec::<SaidCall>::new();
         for part in &self.parts {

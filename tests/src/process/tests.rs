@@ -1,4 +1,4 @@
-//! Processes that are really started, with a shell in the place of the server.
+//! Tests with real processes: a shell in the place of the server.
 
 use std::io::Read;
 
@@ -13,12 +13,12 @@ fn shell(workspace: &Workspace, script: &str) -> Server {
 fn a_server_has_no_environment_but_its_workspaces() {
     let workspace = Workspace::new("//- /a\n");
     let mut server = shell(&workspace, "pwd; env; cat a >&2");
-    let mut told = String::new();
-    server.take_pipes().0.read_to_string(&mut told).unwrap();
+    let mut output = String::new();
+    server.take_pipes().0.read_to_string(&mut output).unwrap();
     assert!(server.wait().success());
-    assert_eq!(told.lines().next(), workspace.path().to_str());
+    assert_eq!(output.lines().next(), workspace.path().to_str());
     let known = ["PATH=", "PWD=", "OLDPWD=", "SHLVL=", "_=", "ADJUTANT_", "TESTKIT_MARK=", "HOME=", "XDG_"];
-    for line in told.lines().skip(1) {
+    for line in output.lines().skip(1) {
         assert!(known.iter().any(|name| line.starts_with(name)), "{line}");
     }
 }
@@ -26,14 +26,14 @@ fn a_server_has_no_environment_but_its_workspaces() {
 #[test]
 fn a_killed_server_is_gone_and_what_it_started_is_seen() {
     let workspace = Workspace::new("");
-    // The inner shell waits for input that the test controls, in a group and with a parent of its own.
+    // The inner shell waits for input that the test controls. It has its own process group and parent.
     let mut server = shell(&workspace, "exec 3<&0; (cat <&3; true) & wait");
     wait_until("the child", || !server.descendants().is_empty() && !server.marked().is_empty());
     assert!(server.is_alive() && is_running(server.pid()));
     let children = server.marked();
     server.kill();
     assert!(!server.is_alive() && !is_running(server.pid()));
-    // It outlives the server, has another parent now, and is still told by its mark.
+    // It outlives the server and has another parent now, but its mark still identifies it.
     assert!(server.descendants().is_empty());
     assert!(children.iter().any(|child| is_running(child.pid)));
     assert!(!server.marked().is_empty());

@@ -206,7 +206,7 @@ impl<'a> MessagesAssembly<'a> {
     fn add_usage(&mut self, usage: Option<MessagesUsage>) {
         if let Some(usage) = usage {
             self.usage.raise_to(usage);
-            self.draft.reply.usage = Some(self.usage.to_usage());
+            self.draft.reply.usage = Some(self.usage.into_usage());
         }
     }
 

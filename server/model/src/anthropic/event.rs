@@ -97,7 +97,7 @@ impl MessagesUsage {
     }
 
     /// Returns the usage as Adjutant counts it: the input includes the tokens of the cache.
-    pub fn to_usage(self) -> Usage {
+    pub fn into_usage(self) -> Usage {
         let cached = self.cache_read_input_tokens.saturating_add(self.cache_creation_input_tokens);
         Usage {
             input_tokens: self.input_tokens.saturating_add(cached),

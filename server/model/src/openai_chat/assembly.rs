@@ -60,7 +60,7 @@ impl Assembly for ChatAssembly<'_> {
             return Err(self.draft.refused(error.get()));
         }
         if let Some(usage) = chunk.usage {
-            self.draft.reply.usage = Some(usage.to_usage());
+            self.draft.reply.usage = Some(usage.into_usage());
         }
         // Adjutant requests one choice. If a server sends more, only the first is read.
         let choices = chunk.choices.unwrap_or_default();
@@ -211,7 +211,7 @@ impl<'a> ChatAssembly<'a> {
 
 impl super::chunk::ChatUsage {
     /// Returns the usage as Adjutant counts it: the input includes the cached tokens.
-    fn to_usage(self) -> Usage {
+    fn into_usage(self) -> Usage {
         Usage {
             input_tokens: self.prompt_tokens,
             output_tokens: self.completion_tokens,

@@ -318,7 +318,7 @@ impl<'a> ResponsesAssembly<'a> {
             self.end_item(ItemKey::default(), raw, Some(final_index), on_delta)?;
         }
         if let Some(usage) = response.usage {
-            self.draft.reply.usage = Some(usage.to_usage());
+            self.draft.reply.usage = Some(usage.into_usage());
         }
         let reason = response.incomplete_details.and_then(|details| details.reason);
         let is_incomplete = is(&["incomplete"]) || reason.is_some();

@@ -130,7 +130,7 @@ pub(super) struct ResponsesUsageDetails {
 
 impl ResponsesUsage {
     /// Returns the usage as Adjutant counts it. The input includes the cached tokens, the output the reasoning.
-    pub fn to_usage(self) -> Usage {
+    pub fn into_usage(self) -> Usage {
         Usage {
             input_tokens: self.input_tokens,
             output_tokens: self.output_tokens,

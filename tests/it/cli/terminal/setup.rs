@@ -1,6 +1,6 @@
-//! Setting up a provider at a terminal, and asking whether it works.
+//! `adjutant setup` at a terminal, and `adjutant doctor`, which checks the result.
 //!
-//! The service is on loopback; nothing else is asked.
+//! The service is on loopback; no other service is contacted.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ use crate::kill::ends::send;
 const KEY: &str = "a-key-that-nobody-may-see";
 
 impl Terminal {
-    /// Waits until this stands on the screen behind what was there before, with a line to type in.
+    /// Waits until the question appears for the `times`-th time, with a prompt after it.
     fn asked(&self, question: &str, times: usize) {
         let asked = |screen: &str| {
             let at = screen.match_indices(question).nth(times - 1).map(|(at, _)| at);
@@ -26,7 +26,7 @@ impl Terminal {
         wait_until(&format!("the question {question:?}"), || asked(&self.screen()));
     }
 
-    /// Goes through the questions up to the model.
+    /// Answers the questions up to the name of the model.
     fn chooses(&mut self, model: &ModelServer) {
         self.asked("Number", 1);
         self.types("9");
@@ -95,7 +95,7 @@ fn a_service_that_refuses_is_said_and_nothing_is_written() {
     assert!(!left(&workspace).iter().any(|name| name.contains("key")), "{:?}", left(&workspace));
 }
 
-/// Whether a process is stopped, and not ended.
+/// Whether a process is stopped, but not ended.
 fn is_stopped(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
@@ -114,7 +114,7 @@ fn finding_a_key_is_not_shown_after_a_suspension_and_the_terminal_is_given_back(
     for times in 1..=2 {
         send(pid, Signal::TSTP);
         wait_until("the suspension", || is_stopped(pid));
-        assert!(terminal.screen.echoes(), "the shell shows nothing of what is typed");
+        assert!(terminal.screen.echoes(), "the shell does not echo typed text");
         send(pid, Signal::CONT);
         terminal.asked("Key (not shown", times + 1);
         assert!(!terminal.screen.echoes(), "the key is shown");
@@ -139,7 +139,7 @@ fn finding_a_key_is_not_shown_after_a_suspension_and_the_terminal_is_given_back(
         send(terminal.running.pid(), signal);
         let Terminal { screen, running } = terminal;
         running.wait().expect(code);
-        assert!(screen.echoes(), "{signal:?} leaves a terminal that shows nothing");
+        assert!(screen.echoes(), "{signal:?} leaves a terminal without echo");
         let text = screen.text();
         assert!(text.ends_with("nothing was written\n"), "{text}");
     }

@@ -1,7 +1,7 @@
-//! A workspace that is far too large: opened, listed and searched within bounds.
+//! A workspace that is far too large is opened, listed and searched within bounds.
 //!
-//! 20 000 files and 500 folders in one another by default, 200 000 and 10 000 with
-//! `ADJUTANT_SLOW`, 2 000 000 with `ADJUTANT_HUGE_WORKSPACE`.
+//! 20 000 files and 500 nested folders by default, 200 000 and 10 000 with `ADJUTANT_SLOW`, 2 000 000 files
+//! with `ADJUTANT_HUGE_WORKSPACE`.
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +17,10 @@ use crate::corpus::canary::Opened;
 
 /// The most memory a server may grow by, in bytes.
 const MOST_GROWTH: u64 = 256 << 20;
-/// How long one read may take: it stops by itself after ten seconds.
+/// How long one call may take; a search stops by itself after ten seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many files, and how many folders in one another.
+/// Returns the number of files, and of nested folders.
 fn size() -> (usize, usize) {
     match (std::env::var_os("ADJUTANT_HUGE_WORKSPACE"), std::env::var_os("ADJUTANT_SLOW")) {
         (Some(_), _) => (2_000_000, 10_000),
@@ -44,7 +44,7 @@ pub fn a_huge_tree() -> &'static str {
     let opened = Opened::new(&workspace);
     opened.editor.open("a.txt");
     eprintln!("{files} files and {depth} folders deep: open after {:?}", since.elapsed());
-    let before = opened.server.memory().expect("the system tells of memory");
+    let before = opened.server.memory().expect("the system reports memory");
     let looks = [
         ("list_files", json!({"path": "."})),
         ("find_files", json!({"pattern": "*"})),
@@ -56,21 +56,21 @@ pub fn a_huge_tree() -> &'static str {
         let since = Instant::now();
         opened.play([Reply::call(tool, arguments.clone())], "reject");
         let took = since.elapsed();
-        let told = opened.told().pop().unwrap_or_default();
-        eprintln!("{tool} {arguments}: {took:?}, {} bytes", told.len());
+        let output = opened.outputs().pop().unwrap_or_default();
+        eprintln!("{tool} {arguments}: {took:?}, {} bytes", output.len());
         assert!(took < PATIENCE, "{tool} {arguments} took {took:?}");
-        assert!(told.len() < 300_000 && !told.is_empty(), "{tool} {arguments}: {} bytes", told.len());
+        assert!(output.len() < 300_000 && !output.is_empty(), "{tool} {arguments}: {} bytes", output.len());
     }
-    let peak = opened.server.memory().expect("the system tells of memory").peak;
+    let peak = opened.server.memory().expect("the system reports memory").peak;
     assert!(peak - before.resident < MOST_GROWTH, "{} MiB more", (peak - before.resident) >> 20);
     opened.editor.shutdown();
-    // The library's own way to remove a tree goes into it by calls of itself.
+    // The standard library removes a tree by recursion; `rm` can remove one of this depth.
     let removed = Command::new("rm").arg("-rf").arg(workspace.path()).status().expect("rm runs");
     assert!(removed.success());
     "bounded"
 }
 
-/// Makes folders in one another, deeper than any path can name.
+/// Makes nested folders, deeper than any path can name.
 fn nest(root: &Path, depth: usize) {
     let open = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
     let mut at = rustix::fs::open(root, open, Mode::empty()).expect("the workspace");

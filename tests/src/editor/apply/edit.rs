@@ -1,7 +1,7 @@
-//! `WorkspaceEdit` as the double reads and makes it: text edits and new files.
+//! The double's parser and executor of `WorkspaceEdit`: text edits and new files.
 //!
-//! All of it is checked before any of it is made; renames and deletes are
-//! never offered and so never made.
+//! Checks the whole edit before it changes anything. Never renames or deletes, because the double does not
+//! offer these.
 
 use std::fs;
 use std::ops::Range;
@@ -28,14 +28,14 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Returns the document it is about.
+    /// Returns the URI of its document.
     pub fn uri(&self) -> &str {
         match self {
             Operation::Edit { uri, .. } | Operation::Create { uri, .. } => uri,
         }
     }
 
-    /// Whether it was made for another version of an open document.
+    /// Whether it belongs to another version of an open document.
     pub fn is_stale(&self, buffers: &Buffers) -> bool {
         match self {
             Operation::Edit { uri, version: Some(version), .. } => {
@@ -46,10 +46,10 @@ impl Operation {
     }
 }
 
-/// Reads a `WorkspaceEdit`; `documentChanges` wins over `changes`.
+/// Parses a `WorkspaceEdit`; `documentChanges` wins over `changes`.
 pub fn parse(edit: &Value) -> Result<Vec<Operation>, String> {
     if let Some(list) = edit.get("documentChanges") {
-        let list = list.as_array().ok_or("documentChanges that are no list")?;
+        let list = list.as_array().ok_or("documentChanges that are not a list")?;
         return list.iter().map(operation).collect();
     }
     let changes =
@@ -93,11 +93,11 @@ fn text_changes(edits: &Value) -> Result<Vec<TextChange>, String> {
             text: edit["newText"].as_str()?.to_owned(),
         })
     };
-    let list = edits.as_array().ok_or("edits that are no list")?;
+    let list = edits.as_array().ok_or("edits that are not a list")?;
     list.iter().map(|edit| change(edit).ok_or_else(|| format!("the text edit {edit}"))).collect()
 }
 
-/// Leaves the first text edit of the first document, and every new file.
+/// Keeps only the first text edit of the first document, and every new file.
 pub fn first_only(operations: Vec<Operation>) -> Vec<Operation> {
     let mut taken = false;
     let keep = |mut operation: Operation| {
@@ -110,7 +110,7 @@ pub fn first_only(operations: Vec<Operation>) -> Vec<Operation> {
     operations.into_iter().map(keep).collect()
 }
 
-/// Makes all operations, or none. Documents that are not open are opened, as editors do.
+/// Applies all operations, or none. Opens documents that are not open, as editors do.
 pub fn commit(
     operations: &[Operation],
     buffers: &mut Buffers,
@@ -165,11 +165,11 @@ fn check(
             let present = buffers.text(uri).or_else(|| created.contains(&uri.as_str()).then(String::new));
             let text = present.ok_or_else(|| format!("{uri} cannot be opened"))?;
             let (edits, outside) = byte_edits(&text, changes, buffers.encoding());
-            // Positions made for another version may well lie outside this one.
+            // The positions of another version may be outside of this text.
             if !operation.is_stale(buffers) {
-                let told =
+                let violations =
                     outside.into_iter().map(|what| Violation::new(Rule::BadEdit, format!("{what} of {uri}")));
-                faults.extend(told);
+                faults.extend(violations);
             }
             if edits.windows(2).any(|pair| pair[1].0.start < pair[0].0.end) {
                 faults
@@ -181,7 +181,8 @@ fn check(
     }
 }
 
-/// Turns text edits into byte ranges in order; positions outside go to the nearest place, and are told.
+/// Returns text edits as sorted byte ranges, and the problems of their positions. A position outside of
+/// the text becomes the nearest one.
 fn byte_edits(
     text: &str,
     changes: &[TextChange],
@@ -190,7 +191,7 @@ fn byte_edits(
     let mut outside = Vec::new();
     let mut place = |position: Position| {
         offset_of(text, position, encoding).unwrap_or_else(|error| {
-            outside.push(format!("{position:?} in {} is no place", encoding.name()));
+            outside.push(format!("{position:?} in {} does not exist", encoding.name()));
             error.nearest
         })
     };
@@ -199,12 +200,12 @@ fn byte_edits(
     for change in changes {
         let (start, end) = (place(change.start), place(change.end));
         if change.start > change.end {
-            reversed.push(format!("{change:?} ends before it starts, which is no range"));
+            reversed.push(format!("{change:?} ends before it starts, which is not a range"));
         }
         edits.push((start..end.max(start), change.text.clone()));
     }
     outside.extend(reversed);
-    // Stable: insertions at one place keep the order of the list.
+    // A stable sort: insertions at one place keep the order of the list.
     edits.sort_by_key(|(range, _)| (range.start, range.end));
     (edits, outside)
 }

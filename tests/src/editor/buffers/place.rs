@@ -1,6 +1,6 @@
-//! Places in a text, named as a test would name them.
+//! Places in a text, as a test names them.
 //!
-//! Never an encoded position: those belong to the wire.
+//! Never an encoded position: these exist on the wire alone.
 
 /// A place in a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Place {
         Place::After(text.to_owned())
     }
 
-    /// Returns the byte offset of this place, where it exists.
+    /// Returns the byte offset of this place, if it exists.
     pub fn offset(&self, text: &str) -> Option<usize> {
         match self {
             Place::Start => Some(0),

@@ -1,4 +1,4 @@
-//! Edits: made as they should be, and badly in every way editors are known for.
+//! Edits: applied correctly, and with each known fault of real editors.
 
 use serde_json::{Value, json};
 
@@ -27,10 +27,10 @@ fn document(behaviour: ApplyBehaviour) -> (Workspace, Editor, Peer) {
     with_document(TEXT, |options| options.apply(behaviour))
 }
 
-/// Sends the edit and reads `didChange` (where `told`) and the answer, in this order.
-fn apply(peer: &mut Peer, params: Value, told: bool) -> Result<Value, RpcError> {
+/// Sends the edit, reads `didChange` if `notifies`, and then the answer.
+fn apply(peer: &mut Peer, params: Value, notifies: bool) -> Result<Value, RpcError> {
     let id = peer.request("workspace/applyEdit", params);
-    if told {
+    if notifies {
         peer.read_notification("textDocument/didChange");
     }
     peer.read_response(&id)
@@ -53,11 +53,11 @@ fn an_edit_is_made_told_and_answered_in_this_order() {
 
 #[test]
 fn a_stale_edit_is_treated_as_each_editor_treats_it() {
-    let stale = |behaviour: ApplyBehaviour, told: bool| {
+    let stale = |behaviour: ApplyBehaviour, notifies: bool| {
         let (workspace, editor, mut peer) = document(behaviour);
         editor.type_at("a.txt", Place::Start, "zero ");
         peer.read_notification("textDocument/didChange");
-        let answer = apply(&mut peer, two_and_three(&workspace, 1), told).unwrap();
+        let answer = apply(&mut peer, two_and_three(&workspace, 1), notifies).unwrap();
         let text = editor.text_of("a.txt");
         assert_eq!(broken(editor), []);
         (answer["applied"] == true, answer.get("failureReason").is_some(), text)
@@ -71,9 +71,9 @@ fn a_stale_edit_is_treated_as_each_editor_treats_it() {
 
 #[test]
 fn n05_answers_that_do_not_say_what_happened() {
-    let fresh = |behaviour: ApplyBehaviour, told: bool| {
+    let fresh = |behaviour: ApplyBehaviour, notifies: bool| {
         let (workspace, editor, mut peer) = document(behaviour);
-        let answer = apply(&mut peer, two_and_three(&workspace, 1), told);
+        let answer = apply(&mut peer, two_and_three(&workspace, 1), notifies);
         let text = editor.text_of("a.txt");
         assert_eq!(broken(editor), []);
         (answer.map(|answer| answer["applied"] == true), text)
@@ -117,7 +117,7 @@ fn an_answer_may_never_come() {
     peer.read_notification("textDocument/didChange");
     let never = peer.request("workspace/applyEdit", two_and_three(&workspace, 2));
     peer.notify("$/cancelRequest", json!({"id": never.to_value()}));
-    // Were there an answer, it would be read here.
+    // `settle` would fail at an answer.
     peer.settle();
     assert_eq!(editor.text_of("a.txt"), "one\n2\n3\n");
     assert!(editor.applies()[1].withdrawn && editor.applies()[1].reply.is_none());
@@ -171,9 +171,9 @@ fn a_document_that_is_not_told_of_can_be_told_again() {
     apply(&mut peer, two_and_three(&workspace, 1), false).unwrap();
     editor.type_at("a.txt", Place::End, "!");
     editor.edit(|buffers| buffers.tell_again("a.txt"));
-    let told = peer.read_notification("textDocument/didChange");
-    assert_eq!(told["contentChanges"], json!([{"text": "one\n2\n3\n!"}]));
-    assert_eq!(told["textDocument"]["version"], 4);
+    let change = peer.read_notification("textDocument/didChange");
+    assert_eq!(change["contentChanges"], json!([{"text": "one\n2\n3\n!"}]));
+    assert_eq!(change["textDocument"]["version"], 4);
     assert_eq!(broken(editor), []);
 }
 
@@ -200,7 +200,7 @@ fn closed_and_new_files_are_opened_for_their_edit() {
         (workspace.read("closed.txt"), workspace.read("sub/new.txt")),
         ("old\n".into(), String::new())
     );
-    // All of it or nothing: the second file exists by now.
+    // All or nothing: the second file exists now.
     let again = json!({"documentChanges": [
         {"textDocument": {"uri": closed, "version": 2}, "edits": insert("not ")},
         {"kind": "create", "uri": new},

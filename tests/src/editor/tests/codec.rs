@@ -85,7 +85,7 @@ fn anything_that_is_not_quite_a_message_is_refused() {
 #[test]
 fn n07_positions_count_in_all_three_encodings() {
     use Encoding::{Utf8, Utf16, Utf32};
-    // One letter of two bytes, one of four (two units of UTF-16), and a combining mark.
+    // A letter of two bytes, one of four bytes (two UTF-16 units), and a combining mark.
     let text = "aä😀e\u{301}z\r\nsecond\rthird\nlast";
     let columns = [("ä", 1, 1, 1), ("😀", 3, 2, 2), ("e", 7, 4, 3), ("z", 10, 6, 5)];
     for (needle, utf8, utf16, utf32) in columns {

@@ -1,4 +1,4 @@
-//! Buffers, and what the server hears of them.
+//! Buffers and their notifications.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::super::{Capabilities, Editor, Options, Place, SaveBehaviour};
 use super::{Peer, broken, pair_with, server_capabilities, with_document};
 use crate::fixture::Workspace;
 
-/// Follows `didChange` as a server would.
+/// Applies `didChange` to a text, as a server would.
 fn follow(text: &mut String, params: &Value, encoding: Encoding) {
     for change in params["contentChanges"].as_array().unwrap() {
         let place = |end: &str| {
@@ -101,7 +101,7 @@ fn the_server_may_ask_for_a_save() {
     peer.read_notification("textDocument/didChange");
     let asked = json!({"uris": [workspace.uri("a.txt"), workspace.uri("b.txt")], "reason": "a command runs"});
     let id = peer.request("agent/document/save", asked.clone());
-    // The save is told before it is answered.
+    // `didSave` comes before the answer.
     peer.read_notification("textDocument/didSave");
     let answer = peer.read_response(&id).unwrap();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What a server may say, when, and to whom; and what the double answers.
+//! The allowed messages of a server, their time and their clients; and the answers of the double.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::wire::{Id, Message};
 use super::super::{Capabilities, Editor, Encoding, Options, Rule, UnknownRequests};
-use super::{broken, pair, pair_with, strangers};
+use super::{broken, pair, pair_with, unconnected};
 use crate::fixture::Workspace;
 
 fn options() -> (Workspace, Options) {
@@ -18,7 +18,7 @@ fn options() -> (Workspace, Options) {
 #[test]
 fn a_client_says_what_it_can_do() {
     let (workspace, options) = options();
-    let (editor, mut peer) = strangers(Options {
+    let (editor, mut peer) = unconnected(Options {
         settings: json!({"model": "a/b"}),
         initialization_options: json!({"x": 1}),
         ..options
@@ -140,7 +140,7 @@ fn an_end_without_a_shutdown_is_a_loss() {
 #[test]
 fn there_is_a_time_before_and_a_time_after() {
     let (_workspace, options) = options();
-    let (editor, mut peer) = strangers(options.clone());
+    let (editor, mut peer) = unconnected(options.clone());
     peer.notify("window/logMessage", json!({"type": 3, "message": "allowed"}));
     peer.notify("textDocument/publishDiagnostics", json!({"uri": "file:///a", "diagnostics": []}));
     editor.shared.wait("it", |inner| (!inner.diagnostics.is_empty()).then_some(()));
@@ -190,7 +190,7 @@ fn ids_of_the_server_are_its_own_and_used_once_at_a_time() {
     let popup = editor.await_popup();
     assert_eq!((popup.message.as_str(), popup.actions.as_slice()), ("?", &["Yes".to_owned()][..]));
     editor.press(&popup, Some("Yes"));
-    // What the button carries comes back with it.
+    // The answer has all members of the button.
     assert_eq!(peer.read_response(&Id::Text("q".into())).unwrap()["askId"], "a1");
     peer.send(&ask("q"));
     editor.press(&editor.await_popup(), None);
@@ -219,7 +219,7 @@ fn one_popup_at_a_time() {
 #[test]
 fn progress_is_made_begun_and_ended() {
     let (_workspace, options) = options();
-    let told = |kinds: &[&str]| {
+    let outcome = |kinds: &[&str]| {
         let (editor, mut peer) = pair(options.clone());
         for kind in kinds {
             match *kind {
@@ -232,12 +232,12 @@ fn progress_is_made_begun_and_ended() {
         peer.settle();
         (editor.open_progress(), editor.progress().len(), broken(editor))
     };
-    assert_eq!(told(&["create", "begin", "report", "end"]), (0, 3, vec![]));
-    assert_eq!(told(&["create", "begin"]), (1, 1, vec![]));
-    assert_eq!(told(&["begin"]).2, [Rule::ProgressOrder]);
-    assert_eq!(told(&["create", "report"]).2, [Rule::ProgressOrder]);
-    assert_eq!(told(&["create", "begin", "end", "end"]).2, [Rule::ProgressOrder]);
-    assert_eq!(told(&["create", "create"]).2, [Rule::ProgressOrder]);
+    assert_eq!(outcome(&["create", "begin", "report", "end"]), (0, 3, vec![]));
+    assert_eq!(outcome(&["create", "begin"]), (1, 1, vec![]));
+    assert_eq!(outcome(&["begin"]).2, [Rule::ProgressOrder]);
+    assert_eq!(outcome(&["create", "report"]).2, [Rule::ProgressOrder]);
+    assert_eq!(outcome(&["create", "begin", "end", "end"]).2, [Rule::ProgressOrder]);
+    assert_eq!(outcome(&["create", "create"]).2, [Rule::ProgressOrder]);
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn an_editor_may_stop_reading() {
     let (_workspace, options) = options();
     let (editor, mut peer) = pair(options);
     editor.stall();
-    // One frame may be on its way already; the second is surely not read.
+    // The double may already be reading one frame, but not the second.
     peer.notify("window/logMessage", json!({"type": 3, "message": "one"}));
     peer.notify("window/logMessage", json!({"type": 3, "message": "two"}));
     let id = editor.request_nowait("still/speaking", json!({}));

@@ -1,4 +1,4 @@
-//! Sessions, asks and states, told by a peer that plays the server's part.
+//! Sessions, asks and states, from a peer in the role of the server.
 
 use std::thread;
 
@@ -10,7 +10,7 @@ use super::super::{Answer, Capabilities, Editor, Options, Rule};
 use super::{Peer, broken, pair};
 use crate::fixture::Workspace;
 
-/// A double with the session "s", and its peer.
+/// Returns a double with the session "s", and its peer.
 fn session(adjust: impl FnOnce(Options) -> Options) -> (Editor, Peer) {
     let workspace = Workspace::new("");
     let (editor, mut peer) = pair(adjust(Options::new(&workspace)));
@@ -60,7 +60,7 @@ fn resolved(peer: &mut Peer) {
     peer.notify("agent/ask/resolved", json!({"sessionId": "s", "askId": "a1", "resolution": resolution}));
 }
 
-/// A run with an open edit ask, up to its delivery.
+/// Sends a run up to an open ask for a tool.
 fn to_ask(peer: &mut Peer) {
     peer.update(1, started());
     peer.update(2, opened(ask("tool", "interactive")));
@@ -142,13 +142,13 @@ fn an_ask_is_answered_by_script_or_rule() {
     to_ask(&mut peer);
     for (answer, expected) in answers {
         editor.answer_next(answer);
-        let told = peer.ask("agent/session/request_permission", ask("tool", "interactive")).unwrap();
-        assert_eq!(told["outcome"], expected);
+        let answer = peer.ask("agent/session/request_permission", ask("tool", "interactive")).unwrap();
+        assert_eq!(answer["outcome"], expected);
     }
     editor.answer_next(Answer::Raw(Value::Null));
     assert_eq!(peer.ask("agent/session/request_permission", ask("tool", "interactive")), Ok(Value::Null));
-    let told = peer.ask("agent/session/request_permission", ask("tool", "interactive")).unwrap();
-    assert_eq!(told["outcome"]["optionId"], "allow");
+    let answer = peer.ask("agent/session/request_permission", ask("tool", "interactive")).unwrap();
+    assert_eq!(answer["outcome"]["optionId"], "allow");
     end_run(&mut peer);
     peer.settle();
     assert_eq!(broken(editor), []);
@@ -251,7 +251,7 @@ fn waits_look_forward_and_states_of_before_the_prompt_do_not_count() {
     assert_eq!(editor.await_update(|update| update.update.kind() == "_run").seq, 1);
     assert_eq!(editor.await_update(|update| update.update.kind() == "_run").seq, 2);
     assert_eq!(editor.await_state(State::Idle).state, State::Idle);
-    // Asked again, the state told last still holds.
+    // A second wait finds the latest state again.
     assert_eq!(editor.await_state(State::Idle).state, State::Idle);
     thread::scope(|scope| {
         let prompting = scope.spawn(|| editor.prompt(&"s".into(), "again"));

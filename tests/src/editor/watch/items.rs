@@ -1,6 +1,6 @@
-//! Messages, thoughts, tool calls and change sets of one session.
+//! The messages, thoughts, tool calls and change sets of one session.
 //!
-//! Holds the text that streamed only until its item is finished.
+//! Never keeps streamed text after its item is finished.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::{World, plain_uri};
 use crate::editor::options::Chunks;
 use crate::editor::violation::{Rule, Violation};
 
-/// What an item is.
+/// The kind of an item with text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Message,
@@ -25,25 +25,25 @@ enum Kind {
 struct Stream {
     text: String,
     finished: bool,
-    /// Whether chunks may have been sent before the client was there.
+    /// Whether the server may have sent chunks before the client was attached.
     missed: bool,
 }
 
 struct ChangeSeen {
     call: ToolCallId,
     uri: String,
-    /// Whether it was open in the editor when the change was proposed.
+    /// Whether the document was open in the editor at the proposal of the change.
     open: bool,
     applied: bool,
 }
 
 #[derive(Default)]
 pub struct Items {
-    /// The last update from before the client was there.
+    /// The number of the last update before the client was attached.
     pub missed_until: Option<u64>,
-    /// The update that told the present attempt.
-    attempt_told: Option<u64>,
-    /// Edits received when the turn began.
+    /// The number of the turn update that began the current attempt.
+    attempt_seq: Option<u64>,
+    /// The number of edits for each document at the begin of the turn.
     edits_before: BTreeMap<String, u32>,
     streams: BTreeMap<(MessageId, Kind), Stream>,
     calls: BTreeMap<ToolCallId, ToolStatus>,
@@ -54,7 +54,7 @@ fn is_over(status: ToolStatus) -> bool {
     !matches!(status, ToolStatus::Pending | ToolStatus::InProgress)
 }
 
-/// The item that a chunk belongs to.
+/// Returns the item of a chunk, and its text.
 fn chunk_of(update: &Update) -> Option<((MessageId, Kind), &str)> {
     match update {
         Update::AgentMessageChunk { message_id, text } => Some(((message_id.clone(), Kind::Message), text)),
@@ -64,7 +64,7 @@ fn chunk_of(update: &Update) -> Option<((MessageId, Kind), &str)> {
 }
 
 impl Items {
-    /// Judges that chunks come after their item began and before it ended, and calls likewise.
+    /// Judges the order: chunks come after the begin of their item and before its end, for calls too.
     pub fn update(
         &mut self,
         params: &SessionUpdateParams,
@@ -79,7 +79,7 @@ impl Items {
                 fault(Rule::ChunkBeforeItem, format!("{text:?} of message {} outside of a turn", id.0));
             }
             let missed =
-                self.missed_until.is_some_and(|until| self.attempt_told.is_none_or(|told| told <= until));
+                self.missed_until.is_some_and(|until| self.attempt_seq.is_none_or(|seq| seq <= until));
             let stream = self.streams.entry(id.clone()).or_insert(Stream { missed, ..Stream::default() });
             if stream.finished {
                 fault(Rule::ChunkAfterItem, format!("{text:?} of message {}", id.0));
@@ -112,7 +112,7 @@ impl Items {
         faults.push(Violation::new(Rule::CallOrder, format!("tool call {id} is {what}")));
     }
 
-    /// Judges that chunks add up to their item (S14).
+    /// Judges the sums: chunks add up to their item (S14).
     pub fn sums(&mut self, params: &SessionUpdateParams, chunks: Chunks, faults: &mut Vec<Violation>) {
         if let Some((id, text)) = chunk_of(&params.update) {
             if let Some(stream) = self.streams.get_mut(&id) {
@@ -133,7 +133,7 @@ impl Items {
         stream.finished = !cut;
         let adds_up = match chunks {
             _ if missed => whole.contains(&streamed),
-            // What was kept of a cut item may lag behind what was shown of it.
+            // The kept text of a cut item may be shorter than its streamed text.
             _ if cut => whole.starts_with(&streamed) || streamed.starts_with(whole.as_str()),
             Chunks::Equal => streamed.is_empty() || *whole == streamed,
             Chunks::Prefix => whole.starts_with(&streamed),
@@ -144,16 +144,16 @@ impl Items {
         }
     }
 
-    /// Judges that an open document is edited through the editor, and before the call completes.
+    /// Judges the way of edits: the editor changes an open document before the call completes.
     pub fn change_sets(&mut self, params: &SessionUpdateParams, world: &World, faults: &mut Vec<Violation>) {
         match &params.update {
             Update::ChangeSet(view) => self.change_set(view, params.seq, world),
             Update::Turn(view) if view.phase == TurnPhase::Started => self.edits_before = world.edits.clone(),
             Update::ToolCallUpdate(view) if view.status == ToolStatus::Completed => {
-                // One edit may serve all calls of a turn, because all of them are one ask.
+                // One edit may contain the changes of all calls of a turn, because one ask covers them.
                 let untouched = |uri: &String| world.edits.get(uri) == self.edits_before.get(uri);
-                let ours = |change: &&ChangeSeen| change.call == view.tool_call_id && change.applied;
-                for change in self.changes.values().filter(ours) {
+                let of_this_call = |change: &&ChangeSeen| change.call == view.tool_call_id && change.applied;
+                for change in self.changes.values().filter(of_this_call) {
                     if change.open && untouched(&change.uri) {
                         let what = format!("{} is open and was not edited through the editor", change.uri);
                         faults.push(Violation::new(Rule::BehindTheEditor, what));
@@ -176,15 +176,15 @@ impl Items {
         change.applied = view.hunks.iter().any(|hunk| hunk.state == HunkState::Applied);
     }
 
-    /// An attempt begins, or is over: what streamed before belongs to no item any more.
+    /// Handles the begin or the end of an attempt: earlier chunks of unfinished items no longer count.
     pub fn attempt(&mut self, seq: u64) {
-        self.attempt_told = Some(seq);
+        self.attempt_seq = Some(seq);
         for stream in self.streams.values_mut().filter(|stream| !stream.finished) {
             *stream = Stream::default();
         }
     }
 
-    /// Judges that a run leaves no call open (S43).
+    /// Judges the end of a run: it leaves no call open (S43).
     pub fn run_ended(&mut self, seq: u64, faults: &mut Vec<Violation>) {
         self.attempt(seq);
         for (id, _) in self.calls.iter().filter(|(_, status)| !is_over(**status)) {

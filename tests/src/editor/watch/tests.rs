@@ -1,4 +1,4 @@
-//! Each rule is seen broken once, and a legal story breaks none.
+//! Each rule is broken once, and a legal story breaks none.
 
 use adjutant_protocol::ask::{AskKind, AskView, Resolution};
 use adjutant_protocol::session::{Mode, ReplayFrom, ResumeResult, RunEnd, UsageView};
@@ -12,7 +12,7 @@ use super::{Watch, World, is_lasting};
 use crate::editor::options::Chunks;
 use crate::editor::violation::Rule;
 
-/// Numbers updates as a server would, and notes the rules they break.
+/// Numbers updates as a server would, and records the rules they break.
 struct Story {
     watch: Watch,
     world: World,
@@ -29,7 +29,7 @@ impl Story {
         Self { watch, world: World::default(), seq: 0, sub: 0, run: None, broken: Vec::new() }
     }
 
-    fn tell(mut self, update: Update) -> Self {
+    fn add(mut self, update: Update) -> Self {
         let sub = if is_lasting(update.kind()) {
             (self.seq, self.sub) = (self.seq + 1, 0);
             None
@@ -38,10 +38,10 @@ impl Story {
             Some(self.sub)
         };
         let seq = self.seq;
-        self.tell_numbered(seq, sub, update)
+        self.add_numbered(seq, sub, update)
     }
 
-    fn tell_numbered(mut self, seq: u64, sub: Option<u64>, update: Update) -> Self {
+    fn add_numbered(mut self, seq: u64, sub: Option<u64>, update: Update) -> Self {
         let run_id = self.run.map(Into::into);
         let params = SessionUpdateParams { session_id: "s".into(), seq, sub, run_id, update };
         self.broken.extend(self.watch.update(&params, &self.world).into_iter().map(|fault| fault.rule));
@@ -53,31 +53,31 @@ impl Story {
         self
     }
 
-    /// A run with a turn that streamed "hello", up to its tool call.
+    /// Returns a run with a turn that streamed "hello", up to its tool call.
     fn to_tool_call() -> Self {
         Self::to_turn()
-            .tell(chunk("m1", "hel"))
-            .tell(chunk("m1", "lo"))
-            .tell(message("m1", "hello", false))
-            .tell(turn(TurnPhase::Ended))
-            .tell(call("c1", ToolStatus::Pending))
+            .add(chunk("m1", "hel"))
+            .add(chunk("m1", "lo"))
+            .add(message("m1", "hello", false))
+            .add(turn(TurnPhase::Ended))
+            .add(call("c1", ToolStatus::Pending))
     }
 
     fn to_turn() -> Self {
         Self::new()
             .of_run("r1")
-            .tell(started("r1"))
-            .tell(state(State::Running, &[]))
-            .tell(Update::UserMessage { message_id: "u1".into(), text: "go".into(), images: Vec::new() })
-            .tell(turn(TurnPhase::Started))
+            .add(started("r1"))
+            .add(state(State::Running, &[]))
+            .add(Update::UserMessage { message_id: "u1".into(), text: "go".into(), images: Vec::new() })
+            .add(turn(TurnPhase::Started))
     }
 
     fn ended() -> Self {
         Self::to_turn()
-            .tell(message("m1", "done", false))
-            .tell(turn(TurnPhase::Ended))
-            .tell(ended("r1"))
-            .tell(state(State::Idle, &[]))
+            .add(message("m1", "done", false))
+            .add(turn(TurnPhase::Ended))
+            .add(ended("r1"))
+            .add(state(State::Idle, &[]))
     }
 
     #[track_caller]
@@ -213,26 +213,26 @@ fn resume_result(seq: u64) -> ResumeResult {
 #[test]
 fn a_legal_story_breaks_nothing() {
     Story::to_tool_call()
-        .tell(change_set(HunkState::Proposed))
-        .tell(opened("a1", AskKind::Tool))
-        .tell(state(State::RequiresAction, &["a1"]))
-        .tell(closed("a1"))
-        .tell(state(State::Running, &[]))
-        .tell(call("c1", ToolStatus::InProgress))
-        .tell(Update::ToolCallContentChunk { tool_call_id: "c1".into(), text: "…".into() })
-        .tell(change_set(HunkState::Applied))
-        .tell(call("c1", ToolStatus::Completed))
-        .tell(turn(TurnPhase::Started))
-        .tell(chunk("m2", "half"))
-        .tell(message("m2", "half", true))
-        .tell(turn(TurnPhase::AttemptFailed))
-        .tell(chunk("m2", "whole"))
-        .tell(message("m2", "whole", false))
-        .tell(Update::Complete { summary: "done".into() })
-        .tell(turn(TurnPhase::Ended))
-        .tell(ended("r1"))
-        .tell(opened("a2", AskKind::CompletionResult))
-        .tell(state(State::Idle, &["a2"]))
+        .add(change_set(HunkState::Proposed))
+        .add(opened("a1", AskKind::Tool))
+        .add(state(State::RequiresAction, &["a1"]))
+        .add(closed("a1"))
+        .add(state(State::Running, &[]))
+        .add(call("c1", ToolStatus::InProgress))
+        .add(Update::ToolCallContentChunk { tool_call_id: "c1".into(), text: "…".into() })
+        .add(change_set(HunkState::Applied))
+        .add(call("c1", ToolStatus::Completed))
+        .add(turn(TurnPhase::Started))
+        .add(chunk("m2", "half"))
+        .add(message("m2", "half", true))
+        .add(turn(TurnPhase::AttemptFailed))
+        .add(chunk("m2", "whole"))
+        .add(message("m2", "whole", false))
+        .add(Update::Complete { summary: "done".into() })
+        .add(turn(TurnPhase::Ended))
+        .add(ended("r1"))
+        .add(opened("a2", AskKind::CompletionResult))
+        .add(state(State::Idle, &["a2"]))
         .breaks(&[]);
 }
 
@@ -240,22 +240,20 @@ fn a_legal_story_breaks_nothing() {
 fn numbers_that_go_back_or_stand_still() {
     let notice = || Update::Notice { message: "n".into() };
     let rule = || Update::Rule { text: "r".into() };
-    Story::new().tell_numbered(5, None, rule()).tell_numbered(5, None, rule()).breaks(&[Rule::Sequence]);
-    Story::new().tell_numbered(5, None, rule()).tell_numbered(4, None, rule()).breaks(&[Rule::Sequence]);
-    Story::new().tell_numbered(5, None, rule()).tell_numbered(7, None, rule()).breaks(&[Rule::Sequence]);
-    let one = || Story::new().tell_numbered(5, None, rule()).tell_numbered(5, Some(1), notice());
-    one().tell_numbered(5, Some(2), notice()).breaks(&[]);
-    one().tell_numbered(5, Some(1), notice()).breaks(&[Rule::Sequence]);
-    one().tell_numbered(6, Some(1), notice()).breaks(&[Rule::Sequence]);
-    one().tell_numbered(4, Some(2), notice()).breaks(&[Rule::Sequence]);
+    Story::new().add_numbered(5, None, rule()).add_numbered(5, None, rule()).breaks(&[Rule::Sequence]);
+    Story::new().add_numbered(5, None, rule()).add_numbered(4, None, rule()).breaks(&[Rule::Sequence]);
+    Story::new().add_numbered(5, None, rule()).add_numbered(7, None, rule()).breaks(&[Rule::Sequence]);
+    let one = || Story::new().add_numbered(5, None, rule()).add_numbered(5, Some(1), notice());
+    one().add_numbered(5, Some(2), notice()).breaks(&[]);
+    one().add_numbered(5, Some(1), notice()).breaks(&[Rule::Sequence]);
+    one().add_numbered(6, Some(1), notice()).breaks(&[Rule::Sequence]);
+    one().add_numbered(4, Some(2), notice()).breaks(&[Rule::Sequence]);
 }
 
 #[test]
 fn lasting_and_ephemeral_updates_are_marked_as_such() {
-    Story::new().tell_numbered(1, Some(1), Update::Rule { text: "r".into() }).breaks(&[Rule::EphemeralMark]);
-    Story::new()
-        .tell_numbered(1, None, Update::Notice { message: "n".into() })
-        .breaks(&[Rule::EphemeralMark]);
+    Story::new().add_numbered(1, Some(1), Update::Rule { text: "r".into() }).breaks(&[Rule::EphemeralMark]);
+    Story::new().add_numbered(1, None, Update::Notice { message: "n".into() }).breaks(&[Rule::EphemeralMark]);
 }
 
 #[test]
@@ -264,47 +262,47 @@ fn a_client_that_opted_out_may_miss_numbers_and_gets_none_of_those_kinds() {
     story.watch = Watch::new(Chunks::Equal, true);
     story.world.unwanted = vec!["_rule".to_owned()];
     story
-        .tell_numbered(1, None, started("r1"))
-        .tell_numbered(9, None, turn(TurnPhase::Started))
-        .tell_numbered(10, None, Update::Rule { text: "r".into() })
+        .add_numbered(1, None, started("r1"))
+        .add_numbered(9, None, turn(TurnPhase::Started))
+        .add_numbered(10, None, Update::Rule { text: "r".into() })
         .breaks(&[Rule::NotOffered]);
 }
 
 #[test]
 fn chunks_come_within_their_item() {
-    Story::new().tell(chunk("m1", "early")).breaks(&[Rule::ChunkBeforeItem]);
-    Story::to_tool_call().tell(chunk("m2", "between turns")).breaks(&[Rule::ChunkBeforeItem]);
+    Story::new().add(chunk("m1", "early")).breaks(&[Rule::ChunkBeforeItem]);
+    Story::to_tool_call().add(chunk("m2", "between turns")).breaks(&[Rule::ChunkBeforeItem]);
     Story::to_turn()
-        .tell(chunk("m1", "all"))
-        .tell(message("m1", "all", false))
-        .tell(chunk("m1", " and more"))
+        .add(chunk("m1", "all"))
+        .add(message("m1", "all", false))
+        .add(chunk("m1", " and more"))
         .breaks(&[Rule::ChunkAfterItem]);
     let of_call = |id: &str| Update::ToolCallContentChunk { tool_call_id: id.into(), text: "out".into() };
-    Story::to_turn().tell(of_call("c1")).breaks(&[Rule::ChunkBeforeItem]);
+    Story::to_turn().add(of_call("c1")).breaks(&[Rule::ChunkBeforeItem]);
     Story::to_tool_call()
-        .tell(call("c1", ToolStatus::Failed))
-        .tell(of_call("c1"))
+        .add(call("c1", ToolStatus::Failed))
+        .add(of_call("c1"))
         .breaks(&[Rule::ChunkAfterItem]);
 }
 
 #[test]
 fn s14_chunks_add_up_to_their_item() {
     let two = |text: &str| {
-        Story::to_turn().tell(chunk("m1", "a")).tell(chunk("m1", "b")).tell(message("m1", text, false))
+        Story::to_turn().add(chunk("m1", "a")).add(chunk("m1", "b")).add(message("m1", text, false))
     };
     two("ab").breaks(&[]);
     two("abb").breaks(&[Rule::ChunksDiffer]);
     two("aab").breaks(&[Rule::ChunksDiffer]);
     let mut lenient = Story::to_turn();
     lenient.watch.chunks = Chunks::Prefix;
-    lenient.tell(chunk("m1", "ab")).tell(message("m1", "abc", false)).breaks(&[]);
+    lenient.add(chunk("m1", "ab")).add(message("m1", "abc", false)).breaks(&[]);
     let mut lenient = Story::to_turn();
     lenient.watch.chunks = Chunks::Prefix;
-    lenient.tell(chunk("m1", "bc")).tell(message("m1", "abc", false)).breaks(&[Rule::ChunksDiffer]);
+    lenient.add(chunk("m1", "bc")).add(message("m1", "abc", false)).breaks(&[Rule::ChunksDiffer]);
     let thought = Update::AgentThoughtChunk { message_id: "m1".into(), text: "hm".into() };
     Story::to_turn()
-        .tell(thought)
-        .tell(Update::AgentThought { message_id: "m1".into(), text: "ah".into() })
+        .add(thought)
+        .add(Update::AgentThought { message_id: "m1".into(), text: "ah".into() })
         .breaks(&[Rule::ChunksDiffer]);
 }
 
@@ -312,110 +310,110 @@ fn s14_chunks_add_up_to_their_item() {
 fn s14_only_the_last_attempt_counts() {
     let again = |text: &str| {
         Story::to_turn()
-            .tell(chunk("m1", "first "))
-            .tell(turn(TurnPhase::AttemptFailed))
-            .tell(chunk("m1", "second"))
-            .tell(message("m1", text, false))
+            .add(chunk("m1", "first "))
+            .add(turn(TurnPhase::AttemptFailed))
+            .add(chunk("m1", "second"))
+            .add(message("m1", text, false))
     };
     again("second").breaks(&[]);
     again("first second").breaks(&[Rule::ChunksDiffer]);
-    // What was kept of a cut text may lag behind what was shown, but it is the same text.
-    let cut = |text: &str| Story::to_turn().tell(chunk("m1", "shown")).tell(message("m1", text, true));
+    // The kept text of a cut message may be shorter than its streamed text, but not different.
+    let cut = |text: &str| Story::to_turn().add(chunk("m1", "shown")).add(message("m1", text, true));
     cut("sho").breaks(&[]);
     cut("other").breaks(&[Rule::ChunksDiffer]);
 }
 
 #[test]
 fn nothing_of_a_run_comes_after_its_end() {
-    Story::ended().tell(message("m1", "late", false)).breaks(&[Rule::AfterRunEnd]);
-    Story::ended().tell(chunk("m2", "late")).breaks(&[Rule::AfterRunEnd, Rule::ChunkBeforeItem]);
-    Story::ended().tell(opened("a1", AskKind::Tool)).breaks(&[Rule::AfterRunEnd]);
-    // Idle asks, and what became of an edit that was on its way, belong there.
-    Story::ended().tell(opened("a1", AskKind::ApiReqFailed)).tell(change_set(HunkState::Applied)).breaks(&[]);
+    Story::ended().add(message("m1", "late", false)).breaks(&[Rule::AfterRunEnd]);
+    Story::ended().add(chunk("m2", "late")).breaks(&[Rule::AfterRunEnd, Rule::ChunkBeforeItem]);
+    Story::ended().add(opened("a1", AskKind::Tool)).breaks(&[Rule::AfterRunEnd]);
+    // Idle asks and the change sets of an edit in flight may come after the end.
+    Story::ended().add(opened("a1", AskKind::ApiReqFailed)).add(change_set(HunkState::Applied)).breaks(&[]);
 }
 
 #[test]
 fn s30_a_run_starts_once_and_ends_once() {
-    Story::new().tell(ended("r1")).breaks(&[Rule::RunOrder]);
-    Story::new().tell(started("r1")).tell(started("r2")).breaks(&[Rule::RunOrder]);
-    Story::ended().tell(ended("r1")).breaks(&[Rule::RunOrder]);
-    Story::ended().tell(started("r1")).breaks(&[Rule::RunOrder]);
+    Story::new().add(ended("r1")).breaks(&[Rule::RunOrder]);
+    Story::new().add(started("r1")).add(started("r2")).breaks(&[Rule::RunOrder]);
+    Story::ended().add(ended("r1")).breaks(&[Rule::RunOrder]);
+    Story::ended().add(started("r1")).breaks(&[Rule::RunOrder]);
 }
 
 #[test]
 fn s20_turns_come_in_pairs_within_a_run() {
-    Story::to_turn().tell(turn(TurnPhase::Started)).breaks(&[Rule::TurnOrder]);
-    Story::to_tool_call().tell(turn(TurnPhase::Ended)).breaks(&[Rule::TurnOrder]);
-    Story::new().tell(turn(TurnPhase::Started)).breaks(&[Rule::TurnOrder]);
+    Story::to_turn().add(turn(TurnPhase::Started)).breaks(&[Rule::TurnOrder]);
+    Story::to_tool_call().add(turn(TurnPhase::Ended)).breaks(&[Rule::TurnOrder]);
+    Story::new().add(turn(TurnPhase::Started)).breaks(&[Rule::TurnOrder]);
 }
 
 #[test]
 fn s43_tool_calls_end_once_and_before_their_run() {
     Story::to_tool_call()
-        .tell(call("c1", ToolStatus::Denied))
-        .tell(call("c1", ToolStatus::InProgress))
+        .add(call("c1", ToolStatus::Denied))
+        .add(call("c1", ToolStatus::InProgress))
         .breaks(&[Rule::CallOrder]);
-    Story::to_tool_call().tell(ended("r1")).breaks(&[Rule::CallOrder]);
+    Story::to_tool_call().add(ended("r1")).breaks(&[Rule::CallOrder]);
     Story::to_tool_call()
-        .tell(call("c1", ToolStatus::InProgress))
-        .tell(call("c1", ToolStatus::Pending))
+        .add(call("c1", ToolStatus::InProgress))
+        .add(call("c1", ToolStatus::Pending))
         .breaks(&[Rule::CallOrder]);
 }
 
 #[test]
 fn s23_a_run_completes_at_most_once() {
     let complete = || Update::Complete { summary: "done".into() };
-    Story::to_turn().tell(complete()).tell(complete()).breaks(&[Rule::SecondCompletion]);
+    Story::to_turn().add(complete()).add(complete()).breaks(&[Rule::SecondCompletion]);
 }
 
 #[test]
 fn asks_open_before_they_are_named_and_close_once() {
-    Story::to_turn().tell(closed("a1")).breaks(&[Rule::AskOrder]);
-    let open = || Story::to_turn().tell(opened("a1", AskKind::Tool));
-    open().tell(opened("a1", AskKind::Tool)).breaks(&[Rule::AskOrder]);
-    open().tell(closed("a1")).tell(closed("a1")).breaks(&[Rule::AskOrder]);
-    open().tell(ended("r1")).breaks(&[Rule::AskOrder]);
+    Story::to_turn().add(closed("a1")).breaks(&[Rule::AskOrder]);
+    let open = || Story::to_turn().add(opened("a1", AskKind::Tool));
+    open().add(opened("a1", AskKind::Tool)).breaks(&[Rule::AskOrder]);
+    open().add(closed("a1")).add(closed("a1")).breaks(&[Rule::AskOrder]);
+    open().add(ended("r1")).breaks(&[Rule::AskOrder]);
     Story::to_turn()
-        .tell(opened("a1", AskKind::CommandOutput))
-        .tell(state(State::Running, &["a2"]))
+        .add(opened("a1", AskKind::CommandOutput))
+        .add(state(State::Running, &["a2"]))
         .breaks(&[Rule::AskOrder]);
-    open().tell(closed("a1")).tell(state(State::Running, &["a1"])).breaks(&[Rule::AskOrder]);
+    open().add(closed("a1")).add(state(State::Running, &["a1"])).breaks(&[Rule::AskOrder]);
     let mut wrong = ask("a1", AskKind::Tool);
     wrong.group = AskKind::ResumeTask.group();
-    Story::to_turn().tell(Update::Ask(AskChange::Opened { ask: Box::new(wrong) })).breaks(&[Rule::AskOrder]);
+    Story::to_turn().add(Update::Ask(AskChange::Opened { ask: Box::new(wrong) })).breaks(&[Rule::AskOrder]);
 }
 
 #[test]
 fn s02_the_state_agrees_with_run_and_asks() {
-    Story::to_turn().tell(state(State::Idle, &[])).breaks(&[Rule::StateOrder]);
-    Story::ended().tell(state(State::Running, &[])).breaks(&[Rule::StateOrder]);
-    Story::to_turn().tell(state(State::RequiresAction, &[])).breaks(&[Rule::StateOrder]);
+    Story::to_turn().add(state(State::Idle, &[])).breaks(&[Rule::StateOrder]);
+    Story::ended().add(state(State::Running, &[])).breaks(&[Rule::StateOrder]);
+    Story::to_turn().add(state(State::RequiresAction, &[])).breaks(&[Rule::StateOrder]);
     Story::to_turn()
-        .tell(state(State::RequiresAction, &["a1"]))
-        .tell(opened("a1", AskKind::Tool))
+        .add(state(State::RequiresAction, &["a1"]))
+        .add(opened("a1", AskKind::Tool))
         .breaks(&[Rule::AskOrder]);
     Story::to_turn()
-        .tell(opened("a1", AskKind::Tool))
-        .tell(state(State::Running, &["a1"]))
+        .add(opened("a1", AskKind::Tool))
+        .add(state(State::Running, &["a1"]))
         .breaks(&[Rule::StateOrder]);
 }
 
 #[test]
 fn asks_are_delivered_while_they_are_open_and_told_when_they_close() {
-    let story = Story::to_turn().tell(opened("a1", AskKind::Tool)).tell(closed("a1"));
+    let story = Story::to_turn().add(opened("a1", AskKind::Tool)).add(closed("a1"));
     let fault = story.watch.delivered(&ask("a1", AskKind::Tool)).map(|fault| fault.rule);
     assert_eq!(fault, Some(Rule::AskOrder));
     let left: Vec<Rule> = story.watch.end().iter().map(|fault| fault.rule).collect();
     assert_eq!(left, [Rule::ResolutionUntold]);
 
-    let mut story = Story::to_turn().tell(opened("a1", AskKind::Tool));
+    let mut story = Story::to_turn().add(opened("a1", AskKind::Tool));
     assert_eq!(story.watch.delivered(&ask("a1", AskKind::Tool)), None);
     let idle = story.watch.delivered(&ask("a9", AskKind::ApiReqFailed)).map(|fault| fault.rule);
     assert_eq!(idle, Some(Rule::AskOrder));
     let unknown = story.watch.resolved(&"s".into(), &"a9".into()).map(|fault| fault.rule);
     assert_eq!(unknown, Some(Rule::AskOrder));
     assert_eq!(story.watch.resolved(&"s".into(), &"a1".into()), None);
-    assert_eq!(story.tell(closed("a1")).watch.end(), []);
+    assert_eq!(story.add(closed("a1")).watch.end(), []);
 }
 
 #[test]
@@ -425,9 +423,9 @@ fn open_documents_are_edited_through_the_editor() {
         if open {
             story.world.open = vec![super::plain_uri("file:///w/a.rs")];
         }
-        let mut story = story.tell(change_set(HunkState::Proposed)).tell(change_set(HunkState::Applying));
+        let mut story = story.add(change_set(HunkState::Proposed)).add(change_set(HunkState::Applying));
         story.world.edits.extend(edits.map(|edits| (super::plain_uri("file:///w/a.rs"), edits)));
-        story.tell(change_set(HunkState::Applied)).tell(call("c1", ToolStatus::Completed))
+        story.add(change_set(HunkState::Applied)).add(call("c1", ToolStatus::Completed))
     };
     to_completion(Some(1), true).breaks(&[]);
     to_completion(None, false).breaks(&[]);
@@ -440,33 +438,33 @@ fn what_a_resumed_client_missed_is_no_fault() {
     story.watch.resumed(&"s".into(), None, &resume_result(20));
     story.seq = 20;
     let mut story = story
-        .tell(chunk("m7", "of it"))
-        .tell(message("m7", "the end of it", false))
-        .tell(turn(TurnPhase::Ended))
-        .tell(call("c7", ToolStatus::Completed))
-        .tell(closed("a7"));
+        .add(chunk("m7", "of it"))
+        .add(message("m7", "the end of it", false))
+        .add(turn(TurnPhase::Ended))
+        .add(call("c7", ToolStatus::Completed))
+        .add(closed("a7"));
     assert_eq!(story.broken, []);
-    // The replay tells everything, and starts to count again.
+    // The replay sends every update, and its numbers start again.
     story.watch.resumed(&"s".into(), Some(ReplayFrom::Start), &resume_result(3));
     (story.seq, story.sub) = (0, 0);
     let story = story
-        .tell(started("r1"))
-        .tell(Update::UserMessage { message_id: "u1".into(), text: "go".into(), images: Vec::new() })
-        .tell(turn(TurnPhase::Started))
-        .tell(chunk("m8", "rest"))
-        .tell(Update::UserMessage { message_id: "u2".into(), text: "steer".into(), images: Vec::new() })
-        .tell(chunk("m8", "."))
-        .tell(message("m8", "the rest.", false));
+        .add(started("r1"))
+        .add(Update::UserMessage { message_id: "u1".into(), text: "go".into(), images: Vec::new() })
+        .add(turn(TurnPhase::Started))
+        .add(chunk("m8", "rest"))
+        .add(Update::UserMessage { message_id: "u2".into(), text: "steer".into(), images: Vec::new() })
+        .add(chunk("m8", "."))
+        .add(message("m8", "the rest.", false));
     assert_eq!(story.broken, []);
-    story.tell(turn(TurnPhase::Ended)).tell(closed("a9")).breaks(&[Rule::AskOrder]);
+    story.add(turn(TurnPhase::Ended)).add(closed("a9")).breaks(&[Rule::AskOrder]);
 }
 
 #[test]
 fn a_resumed_client_counts_on_from_where_it_is() {
     let mut story = Story::new();
     story.watch.resumed(&"s".into(), Some(ReplayFrom::Seq { seq: 4 }), &resume_result(20));
-    story.tell_numbered(4, None, Update::Rule { text: "again".into() }).breaks(&[Rule::Sequence]);
+    story.add_numbered(4, None, Update::Rule { text: "again".into() }).breaks(&[Rule::Sequence]);
     let mut story = Story::new();
     story.watch.resumed(&"s".into(), None, &resume_result(20));
-    story.tell_numbered(22, None, Update::Rule { text: "gap".into() }).breaks(&[Rule::Sequence]);
+    story.add_numbered(22, None, Update::Rule { text: "gap".into() }).breaks(&[Rule::Sequence]);
 }

@@ -1,4 +1,4 @@
-//! Answers as OpenAI Chat Completions streams them.
+//! Answers in the format of OpenAI Chat Completions.
 
 use serde_json::{Value, json};
 
@@ -45,12 +45,12 @@ fn part(part: &Part) -> Vec<u8> {
             delta(json!({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}))
         }
         Part::Raw(line) => data(line.clone()),
-        // What many servers send while a model thinks.
+        // Many servers send this while a model thinks.
         Part::KeepAlive => b": keep-alive\n\n".to_vec(),
     }
 }
 
-/// One chunk of a streamed reply around `delta`.
+/// Returns one chunk of a streamed reply with this `delta`.
 fn delta(delta: Value) -> Vec<u8> {
     let chunk = json!({"id": "chatcmpl-1", "object": "chat.completion.chunk",
         "choices": [{"index": 0, "delta": delta, "finish_reason": null}]});

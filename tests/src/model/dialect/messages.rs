@@ -1,15 +1,15 @@
-//! Answers as Anthropic Messages streams them: blocks, each begun, continued and ended by number.
+//! Answers in the format of Anthropic Messages: numbered blocks, each with a start, deltas and a stop.
 
 use serde_json::{Value, json};
 
 use super::super::said::{Part, Said};
 
-/// What every thinking is signed with.
+/// The signature of every thinking block.
 const SIGNATURE: &str = "c2lnbmVk+/==";
 
 pub fn events(said: &Said) -> Vec<Vec<u8>> {
     let mut stream = Stream::default();
-    // What consists of raw lines alone is sent as it is.
+    // An answer of raw lines alone gets no further event.
     if said.finish.is_some() || !said.parts.iter().all(|part| matches!(part, Part::Raw(_))) {
         let message = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m1", "content": [],
             "stop_reason": null, "stop_sequence": null,
@@ -73,7 +73,7 @@ fn stop_reason(reason: &str) -> &str {
     }
 }
 
-/// What an open block is for.
+/// The content of a block.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Text,
@@ -125,8 +125,8 @@ impl Stream {
         self.event(json!({"type": "content_block_delta", "index": index, "delta": delta}));
     }
 
-    /// Returns the number of the open block of this kind; begins it if there is none, and ends what
-    /// is not needed any more.
+    /// Returns the number of the open block of this kind. If there is none, ends the blocks that
+    /// `rest` does not need, and begins a new one.
     fn block(&mut self, kind: Kind, block: Value, rest: &[Part]) -> usize {
         if let Some((index, _)) = self.open.iter().find(|(_, open)| *open == kind) {
             return *index;

@@ -1,16 +1,16 @@
-//! Answers as OpenAI Responses streams them: items, each announced, streamed, ended, and
-//! told once more in the last event.
+//! Answers in the format of OpenAI Responses: items, each announced, streamed and ended. The last
+//! event repeats all items.
 
 use serde_json::{Value, json};
 
 use super::super::said::{Part, Said};
 
-/// What every reasoning is sealed as.
+/// The encrypted content of every reasoning item.
 const SEALED: &str = "gAAAAABsealed+/==";
 
 pub fn events(said: &Said) -> Vec<Vec<u8>> {
     let mut stream = Stream::default();
-    // What consists of raw lines alone is sent as it is.
+    // An answer of raw lines alone gets no further event.
     if said.finish.is_some() || !said.parts.iter().all(|part| matches!(part, Part::Raw(_))) {
         for kind in ["response.created", "response.in_progress"] {
             let response = response("in_progress", Vec::new());
@@ -20,7 +20,7 @@ pub fn events(said: &Said) -> Vec<Vec<u8>> {
     for (at, part) in said.parts.iter().enumerate() {
         stream.part(part, &said.parts[at + 1..]);
     }
-    // The end and its reason are one event: there is none behind it that could be left out.
+    // The end and its reason are one event: no event follows that could be left out.
     if let Some(reason) = &said.finish {
         stream.end_items(|_| true);
         let items = std::mem::take(&mut stream.ended);
@@ -57,7 +57,7 @@ fn response(status: &str, output: Vec<Value>) -> Value {
         "store": false, "usage": null})
 }
 
-/// The last event, with all that was said.
+/// Returns the last event, with all items.
 fn ending(reason: &str, items: Vec<(usize, Value)>, usage: Option<(u64, u64)>) -> Value {
     let mut items = items;
     items.sort_by_key(|(index, _)| *index);
@@ -80,7 +80,7 @@ fn ending(reason: &str, items: Vec<(usize, Value)>, usage: Option<(u64, u64)>) -
     json!({"type": format!("response.{status}"), "response": response})
 }
 
-/// What an open item is for.
+/// The content of an item.
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Text,
@@ -93,21 +93,21 @@ struct Open {
     index: usize,
     id: String,
     kind: Kind,
-    /// All that was streamed of it.
-    told: String,
+    /// The streamed text so far.
+    text: String,
 }
 
 #[derive(Default)]
 struct Stream {
     events: Vec<Vec<u8>>,
     open: Vec<Open>,
-    /// The complete items, by their place in the output.
+    /// The complete items, each with its place in the output.
     ended: Vec<(usize, Value)>,
     items: usize,
 }
 
 impl Stream {
-    /// Adds an event with the number that follows.
+    /// Adds an event with the next sequence number.
     fn event(&mut self, mut event: Value) {
         event["sequence_number"] = json!(self.events.len());
         let name = event["type"].as_str().unwrap_or_default();
@@ -116,11 +116,11 @@ impl Stream {
 
     fn part(&mut self, part: &Part, rest: &[Part]) {
         match part {
-            Part::Text(word) => self.tell(Kind::Text, word, rest),
-            Part::Reasoning(word) => self.tell(Kind::Reasoning, word, rest),
+            Part::Text(word) => self.stream(Kind::Text, word, rest),
+            Part::Reasoning(word) => self.stream(Kind::Reasoning, word, rest),
             Part::Call { index, id, name, arguments } => {
                 let kind = Kind::Call { index: *index, call_id: id.clone(), name: name.clone() };
-                self.tell(kind, arguments, rest);
+                self.stream(kind, arguments, rest);
             }
             Part::Arguments { index: wanted, arguments } => {
                 let is_it = |open: &Open| matches!(open.kind, Kind::Call { index, .. } if index == *wanted);
@@ -132,9 +132,9 @@ impl Stream {
         }
     }
 
-    /// Streams a piece of the item of this kind; begins that if it is not open, and ends what is not
-    /// needed any more.
-    fn tell(&mut self, kind: Kind, piece: &str, rest: &[Part]) {
+    /// Streams a piece of the open item of this kind. If there is none, ends the items that `rest`
+    /// does not need, and begins a new one.
+    fn stream(&mut self, kind: Kind, piece: &str, rest: &[Part]) {
         let at = self.open.iter().position(|open| open.kind == kind).unwrap_or_else(|| {
             let needed = |open: &Open| {
                 rest.iter().any(|part| match (part, &open.kind) {
@@ -156,7 +156,7 @@ impl Stream {
             Kind::Reasoning => "rs",
             Kind::Call { .. } => "fc",
         };
-        let open = Open { index, id: format!("{prefix}_{index}"), kind, told: String::new() };
+        let open = Open { index, id: format!("{prefix}_{index}"), kind, text: String::new() };
         self.event(json!({"type": "response.output_item.added", "output_index": index,
             "item": open.item("in_progress")}));
         if let Some(event) = open.part_event("added", "") {
@@ -168,7 +168,7 @@ impl Stream {
 
     fn delta(&mut self, at: usize, piece: &str) {
         let open = &mut self.open[at];
-        open.told.push_str(piece);
+        open.text.push_str(piece);
         let event = open.text_event("delta", "delta", piece);
         self.event(event);
     }
@@ -179,8 +179,8 @@ impl Stream {
         let ended: Vec<Open> = ended;
         for open in ended {
             let field = if matches!(open.kind, Kind::Call { .. }) { "arguments" } else { "text" };
-            self.event(open.text_event("done", field, &open.told));
-            if let Some(event) = open.part_event("done", &open.told) {
+            self.event(open.text_event("done", field, &open.text));
+            if let Some(event) = open.part_event("done", &open.text) {
                 self.event(event);
             }
             let item = open.item("completed");
@@ -193,23 +193,23 @@ impl Stream {
 }
 
 impl Open {
-    /// The item as it is announced, or with all that was told of it.
+    /// Returns the item: empty when it is announced, or with its whole text.
     fn item(&self, status: &str) -> Value {
         let done = status == "completed";
         match &self.kind {
             Kind::Text => {
-                let content = if done { vec![self.text_part(&self.told)] } else { Vec::new() };
+                let content = if done { vec![self.text_part(&self.text)] } else { Vec::new() };
                 json!({"id": self.id, "type": "message", "status": status, "role": "assistant",
                     "content": content})
             }
             Kind::Reasoning => {
-                let summary = if done { vec![self.text_part(&self.told)] } else { Vec::new() };
+                let summary = if done { vec![self.text_part(&self.text)] } else { Vec::new() };
                 let sealed = if done { SEALED } else { "gAAAAABearly" };
                 json!({"id": self.id, "type": "reasoning", "summary": summary, "encrypted_content": sealed})
             }
             Kind::Call { call_id, name, .. } => {
                 json!({"id": self.id, "type": "function_call", "status": status, "call_id": call_id,
-                    "name": name, "arguments": self.told})
+                    "name": name, "arguments": self.text})
             }
         }
     }
@@ -221,7 +221,7 @@ impl Open {
         }
     }
 
-    /// The event that begins or ends the part a text stands in; a call has none.
+    /// Returns the event that begins or ends the part of a text; a call has none.
     fn part_event(&self, end: &str, text: &str) -> Option<Value> {
         let (group, place) = match self.kind {
             Kind::Text => ("content_part", "content_index"),
