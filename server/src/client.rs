@@ -282,8 +282,7 @@ impl ClientLink {
     }
 
     async fn request_permission(&self, ask: Arc<AskView>) -> AskDelivery {
-        // After the update that opens the ask, and before the one that closes it (protocol
-        // section 6, rule 2).
+        // After the update that opens the ask, and before the one that closes it (docs/protocol.md, Order).
         let request =
             self.outbound.request(Request::new(methods::REQUEST_PERMISSION, Arc::clone(&ask))).await;
         let Some(reply) = request else { return AskDelivery::Closed };
@@ -357,7 +356,7 @@ impl ClientLink {
                 self.show_document(&written, false).await;
                 self.items.mark_opened(&ask.ask_id, &written.path.display().to_string());
             }
-            Err(why) => self.say(Level::Error, &format!("Adjutant: failed to {why}.")),
+            Err(why) => self.say(Level::Error, &format!("Adjutant: could not show the document: {why}.")),
         }
     }
 
@@ -366,7 +365,7 @@ impl ClientLink {
         match self.rendered.write(RenderedContent::Transcript(session.clone())).await {
             // The user asked for it, so it may have the focus.
             Ok(written) => self.show_document(&written, true).await,
-            Err(why) => self.say(Level::Error, &format!("Adjutant: failed to {why}.")),
+            Err(why) => self.say(Level::Error, &format!("Adjutant: could not show the document: {why}.")),
         }
     }
 

@@ -184,7 +184,7 @@ fn log_of(records: u64, root: &Path) -> Vec<u8> {
             title: None,
             expected_run: None,
             model: "bench/scripted".to_owned(),
-            manner: GenerationSettings::default(),
+            generation_settings: GenerationSettings::default(),
             images: Vec::new(),
             takes_images: true,
             policy: Policy::default(),

@@ -161,8 +161,8 @@ fn meaning(folded: &FoldedSession, changes: &Changes) -> String {
         "chosen: {:?} {:?} Manner {{ effort: {:?}, verbosity: {:?} }}",
         session.choices.mode,
         session.choices.model,
-        session.choices.manner.effort,
-        session.choices.manner.verbosity
+        session.choices.generation_settings.effort,
+        session.choices.generation_settings.verbosity
     ));
     for run in &session.ended {
         let end = &run.end;

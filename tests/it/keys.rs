@@ -49,7 +49,7 @@ async fn call(models: &Models, provider: &Provider, limits: &ModelLimits) -> Res
         tools: Arc::new([]),
         messages: vec![ModelMessage::user("hello")],
         max_output_tokens: None,
-        manner: GenerationSettings::default(),
+        generation_settings: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
     };

@@ -215,7 +215,7 @@ impl Past {
             title: None,
             expected_run: None,
             model: "local/test".to_owned(),
-            manner: GenerationSettings::default(),
+            generation_settings: GenerationSettings::default(),
             images: Vec::new(),
             takes_images: true,
             policy: Policy::default(),

@@ -256,7 +256,7 @@ pub struct Settings {
     /// The fallback models as `provider/model`, in this order.
     pub fallback_models: Vec<String>,
     /// Default generation settings; a session or a run may choose others.
-    pub manner: GenerationSettings,
+    pub generation_settings: GenerationSettings,
     /// The complete providers, by name.
     pub providers: BTreeMap<String, Provider>,
     pub deny: Denials,

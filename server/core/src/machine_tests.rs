@@ -196,7 +196,7 @@ pub fn prompt(text: &str) -> Prompt {
         title: None,
         expected_run: None,
         model: "scripted/demo".to_owned(),
-        manner: GenerationSettings::default(),
+        generation_settings: GenerationSettings::default(),
         policy: Policy::default(),
         follows: Follows { mode: true, model: true, effort: true, verbosity: true },
         origin: None,

@@ -78,7 +78,7 @@ pub fn request(session: &Session, model: &str, mode: Mode, facts: &Facts) -> Mod
         tools: if facts.tools { session.tools.specs(mode) } else { Arc::default() },
         messages: if facts.tools { messages } else { messages.iter().map(ModelMessage::in_words).collect() },
         max_output_tokens: None,
-        manner: GenerationSettings::default(),
+        generation_settings: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
     }

@@ -122,10 +122,14 @@ impl Session {
 
     /// Returns the generation settings for a run that continues `last`.
     pub fn generation_settings_for(&self, last: &EndedRun) -> GenerationSettings {
-        let chosen = self.choices.manner;
+        let chosen = self.choices.generation_settings;
         GenerationSettings {
-            effort: if last.follows.effort { chosen.effort } else { last.manner.effort },
-            verbosity: if last.follows.verbosity { chosen.verbosity } else { last.manner.verbosity },
+            effort: if last.follows.effort { chosen.effort } else { last.generation_settings.effort },
+            verbosity: if last.follows.verbosity {
+                chosen.verbosity
+            } else {
+                last.generation_settings.verbosity
+            },
         }
     }
 
@@ -138,8 +142,8 @@ impl Session {
                 }
             }
             JudgedChoice::Model { model } => self.choices.model = Some(model.clone()),
-            JudgedChoice::Effort { effort } => self.choices.manner.effort = *effort,
-            JudgedChoice::Verbosity { verbosity } => self.choices.manner.verbosity = *verbosity,
+            JudgedChoice::Effort { effort } => self.choices.generation_settings.effort = *effort,
+            JudgedChoice::Verbosity { verbosity } => self.choices.generation_settings.verbosity = *verbosity,
         }
     }
 

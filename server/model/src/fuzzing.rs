@@ -14,7 +14,7 @@ pub fn read_reply(wire: Wire, pieces: &[&[u8]], whole: bool) -> (Result<Reply, C
         tools: Arc::new([]),
         messages: vec![ModelMessage::user("hello")],
         max_output_tokens: None,
-        manner: GenerationSettings::default(),
+        generation_settings: GenerationSettings::default(),
         whole,
         images: Default::default(),
     };

@@ -70,7 +70,7 @@ pub(super) fn request(prompt: &str) -> ModelRequest {
         tools: Arc::new([tool]),
         messages: vec![ModelMessage::user(prompt)],
         max_output_tokens: None,
-        manner: GenerationSettings::default(),
+        generation_settings: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
     }

@@ -29,7 +29,7 @@ pub async fn probe(settings: &Settings, model: &str) -> Result<Duration, String>
         tools: Vec::new().into(),
         messages: vec![ModelMessage::user("Say ok.")],
         max_output_tokens: Some(MOST_TOKENS),
-        manner: GenerationSettings::default(),
+        generation_settings: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
     };

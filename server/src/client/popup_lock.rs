@@ -1,5 +1,5 @@
 //! The popup lock: one popup at a time, blocking asks first, then the oldest
-//! (protocol section 7).
+//! (docs/protocol.md, Asks of a plain client).
 //!
 //! Never holds its mutex across a wait.
 

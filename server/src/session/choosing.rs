@@ -78,7 +78,8 @@ pub fn generation_settings(
     choices: &Choices,
     settings: &Settings,
 ) -> Result<GenerationSettings, ClientError> {
-    let GenerationSettings { effort, verbosity } = choices.manner.or(settings.manner);
+    let GenerationSettings { effort, verbosity } =
+        choices.generation_settings.or(settings.generation_settings);
     let given = |what: &str, name: &Option<String>| name.as_deref().map(|name| level(what, name)).transpose();
     Ok(GenerationSettings {
         effort: given("effort", &own.effort)?.unwrap_or(effort),

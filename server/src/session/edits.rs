@@ -35,7 +35,7 @@ use crate::tools::paths::{OpenRefusal, PathRefusal, PathType, ResolvedPath, hash
 use crate::tools::protected::{class_of, held_by};
 use crate::uri;
 
-/// How long the text may take to follow the editor's reply (protocol section 9.2).
+/// How long the text may take to follow the editor's reply (docs/protocol.md, Edits).
 const SETTLE: Duration = Duration::from_millis(1_500);
 /// The largest file that is edited, in bytes.
 const MAX_FILE: u64 = 16 * 1024 * 1024;

@@ -375,7 +375,7 @@ fn index(place: &SessionWorld, change: impl FnOnce(&mut HashMap<AskId, SessionId
 }
 
 /// Answers with the present state, then sends the past updates. The answer is ordered between the
-/// updates before it and the updates after it (protocol section 4).
+/// updates before it and the updates after it (docs/protocol.md, Sessions).
 fn follow(place: &SessionWorld, following: Follower) {
     let Follower { result, after, reply } = following;
     let last = result.seq;

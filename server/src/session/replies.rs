@@ -184,7 +184,7 @@ impl SessionTask {
         let overrides = &params.overrides;
         let mode = overrides.mode.map_or(self.session.choices.mode, Into::into);
         let policy = settings.policy(mode, overrides.unattended);
-        let manner = choosing::generation_settings(overrides, &self.session.choices, &settings)?;
+        let generation_settings = choosing::generation_settings(overrides, &self.session.choices, &settings)?;
         let follows = Follows {
             mode: overrides.mode.is_none(),
             model: overrides.model.is_none(),
@@ -200,7 +200,7 @@ impl SessionTask {
             title,
             expected_run: params.expected_run_id,
             model,
-            manner,
+            generation_settings,
             policy,
             follows,
             origin: params.origin.map(Into::into),

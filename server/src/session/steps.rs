@@ -221,7 +221,7 @@ fn model_request(session: &Session, place: &SessionWorld) -> Option<ModelRequest
     let features = provider.facts(&model);
     let mut request = prompt::request(session, &model, run.policy.mode, &features);
     // A fallback model may not support all generation settings of the run.
-    request.manner = features.supported(run.manner);
+    request.generation_settings = features.supported(run.generation_settings);
     request.whole = run.turn.as_ref().is_some_and(|turn| turn.tries.asks_whole());
     Some(request)
 }

@@ -50,7 +50,7 @@ fn is_readable(problem: &Problem) {
 /// Asserts that a project file loosens nothing apart from the policy, which `allows_no_more` checks.
 fn is_no_looser(with: &Settings, alone: &Settings) {
     assert_eq!((&with.model, &with.fallback_models), (&alone.model, &alone.fallback_models));
-    assert_eq!(with.manner, alone.manner);
+    assert_eq!(with.generation_settings, alone.generation_settings);
     assert_eq!(with.providers, alone.providers);
     let (limits, own) = (&with.limits, &alone.limits);
     assert!(limits.model.total_ms <= own.model.total_ms);

@@ -161,14 +161,15 @@ fn play_as(line: &Line, text: &str, reason: &str) {
 
 /// Returns the meaning of the settings, without their sources.
 fn meaning(settings: &Settings) -> String {
-    let Settings { model, fallback_models, manner, deny, unattended, limits, retry, .. } = settings;
+    let Settings { model, fallback_models, generation_settings, deny, unattended, limits, retry, .. } =
+        settings;
     // The address of the test model differs at each start.
     let providers: Vec<_> = settings.providers.keys().collect();
     let local = settings.providers["local"].base_url.as_deref().unwrap_or_default();
     let loopback = local.starts_with("http://127.0.0.1:");
     let deny = deny.texts();
     format!(
-        "{model:?} {fallback_models:?} {manner:?} {deny:?} {unattended:?} {limits:?} {retry:?} {providers:?} {loopback}"
+        "{model:?} {fallback_models:?} {generation_settings:?} {deny:?} {unattended:?} {limits:?} {retry:?} {providers:?} {loopback}"
     )
 }
 

@@ -43,7 +43,7 @@ pub(super) fn settings(
             Some(Value::Models(models)) => models.clone(),
             _ => Vec::new(),
         },
-        manner: GenerationSettings { effort: level("effort"), verbosity: level("verbosity") },
+        generation_settings: GenerationSettings { effort: level("effort"), verbosity: level("verbosity") },
         deny: match cells.get("permissions.deny").map(|cell| &cell.value) {
             Some(Value::Rules(rules)) => Denials { rules: rules.clone() },
             _ => Denials::default(),

@@ -93,7 +93,7 @@ pub struct Prompt {
     pub expected_run: Option<RunId>,
     /// `provider/model`.
     pub model: String,
-    pub manner: GenerationSettings,
+    pub generation_settings: GenerationSettings,
     pub policy: Policy,
     /// Which of its settings come from the session's choices, not from this prompt.
     pub follows: Follows,

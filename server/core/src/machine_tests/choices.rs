@@ -136,18 +136,18 @@ fn s84_a_run_that_goes_on_keeps_what_was_given_for_it_alone() {
     for (effort, verbosity) in [(false, false), (true, false), (false, true), (true, true)] {
         let mut bench = Bench::new();
         let follows = Follows { effort, verbosity, ..Follows::default() };
-        bench.input(Input::Prompt(Prompt { manner: given, follows, ..words("look") })).unwrap();
+        bench.input(Input::Prompt(Prompt { generation_settings: given, follows, ..words("look") })).unwrap();
         bench.report(is_model, Report::TurnBegan);
         choose(&mut bench, JudgedChoice::Effort { effort: chosen.effort }).unwrap();
         choose(&mut bench, JudgedChoice::Verbosity { verbosity: chosen.verbosity }).unwrap();
-        assert_eq!(bench.session.open_run().unwrap().manner, given, "a run goes on as it began");
+        assert_eq!(bench.session.open_run().unwrap().generation_settings, given, "a run goes on as it began");
         fail(&mut bench);
         bench.answer(option("retry")).unwrap();
         let expected = GenerationSettings {
             effort: if effort { chosen.effort } else { given.effort },
             verbosity: if verbosity { chosen.verbosity } else { given.verbosity },
         };
-        assert_eq!(bench.session.open_run().unwrap().manner, expected);
+        assert_eq!(bench.session.open_run().unwrap().generation_settings, expected);
         assert_eq!(bench.replayed(), bench.session);
     }
 }

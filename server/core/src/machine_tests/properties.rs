@@ -364,7 +364,7 @@ proptest! {
                     title: None,
                     expected_run: Some(text.as_str().into()),
                     model: text.clone(),
-                    manner: GenerationSettings::default(),
+                    generation_settings: GenerationSettings::default(),
                     policy: Default::default(),
             follows: Default::default(),
                     origin: None, key: None,

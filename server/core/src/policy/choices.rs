@@ -57,9 +57,11 @@ pub fn change(choices: &Choices, offer: &Offer, chosen: &JudgedChoice) -> Option
         JudgedChoice::Model { model } => {
             ChoiceChange { config_id: ChoiceId::Model, from: offer.model.clone(), to: model.clone() }
         }
-        JudgedChoice::Effort { effort } => level_change(ChoiceId::Effort, choices.manner.effort, *effort),
+        JudgedChoice::Effort { effort } => {
+            level_change(ChoiceId::Effort, choices.generation_settings.effort, *effort)
+        }
         JudgedChoice::Verbosity { verbosity } => {
-            level_change(ChoiceId::Verbosity, choices.manner.verbosity, *verbosity)
+            level_change(ChoiceId::Verbosity, choices.generation_settings.verbosity, *verbosity)
         }
     };
     (change.from.as_ref() != Some(&change.to)).then_some(change)

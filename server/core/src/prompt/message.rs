@@ -25,7 +25,7 @@ pub struct ModelRequest {
     /// The most tokens of the reply; `None` leaves the limit to the provider.
     pub max_output_tokens: Option<u32>,
     /// The settings that the model supports; the provider decides the rest.
-    pub manner: GenerationSettings,
+    pub generation_settings: GenerationSettings,
     /// Asks for the whole answer at once, because streams of this turn broke (S81).
     pub whole: bool,
     /// The content of the images, by hash. The step adds it just before the call. An image that is neither

@@ -14,7 +14,7 @@ pub struct Choices {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     #[serde(flatten)]
-    pub manner: GenerationSettings,
+    pub generation_settings: GenerationSettings,
 }
 
 impl Choices {

@@ -39,7 +39,7 @@ pub enum Event {
         model: String,
         policy: Policy,
         #[serde(flatten)]
-        manner: GenerationSettings,
+        generation_settings: GenerationSettings,
         /// The first call of the model waits until then; milliseconds since the Unix epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_before: Option<u64>,

@@ -24,7 +24,7 @@ pub struct Run {
     pub model: String,
     /// The fallback model that has replaced it for the rest of the run.
     pub fallback: Option<String>,
-    pub manner: GenerationSettings,
+    pub generation_settings: GenerationSettings,
     /// The first model call waits until then; milliseconds since the Unix epoch.
     pub not_before: Option<u64>,
     /// How long the provider asked to wait when the turn failed.
@@ -148,7 +148,7 @@ pub struct EndedRun {
     pub started_at: u64,
     /// The model it started with, not a fallback model.
     pub model: String,
-    pub manner: GenerationSettings,
+    pub generation_settings: GenerationSettings,
     pub policy: Policy,
     pub follows: Follows,
     pub title: String,

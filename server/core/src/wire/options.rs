@@ -33,8 +33,8 @@ pub fn options(choices: &Choices, offer: &Offer) -> Vec<ConfigOption> {
         options: offer.models.iter().map(|model| named(model)).collect(),
     }));
     let Takes { efforts, verbosities } = &offer.takes;
-    options.extend(level_option(ConfigId::Effort, choices.manner.effort, efforts));
-    options.extend(level_option(ConfigId::Verbosity, choices.manner.verbosity, verbosities));
+    options.extend(level_option(ConfigId::Effort, choices.generation_settings.effort, efforts));
+    options.extend(level_option(ConfigId::Verbosity, choices.generation_settings.verbosity, verbosities));
     options
 }
 

@@ -42,7 +42,7 @@ const MIN_BUDGET: u32 = 1024;
 
 /// Returns the fields for the effort of `request`, whose reply is limited to `max_tokens`.
 pub(super) fn fields(request: &ModelRequest, max_tokens: u32, source: &Source<'_>) -> ThinkingFields {
-    let Some(effort) = request.manner.effort else { return ThinkingFields::default() };
+    let Some(effort) = request.generation_settings.effort else { return ThinkingFields::default() };
     let output_config = Some(OutputConfig { effort: effort.name() });
     let is_claude = request.model.to_ascii_lowercase().contains("claude");
     match generation(&request.model) {

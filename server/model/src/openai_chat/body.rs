@@ -38,8 +38,8 @@ pub(super) fn write(
         stream_options: stream.then_some(StreamOptions { include_usage: true }),
         max_completion_tokens,
         max_tokens,
-        reasoning_effort: request.manner.effort.map(Level::name),
-        verbosity: request.manner.verbosity.map(Level::name),
+        reasoning_effort: request.generation_settings.effort.map(Level::name),
+        verbosity: request.generation_settings.verbosity.map(Level::name),
         temperature: post.provider.temperature.as_ref(),
         tools: tools.as_deref(),
     };

@@ -36,7 +36,7 @@ pub(super) fn write(
         reasoning: reasoning::fields(request, post.provider, post.is_openai(), rejected),
         parallel_tool_calls: tools.is_some().then_some(true),
         tools: tools.as_deref(),
-        text: request.manner.verbosity.map(|level| Text { verbosity: level.name() }),
+        text: request.generation_settings.verbosity.map(|level| Text { verbosity: level.name() }),
         temperature: post.provider.temperature.as_ref(),
         // Only for OpenAI: a compatible server may reject a field that it does not know.
         prompt_cache_key: (post.is_openai() && !rejected.cache_key).then(|| cache_key(request)),

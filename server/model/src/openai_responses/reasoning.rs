@@ -36,7 +36,8 @@ pub(super) fn fields(
     rejected: RejectedFields,
 ) -> ReasoningFields {
     let summary = (!rejected.summary).then_some("auto");
-    let reasoning = request.manner.effort.map(|effort| Effort { effort: effort.name(), summary });
+    let reasoning =
+        request.generation_settings.effort.map(|effort| Effort { effort: effort.name(), summary });
     let is_known = || !provider.facts(&request.model).efforts.is_empty();
     let reasons = reasoning.is_some() || (is_openai && is_known());
     let include = (reasons && !rejected.encrypted_reasoning).then_some(["reasoning.encrypted_content"]);

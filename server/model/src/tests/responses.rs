@@ -18,7 +18,7 @@ fn reasoning_request() -> ModelRequest {
     };
     let reply = Reply { text: "said".to_owned(), kept: Some(kept), ..Reply::default() };
     let mut request = request("hello");
-    request.manner.effort = Some(Level::Low);
+    request.generation_settings.effort = Some(Level::Low);
     request.messages.push(ModelMessage::Assistant { reply: Arc::new(reply) });
     request
 }

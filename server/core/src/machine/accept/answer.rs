@@ -287,7 +287,7 @@ fn continue_run(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) ->
         continues: Some(ask.run.clone()),
         model,
         policy,
-        manner: session.generation_settings_for(last),
+        generation_settings: session.generation_settings_for(last),
         not_before: waits.then(|| stamp.now.saturating_add(ask::wait_ms(last.wait_ms))),
         follows: last.follows,
         title: last.title.clone(),

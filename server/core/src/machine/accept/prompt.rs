@@ -57,7 +57,7 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
         continues: None,
         model: prompt.model.clone(),
         policy: prompt.policy.clone(),
-        manner: prompt.manner,
+        generation_settings: prompt.generation_settings,
         not_before: None,
         follows: prompt.follows,
         title: title(&prompt),

@@ -93,7 +93,7 @@ fn s20_the_head_follows_the_request_and_the_provider() {
     let mut request = request("hello");
     request.whole = true;
     request.model = "claude-opus-4-6".to_owned();
-    request.manner.effort = Some(Level::Medium);
+    request.generation_settings.effort = Some(Level::Medium);
     request.tools = Arc::from([]);
     request.system = " ".into();
     let body = json_of(&request);

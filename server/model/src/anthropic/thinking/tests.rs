@@ -21,7 +21,7 @@ const SOURCE: Source<'static> = Source {
 fn fields_of(model: &str, effort: Option<Level>, max_tokens: u32) -> Value {
     let mut request = request("hello");
     request.model = model.to_owned();
-    request.manner.effort = effort;
+    request.generation_settings.effort = effort;
     serde_json::to_value(fields(&request, max_tokens, &SOURCE)).unwrap()
 }
 
@@ -60,7 +60,7 @@ fn s84_a_budget_leaves_room_for_the_answer() {
 fn s84_no_budget_behind_a_reply_that_came_without_thinking() {
     let mut request = request("hello");
     request.model = "claude-haiku-4-5".to_owned();
-    request.manner.effort = Some(Level::High);
+    request.generation_settings.effort = Some(Level::High);
     let source = Source { model: "claude-haiku-4-5", ..SOURCE };
     let mut thinks = |kept: Option<OpaqueItems>| {
         let reply = Reply { text: "so".to_owned(), kept, ..Reply::default() };

@@ -107,7 +107,7 @@ fn s20_what_is_empty_is_left_out() {
 fn s84_a_verbosity_is_asked_for_where_it_is_set() {
     let mut request = request("hello");
     assert_eq!(json_of(&request, &provider(LOCAL)).get("text"), None);
-    request.manner.verbosity = Some(Level::Low);
+    request.generation_settings.verbosity = Some(Level::Low);
     assert_eq!(json_of(&request, &provider(LOCAL))["text"], json!({"verbosity": "low"}));
 }
 
@@ -170,7 +170,7 @@ fn s20_calls_from_elsewhere_are_written_as_this_wire_takes_them() {
 fn s85_reasoning_is_asked_for_where_the_model_has_it() {
     let asked = |model: &str, base_url: &str, effort: Option<Level>| {
         let mut request = request("hello");
-        (request.model, request.manner.effort) = (model.to_owned(), effort);
+        (request.model, request.generation_settings.effort) = (model.to_owned(), effort);
         let body = json_of(&request, &provider(base_url));
         (body["reasoning"].clone(), body["include"].clone())
     };
