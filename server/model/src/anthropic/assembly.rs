@@ -375,8 +375,9 @@ fn opaque_items(mut blocks: Vec<ReplyBlock>, reply: &Reply, has_name: &[bool]) -
             }
             Content::Skipped => None,
         };
+        let may_end = item.is_some() && matches!(block.content, Content::Text(_) | Content::Call { .. });
         items.extend(item);
-        if matches!(block.content, Content::Text(_) | Content::Call { .. }) {
+        if may_end {
             end = items.len();
         }
     }

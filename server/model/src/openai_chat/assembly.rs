@@ -22,7 +22,8 @@ pub(crate) struct ChatAssembly<'a> {
     draft: Draft<'a>,
     /// The index of each call of the draft, as its first piece gave it.
     indices: Vec<Option<u64>>,
-    /// The indices that two unfinished calls share: a piece with only such an index may belong to either call.
+    /// The indices at which a call began while another call with the same index was unfinished. A piece with only such
+    /// an index may belong to either call.
     shared: Vec<Option<u64>>,
     finish_reason: Option<String>,
     refused: bool,
@@ -129,7 +130,9 @@ impl<'a> ChatAssembly<'a> {
         let name = name.filter(|name| !name.is_empty());
         let id = piece.id.filter(|id| !id.is_empty());
         let at = match self.find_call(piece.index, id.as_deref(), name.as_deref()) {
-            Some(_) if id.is_none() && name.is_none() && self.shared.contains(&piece.index) => {
+            Some(_)
+                if name.is_none() && !self.has_call(id.as_deref()) && self.shared.contains(&piece.index) =>
+            {
                 return Err(self.draft.broken("a piece of arguments may belong to two of its tool calls"));
             }
             Some(at) => at,
@@ -137,7 +140,7 @@ impl<'a> ChatAssembly<'a> {
                 return Err(self.draft.broken("arguments came before any tool call began"));
             }
             None => {
-                if self.last_is_unfinished_at(piece.index) {
+                if self.has_unfinished_at(piece.index) {
                     self.shared.push(piece.index);
                 }
                 self.indices.push(piece.index);
@@ -155,14 +158,21 @@ impl<'a> ChatAssembly<'a> {
 
     /// Returns the call that a piece belongs to; `None` if the piece begins a call.
     ///
-    /// The index decides; without one, the id; without both, the piece belongs to the last call. Searches from the
-    /// end, because most pieces belong to the latest call.
+    /// Index and id together decide, then the index, then the id; without both, the piece belongs to the last call.
+    /// Searches from the end, because most pieces belong to the latest call.
     fn find_call(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
         let has_other_id = |at: usize| {
             let known = self.draft.reply.calls[at].id.as_str();
             id.is_some_and(|id| !known.is_empty() && known != id)
         };
         if index.is_some() {
+            let calls = self.draft.reply.calls.iter().zip(&self.indices);
+            let exact = |(call, known): (&RequestedCall, &Option<u64>)| {
+                *known == index && id.is_some_and(|id| id == call.id)
+            };
+            if let Some(at) = calls.map(exact).rposition(|is_exact| is_exact) {
+                return Some(at);
+            }
             let at = self.indices.iter().rposition(|known| *known == index)?;
             // Some servers give each call the index zero: a new id with a name begins a call. Other servers send
             // a new id with each piece: a new id without a name does not.
@@ -175,14 +185,21 @@ impl<'a> ChatAssembly<'a> {
         (name.is_none() || self.draft.reply.calls[last].name.is_empty()).then_some(last)
     }
 
-    /// Whether the last call has this index and its arguments are not complete JSON.
+    /// Whether a call with this index has arguments that are not complete JSON.
     ///
-    /// Empty arguments are not complete: the next piece may belong to that call. Calls without an index share one.
-    fn last_is_unfinished_at(&self, index: Option<u64>) -> bool {
+    /// Empty arguments are not complete: the next piece may belong to that call. Calls without an index share one, so
+    /// only the last of these counts.
+    fn has_unfinished_at(&self, index: Option<u64>) -> bool {
         let calls = self.draft.reply.calls.iter().zip(&self.indices);
         let is_unfinished =
             |call: &RequestedCall| serde_json::from_str::<IgnoredAny>(&call.arguments).is_err();
-        calls.rev().take(1).any(|(call, known)| *known == index && is_unfinished(call))
+        let most = if index.is_some() { usize::MAX } else { 1 };
+        calls.rev().take(most).any(|(call, known)| *known == index && is_unfinished(call))
+    }
+
+    /// Whether a call of the reply has this id.
+    fn has_call(&self, id: Option<&str>) -> bool {
+        id.is_some_and(|id| self.draft.reply.calls.iter().any(|call| call.id == id))
     }
 
     fn stop_cause(&self) -> Result<StopCause, CallFailure> {

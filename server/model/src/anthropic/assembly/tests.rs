@@ -305,6 +305,13 @@ fn s85_without_reasoning_that_has_to_come_back_nothing_is_kept() {
     assert!(kept(&[&thinking(0, "hm", ""), &text(1, "hi")], "end_turn").is_none());
     assert!(kept(&[&thinking(0, "hm", "sig")], "max_tokens").is_none());
     assert!(kept(&[&thinking(0, "", "sig"), &text(1, "hi")], "end_turn").is_some());
+    // A blank text is not sent back, so it does not count as an end either.
+    assert!(kept(&[&thinking(0, "", "sig"), &text(1, " \n")], "end_turn").is_none());
+    let blank = kept(&[&text(0, "hi"), &thinking(1, "", "sig"), &text(2, "\n")], "end_turn").unwrap();
+    assert_eq!(blank.items, [r#"{"type":"text","text":"hi"}"#]);
+    let nameless =
+        kept(&[&text(0, "hi"), &thinking(1, "", "sig"), &[tool(2, "a", "")]], "max_tokens").unwrap();
+    assert_eq!(nameless.items, [r#"{"type":"text","text":"hi"}"#]);
     // A call without a name is neither in the reply nor in the items.
     let cut = kept(&[&thinking(0, "", "sig"), &text(1, "hi"), &[tool(2, "a", "")]], "max_tokens").unwrap();
     assert_eq!(cut.items.len(), 2);

@@ -221,6 +221,13 @@ fn finding_f7_a_call_without_arguments_still_waits_for_them() {
     check_broken(&[&begun[..], &more[..]].concat(), "tool_calls", "may belong to two of its tool calls");
     // With an id in the piece, or with a complete first call, the piece is clear.
     check(&[&begun[..], &[piece(0, "b", "", "{}")]].concat(), &["a read ", "b list {}"]);
+    check(&[&begun[..], &[piece(0, "a", "", "{}")]].concat(), &["a read {}", "b list "]);
+    // An id that no call has makes nothing clear.
+    let foreign = [piece(0, "z", "", "{}")];
+    check_broken(&[&begun[..], &foreign[..]].concat(), "tool_calls", "may belong to two of its tool calls");
+    // A call between the two changes nothing.
+    let apart = [piece(0, "a", "read", ""), piece(1, "c", "find", "{}"), piece(0, "b", "list", "")];
+    check_broken(&[&apart[..], &more[..]].concat(), "tool_calls", "may belong to two of its tool calls");
     let whole = [piece(0, "a", "read", "{}"), piece(0, "b", "list", "")];
     check(&[&whole[..], &more[..]].concat(), &["a read {}", "b list {}"]);
 }
