@@ -197,8 +197,8 @@ impl Session {
     }
 
     /// Returns the calls of the open turn that may run now.
-    pub fn calls_now(&self) -> impl Iterator<Item = &Call> {
-        self.run.as_ref().and_then(|run| run.turn.as_ref()).into_iter().flat_map(Turn::calls_now)
+    pub fn runnable_calls(&self) -> impl Iterator<Item = &Call> {
+        self.run.as_ref().and_then(|run| run.turn.as_ref()).into_iter().flat_map(Turn::runnable_calls)
     }
 
     /// Returns the latest change that a call has proposed.
@@ -266,8 +266,8 @@ fn running_as(turn: &Turn) -> SubState {
         TurnPhase::Calling if turn.streaming => SubState::Streaming,
         TurnPhase::Calling => SubState::Model,
         TurnPhase::Backoff { .. } => SubState::Retrying,
-        TurnPhase::Acting if turn.calls_now().next().is_none() => SubState::Model,
-        TurnPhase::Acting if turn.calls_now().all(|call| call.phase == CallPhase::Opened) => {
+        TurnPhase::Acting if turn.runnable_calls().next().is_none() => SubState::Model,
+        TurnPhase::Acting if turn.runnable_calls().all(|call| call.phase == CallPhase::Opened) => {
             SubState::Preparing
         }
         TurnPhase::Acting => SubState::Tools,

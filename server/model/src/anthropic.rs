@@ -1,8 +1,10 @@
 //! The Anthropic Messages wire: sends one request, reads one reply.
 //!
-//! `body` writes the request, `event` parses the events of the stream, and `assembly` builds the reply from them.
+//! `body` writes the request with the parts of `block` and `thinking`, `event` parses the events of the stream, and
+//! `assembly` builds the reply from them. `http` sets the headers of this wire and, with `reading`, the limits of time
+//! and size.
 //!
-//! Never retries a call, runs a tool or enforces a limit of HTTP.
+//! Never retries and never runs a tool.
 
 mod assembly;
 mod block;
@@ -15,19 +17,19 @@ use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{ModelRequest, Reply};
 
 pub(crate) use self::assembly::MessagesAssembly;
-use super::frozen::FrozenRequest;
 use super::http::{Clients, Post};
 use super::reading::{self, OnDelta};
+use super::request_cache::RequestCache;
 
-/// Makes one call and returns the complete reply.
-pub(super) async fn call(
+/// Makes one attempt and returns the complete reply.
+pub(super) async fn attempt(
     clients: &Clients,
-    frozen: &FrozenRequest,
+    cache: &RequestCache,
     post: Post<'_>,
     request: &ModelRequest,
     on_delta: &mut OnDelta<'_>,
 ) -> Result<Reply, CallFailure> {
-    let body = body::write(request, frozen, post.provider)?;
+    let body = body::write(request, cache, post.provider)?;
     let assembly = MessagesAssembly::new(request, post.endpoint, post.redactor.clone());
     let path = path_below(post.provider);
     reading::call(clients, post, path, body, assembly, on_delta).await

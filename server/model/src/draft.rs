@@ -199,7 +199,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns the failure for an error that the provider sent instead of the reply.
-    pub fn refused(&self, error: &str) -> CallFailure {
+    pub fn provider_error(&self, error: &str) -> CallFailure {
         classify_in_stream(error, self.endpoint, &self.redactor)
     }
 

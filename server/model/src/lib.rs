@@ -7,7 +7,6 @@
 mod anthropic;
 mod draft;
 mod failure;
-mod frozen;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -17,6 +16,7 @@ mod openai_responses;
 mod page;
 mod parts;
 mod reading;
+mod request_cache;
 mod scripted;
 mod secret;
 mod sendable;
@@ -31,7 +31,7 @@ use adjutant_core::config::{ModelLimits, Provider, Wire};
 use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{Delta, ModelRequest, Reply};
 
-use frozen::FrozenRequest;
+use request_cache::RequestCache;
 pub use scripted::script_fault;
 
 /// Calls any model. Cheap to clone; clones share their connections.
@@ -42,8 +42,8 @@ pub struct Models {
 
 struct Inner {
     clients: http::Clients,
-    chat: FrozenRequest,
-    messages: FrozenRequest,
+    chat: RequestCache,
+    messages: RequestCache,
     responses: openai_responses::ResponsesWire,
 }
 
@@ -66,8 +66,8 @@ impl Models {
         Models {
             inner: Arc::new(Inner {
                 clients: http::Clients::new(Box::new(variables)),
-                chat: FrozenRequest::default(),
-                messages: FrozenRequest::default(),
+                chat: RequestCache::default(),
+                messages: RequestCache::default(),
                 responses: openai_responses::ResponsesWire::default(),
             }),
         }
@@ -101,15 +101,15 @@ impl Models {
             }
             Wire::OpenaiChat => {
                 let post = http::Post::to(provider, limits, &request.model)?;
-                openai_chat::call(&inner.clients, &inner.chat, post, request, &mut on_delta).await
+                openai_chat::attempt(&inner.clients, &inner.chat, post, request, &mut on_delta).await
             }
             Wire::AnthropicMessages => {
                 let post = http::Post::to(provider, limits, &request.model)?;
-                anthropic::call(&inner.clients, &inner.messages, post, request, &mut on_delta).await
+                anthropic::attempt(&inner.clients, &inner.messages, post, request, &mut on_delta).await
             }
             Wire::OpenaiResponses => {
                 let post = || http::Post::to(provider, limits, &request.model);
-                inner.responses.call(&inner.clients, post, request, &mut on_delta).await
+                inner.responses.attempt(&inner.clients, post, request, &mut on_delta).await
             }
         }
     }

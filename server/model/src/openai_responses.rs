@@ -22,24 +22,24 @@ use adjutant_core::prompt::{ModelRequest, Reply};
 
 pub(crate) use self::assembly::ResponsesAssembly;
 use self::rejected::RejectedFields;
-use super::frozen::FrozenRequest;
 use super::http::{Clients, Post};
 use super::reading::{self, OnDelta};
+use super::request_cache::RequestCache;
 
 /// The state of this wire in this process.
 #[derive(Default)]
 pub(super) struct ResponsesWire {
-    frozen: FrozenRequest,
+    cache: RequestCache,
     /// The fields that each provider rejected, by the provider's name.
     rejected: Mutex<BTreeMap<String, RejectedFields>>,
 }
 
 impl ResponsesWire {
-    /// Makes one call and returns the complete reply.
+    /// Makes one attempt and returns the complete reply.
     ///
     /// If the provider rejects an optional field, sends the request again without it, and omits the field from then
     /// on. A session must not end because of a field that it does not need.
-    pub async fn call<'p>(
+    pub async fn attempt<'p>(
         &self,
         clients: &Clients,
         post: impl Fn() -> Result<Post<'p>, CallFailure>,
@@ -50,7 +50,7 @@ impl ResponsesWire {
             let post = post()?;
             let provider = post.endpoint.provider;
             let rejected = self.rejected().get(provider).copied().unwrap_or_default();
-            let body = body::write(request, &self.frozen, &post, rejected)?;
+            let body = body::write(request, &self.cache, &post, rejected)?;
             let assembly = ResponsesAssembly::new(request, post.endpoint, post.redactor.clone());
             let result = reading::call(clients, post, "responses", body, assembly, on_delta).await;
             match result.as_ref().err().and_then(|failed| rejected.with_failure(failed)) {

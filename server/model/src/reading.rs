@@ -16,9 +16,9 @@ pub(super) type OnDelta<'a> = dyn FnMut(Delta) + Send + 'a;
 pub(super) enum ReplyState {
     Open,
     /// The reply is complete. The usage may follow.
-    Finished,
+    Complete,
     /// The last event came. Everything after it is ignored.
-    Done,
+    Closed,
 }
 
 /// An incomplete event counts as progress only from this size on, in bytes.
@@ -29,7 +29,7 @@ const CONTENT_BYTES: usize = 1 << 10;
 /// Builds one reply from the events of a wire.
 pub(super) trait Assembly {
     /// Whether an event only keeps the connection open. Such an event is not added (G4).
-    fn keeps_alive(event: &Event<'_>) -> bool {
+    fn is_keep_alive(event: &Event<'_>) -> bool {
         event.data.trim().is_empty()
     }
 
@@ -118,8 +118,8 @@ impl<A: Assembly> Reader<'_, '_, A> {
         let before = std::mem::replace(&mut self.pending, self.decoder.pending());
         let grows = self.pending > before.max(CONTENT_BYTES);
         Ok(match self.assembly.state() {
-            ReplyState::Done => BodyProgress::Done,
-            ReplyState::Finished => BodyProgress::Finishing,
+            ReplyState::Closed => BodyProgress::Done,
+            ReplyState::Complete => BodyProgress::Finishing,
             ReplyState::Open if progressed || grows => BodyProgress::Progress,
             ReplyState::Open => BodyProgress::KeepAlive,
         })
@@ -152,7 +152,7 @@ fn add_event<A: Assembly>(
     event: &Event<'_>,
     on_delta: &mut OnDelta<'_>,
 ) -> Result<bool, Stop> {
-    if A::keeps_alive(event) {
+    if A::is_keep_alive(event) {
         return Ok(false);
     }
     assembly.add_event(event, on_delta).map_err(Stop::Call)?;

@@ -118,7 +118,7 @@ fn prepared(
         }
         Err(why) => refused(Reason::new(Cause::NotMade, why)),
     };
-    Preparation { seen: Some(ObservedPath { way, ..seen }), prospect, unsaved: Vec::new() }
+    Preparation { seen: Some(ObservedPath { route: way, ..seen }), prospect, unsaved: Vec::new() }
 }
 
 /// A change that can be made.
@@ -131,7 +131,7 @@ struct Proposal {
 
 /// The prospect of a change that cannot be made. The reason reveals nothing of the text.
 fn refused(why: Reason) -> Prospect {
-    Prospect::Refused { why, quotes: false }
+    Prospect::Refused { why, may_reveal: false }
 }
 
 /// Saves the text before an edit as a blob and returns its hash. Blocks.
@@ -165,7 +165,7 @@ fn observe(place: &SessionWorld, path: &str) -> Result<(ObservedPath, Option<Res
     };
     let own = place.world.own(&place.roots);
     let (class, holds) = (class_of(&at, &own), held_by(&at, &own));
-    Ok((ObservedPath { class, holds, ..ObservedPath::inside(&at.display) }, Some(at)))
+    Ok((ObservedPath { write_class: class, secret: holds, ..ObservedPath::inside(&at.display) }, Some(at)))
 }
 
 /// Reads the present text and makes the change of it. The error says why that is not possible.
@@ -190,7 +190,7 @@ fn propose(
             }
             Ok(after)
         })
-        .map_err(|why| Prospect::Refused { why, quotes: now.exists })?;
+        .map_err(|why| Prospect::Refused { why, may_reveal: now.exists })?;
     point("change-compared");
     let hunks = hunks(&now.text, &after);
     fits_review(&hunks, &now.text, &at.display).map_err(refused)?;

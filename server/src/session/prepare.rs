@@ -28,7 +28,7 @@ use crate::tools::paths::{PathRefusal, PathType, ResolvedPath, Roots, resolve};
 use crate::tools::process::{Containment, Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
 use crate::tools::protected::held_by;
 use crate::tools::run_command::{run_command, time_limit};
-use crate::tools::{Act, AllowedRead, ReadTarget as At, ToolOutput, Toolbox, read};
+use crate::tools::{Action, AllowedRead, ReadTarget as At, ToolOutput, Toolbox, read};
 
 /// The tools and deny rules of a run.
 pub struct Rules {
@@ -45,7 +45,7 @@ pub async fn prepare(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: 
     point("call-prepared");
     let text = |name| given.text(name).to_owned();
     Report::Prepared(Box::new(match rules.tools.act(&call.tool) {
-        Some(Act::Read(read)) => match (read.target)(&given) {
+        Some(Action::Read(read)) => match (read.target)(&given) {
             At::At(path) => {
                 let path = path.to_owned();
                 observe(place, &rules.deny, move |roots, exclusions| reading(roots, &exclusions, &path)).await
@@ -58,10 +58,10 @@ pub async fn prepare(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: 
                 Preparation::of(Payload::Read { path: what.to_owned(), everywhere: true })
             }
         },
-        Some(Act::Edit(after)) => {
+        Some(Action::Edit(after)) => {
             edits::prepare(place, &call.tool, given, after, deny_rules(place, &rules.deny)).await
         }
-        Some(Act::Command) => {
+        Some(Action::Command) => {
             let (place, call, given) = (place.clone(), call.id.clone(), given.clone());
             aside(move || match launch(&place, &call, &given) {
                 Ok(launch) => {
@@ -71,11 +71,11 @@ pub async fn prepare(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: 
             })
             .await
         }
-        Some(Act::Question) => {
+        Some(Action::Question) => {
             Preparation::of(Payload::Question { question: text("question"), options: given.texts("options") })
         }
-        Some(Act::Complete) => Preparation::of(Payload::Complete { summary: text("summary") }),
-        Some(Act::Fail) => Preparation::of(Payload::Fail { reason: text("reason") }),
+        Some(Action::Complete) => Preparation::of(Payload::Complete { summary: text("summary") }),
+        Some(Action::Fail) => Preparation::of(Payload::Fail { reason: text("reason") }),
         None => Preparation::refused(no_such_tool(call)),
     }))
 }
@@ -128,9 +128,9 @@ fn seen(exclusions: &Exclusions, at: &ResolvedPath) -> ObservedPath {
     ObservedPath {
         path: at.display.clone(),
         inside: at.inside,
-        holds: held_by(at, exclusions.own()),
+        secret: held_by(at, exclusions.own()),
         names_unknown: also.is_none(),
-        also: also.unwrap_or_default(),
+        other_names: also.unwrap_or_default(),
         ..ObservedPath::default()
     }
 }
@@ -161,9 +161,9 @@ async fn run_allowed(
 ) -> Result<ToolOutput, Reason> {
     let given = rules.tools.set().parse(Mode::Code, &call.tool, call.arguments())?;
     let tool = match rules.tools.act(&call.tool) {
-        Some(Act::Read(tool)) => tool,
-        Some(Act::Command) => return run_launched(place, stream, call, given).await,
-        Some(Act::Edit(_) | Act::Question | Act::Complete | Act::Fail) => {
+        Some(Action::Read(tool)) => tool,
+        Some(Action::Command) => return run_launched(place, stream, call, given).await,
+        Some(Action::Edit(_) | Action::Question | Action::Complete | Action::Fail) => {
             return Err(Reason::new(Cause::Other, "this call is not run as a tool"));
         }
         None => return Err(no_such_tool(call)),

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use adjutant_core::tool::{ArgumentType, Effect, MAX_ARGUMENTS, MAX_PROSE, Parameter, Tool};
 
-use super::{Act, BuiltTool, no_check};
+use super::{Action, BuiltTool, no_check};
 
 /// The tool as data, and its action.
 pub const ASK_USER: BuiltTool = BuiltTool {
@@ -21,7 +21,7 @@ pub const ASK_USER: BuiltTool = BuiltTool {
         check: no_check,
         title: |given| format!("Ask {}", given.text("question")),
     },
-    act: Act::Question,
+    act: Action::Question,
 };
 
 const PARAMETERS: &[Parameter] = &[

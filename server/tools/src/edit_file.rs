@@ -1,6 +1,8 @@
 //! `edit_file`: replaces text that the model quotes.
 //!
-//! Never guesses: if the quoted text occurs several times, the edit fails unless all are to be replaced.
+//! `locate` finds the quoted text. It also accepts other spaces at line ends, another indentation and other typography,
+//! which the description does not say, so that the model copies exactly. Never guesses: if the text occurs several
+//! times, the edit fails unless all are to be replaced.
 
 use std::borrow::Cow;
 
@@ -8,7 +10,7 @@ use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::text::locate;
 use adjutant_core::tool::{ArgumentType, Arguments, Effect, MAX_EDIT_ARGUMENTS, Parameter, Tool};
 
-use super::{Act, BuiltTool, FileBefore};
+use super::{Action, BuiltTool, FileBefore};
 
 /// The tool as data, and its action.
 pub const EDIT_FILE: BuiltTool = BuiltTool {
@@ -23,7 +25,7 @@ pub const EDIT_FILE: BuiltTool = BuiltTool {
         check: changes_something,
         title: |given| format!("Edit {}", given.text("path")),
     },
-    act: Act::Edit(new_text),
+    act: Action::Edit(edited_text),
 };
 
 const PARAMETERS: &[Parameter] = &[
@@ -56,7 +58,9 @@ fn changes_something(given: &Arguments) -> Result<(), Reason> {
     Err(Reason::new(cause, text))
 }
 
-fn new_text<'a>(given: &'a Arguments, before: &FileBefore<'_>) -> Result<Cow<'a, str>, Reason> {
+/// Returns the whole text of the file after the edit. Runs while the call is prepared, and again if the file changed
+/// before the edit was made, so it only computes.
+fn edited_text<'a>(given: &'a Arguments, before: &FileBefore<'_>) -> Result<Cow<'a, str>, Reason> {
     if !before.exists {
         let text = format!("\"{}\" does not exist; write_file creates it", before.path);
         return Err(Reason::new(Cause::Missing, text));

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use adjutant_core::tool::{ArgumentType, Effect, MAX_ARGUMENTS, MAX_PROSE, Parameter, Tool};
 
-use super::{Act, BuiltTool, no_check};
+use super::{Action, BuiltTool, no_check};
 
 /// The tool as data, and its action.
 pub const FAIL: BuiltTool = BuiltTool {
@@ -19,7 +19,7 @@ pub const FAIL: BuiltTool = BuiltTool {
         check: no_check,
         title: |given| format!("Give up: {}", given.text("reason")),
     },
-    act: Act::Fail,
+    act: Action::Fail,
 };
 
 const PARAMETERS: &[Parameter] = &[Parameter::needed(

@@ -11,7 +11,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use super::exclusions::{Exclusions, LeftOut};
 use super::paths::Roots;
 use super::walk::{on_one_line, separate_walks, walk_without};
-use super::{Act, BuiltTool, Read, ReadTarget, Stop, ToolOutput, counted, no_check};
+use super::{Action, BuiltTool, Read, ReadTarget, Stop, ToolOutput, counted, no_check};
 
 /// The most files that the result names.
 const MAX_FILES: usize = 500;
@@ -31,7 +31,7 @@ pub const FIND_FILES: BuiltTool = BuiltTool {
         check: no_check,
         title: |given| format!("Find {}", given.text("pattern")),
     },
-    act: Act::Read(Read {
+    act: Action::Read(Read {
         target: |given| ReadTarget::Everywhere(given.text("pattern")),
         run: |given, scope| find_files(scope.roots, given.text("pattern"), scope.exclusions, scope.stop),
     }),

@@ -104,12 +104,12 @@ impl ToolOutput {
 #[derive(Clone, Debug)]
 pub struct BuiltTool {
     pub tool: Tool,
-    pub act: Act,
+    pub act: Action,
 }
 
 /// The action of a tool. Each kind is prepared, judged and run in one way.
 #[derive(Clone, Copy, Debug)]
-pub enum Act {
+pub enum Action {
     Read(Read),
     /// Returns the new text of a file, from the arguments of the call and the file as it is.
     Edit(for<'a> fn(&'a Arguments, &FileBefore<'_>) -> Result<Cow<'a, str>, Reason>),
@@ -119,14 +119,14 @@ pub enum Act {
     Fail,
 }
 
-impl Act {
+impl Action {
     fn effect(self) -> Effect {
         match self {
-            Act::Read(_) => Effect::Read,
-            Act::Edit(_) => Effect::OwnEdit,
-            Act::Command => Effect::Opaque,
-            Act::Question => Effect::Question,
-            Act::Complete | Act::Fail => Effect::End,
+            Action::Read(_) => Effect::Read,
+            Action::Edit(_) => Effect::OwnEdit,
+            Action::Command => Effect::Opaque,
+            Action::Question => Effect::Question,
+            Action::Complete | Action::Fail => Effect::End,
         }
     }
 }
@@ -253,7 +253,7 @@ impl Toolbox {
     }
 
     /// Returns the action of a tool.
-    pub fn act(&self, name: &str) -> Option<Act> {
+    pub fn act(&self, name: &str) -> Option<Action> {
         self.built.iter().find(|built| built.tool.name == name).map(|built| built.act)
     }
 }

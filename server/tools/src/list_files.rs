@@ -10,7 +10,7 @@ use adjutant_core::tool::{ArgumentType as Takes, Effect, MAX_ARGUMENTS, Paramete
 use super::exclusions::{Exclusions, LeftOut};
 use super::paths::{PathType, ResolvedPath, Roots};
 use super::walk::{on_one_line, walk};
-use super::{Act, BuiltTool, Read, ReadTarget, ToolOutput, counted, no_check};
+use super::{Action, BuiltTool, Read, ReadTarget, ToolOutput, counted, no_check};
 
 /// The most entries that the result lists.
 const MAX_ENTRIES: usize = 1000;
@@ -31,7 +31,7 @@ pub const LIST_FILES: BuiltTool = BuiltTool {
         check: no_check,
         title: |given| format!("List {}", given.text("path")),
     },
-    act: Act::Read(Read {
+    act: Action::Read(Read {
         target: |given| ReadTarget::At(given.text("path")),
         run: |_, scope| match scope.at {
             Some(at) => list_files(at, scope.roots, scope.exclusions),

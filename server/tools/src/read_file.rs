@@ -1,6 +1,7 @@
 //! `read_file`: returns numbered lines of a text file. An open document is read as the editor has it.
 //!
-//! Never returns bytes that are not text, and never keeps more of a file in memory than it returns.
+//! Returns only valid UTF-8. Memory is bounded, however large the file or a line is. Never reads the disk under an open
+//! document.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader};
@@ -10,7 +11,7 @@ use adjutant_core::tool::{ArgumentType as Takes, Arguments, Effect, MAX_ARGUMENT
 
 use super::list_files::missing;
 use super::paths::{OpenRefusal, PathType, ResolvedPath, open_read};
-use super::{Act, BuiltTool, Read, ReadTarget, Stop, Stoppable, ToolOutput, counted, no_check};
+use super::{Action, BuiltTool, Read, ReadTarget, Stop, Stoppable, ToolOutput, counted, no_check};
 use crate::documents::Buffers;
 
 /// The most lines that one call returns.
@@ -19,9 +20,10 @@ const MAX_LINES: usize = 2000;
 const MAX_BYTES: usize = 256 * 1024;
 /// The most characters of one line.
 const MAX_LINE_CHARS: usize = 2000;
-/// How many bytes at the start of a file decide whether it is text.
-const HEAD: usize = 8 * 1024;
-/// After this many bytes, the remaining lines of a file are no longer counted.
+/// How many bytes at the start of a file are searched for NUL, the sign of a binary file.
+const BINARY_CHECK_BYTES: usize = 8 * 1024;
+/// After this many bytes, the lines after the excerpt are no longer counted. Lines before the excerpt are always
+/// skipped one by one, until `Stop`.
 const MAX_COUNTED: u64 = 64 * 1024 * 1024;
 
 /// The tool as data, and its action.
@@ -37,7 +39,7 @@ pub const READ_FILE: BuiltTool = BuiltTool {
         check: no_check,
         title: |given| format!("Read {}", given.text("path")),
     },
-    act: Act::Read(Read {
+    act: Action::Read(Read {
         target: |given| ReadTarget::At(given.text("path")),
         run: |given, scope| match scope.at {
             Some(at) => read_file(at, scope.buffers, LineRange::of(given), scope.stop),
@@ -93,7 +95,7 @@ pub fn read_file(at: &ResolvedPath, buffers: &Buffers, range: LineRange, stop: &
     }
     match open_read(at) {
         Ok(file) => {
-            let source = BufReader::with_capacity(HEAD * 8, Stoppable::new(file, stop));
+            let source = BufReader::with_capacity(BINARY_CHECK_BYTES * 8, Stoppable::new(file, stop));
             output_of(at, excerpt(source, first, limit), first)
         }
         Err(OpenRefusal::Missing) => missing(at, "file"),
@@ -153,7 +155,7 @@ fn output_of(at: &ResolvedPath, result: Result<Excerpt, Unreadable>, first: usiz
 
 fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excerpt, Unreadable> {
     let head = source.fill_buf().map_err(Unreadable::Io)?;
-    let head = head.get(..HEAD.min(head.len())).unwrap_or_default();
+    let head = head.get(..BINARY_CHECK_BYTES.min(head.len())).unwrap_or_default();
     if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
         return Err(Unreadable::NotText("it is UTF-16, and only UTF-8 is read".into()));
     }
@@ -164,21 +166,21 @@ fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excer
     let mut out = Excerpt { text: String::new(), lines: 0, total: None };
     let mut number = 0;
     loop {
-        let returned = number + 1 >= first && out.lines < limit && out.text.len() < MAX_BYTES;
-        if out.lines > 0 && !returned && lines.read > MAX_COUNTED {
+        let is_wanted = number + 1 >= first && out.lines < limit && out.text.len() < MAX_BYTES;
+        if out.lines > 0 && !is_wanted && lines.read > MAX_COUNTED {
             return Ok(out);
         }
-        let keep = if returned { MAX_LINE_CHARS * 4 } else { 0 };
+        let keep = if is_wanted { MAX_LINE_CHARS * 4 } else { 0 };
         let Some(line) = lines.next(keep).map_err(Unreadable::Io)? else {
             break;
         };
         number += 1;
-        if !returned {
+        if !is_wanted {
             continue;
         }
         let numbered = format!("{number:>6}\t{}\n", line_text(&line, number)?);
         if out.text.len() + numbered.len() > MAX_BYTES {
-            // Fewer lines keep the bound, so the rest is only counted.
+            // This line does not fit into `MAX_BYTES`: it and the rest are only counted.
             return Ok(Excerpt { total: lines.count_rest(number)?, ..out });
         }
         out.text.push_str(&numbered);

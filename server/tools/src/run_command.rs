@@ -15,7 +15,7 @@ use adjutant_core::tool::{
 };
 
 use super::process::{CommandResult, End, GAP, Launch, launch};
-use super::{Act, BuiltTool, ToolOutput, counted};
+use super::{Action, BuiltTool, ToolOutput, counted};
 
 /// The tool as data, and its action.
 pub const RUN_COMMAND: BuiltTool = BuiltTool {
@@ -30,7 +30,7 @@ pub const RUN_COMMAND: BuiltTool = BuiltTool {
         check: can_be_shown,
         title: |given| format!("Run {}", given.text("command")),
     },
-    act: Act::Command,
+    act: Action::Command,
 };
 
 const PARAMETERS: &[Parameter] = &[

@@ -19,7 +19,7 @@ use super::find_files;
 use super::list_files::missing;
 use super::paths::{PathType, ResolvedPath, Roots, open_directory, open_read, read_beneath};
 use super::walk::{on_one_line, separate_walks, walk_without};
-use super::{Act, BuiltTool, Read, ReadTarget, Stop, Stoppable, ToolOutput, counted, no_check, protected};
+use super::{Action, BuiltTool, Read, ReadTarget, Stop, Stoppable, ToolOutput, counted, no_check, protected};
 use crate::documents::{Buffer, Buffers};
 
 /// The most matching lines that the result has.
@@ -47,7 +47,7 @@ pub const SEARCH_TEXT: BuiltTool = BuiltTool {
             None => format!("Search {}", given.text("pattern")),
         },
     },
-    act: Act::Read(Read {
+    act: Action::Read(Read {
         target: |given| match given.optional("path") {
             Some(path) => ReadTarget::At(path),
             None => ReadTarget::Everywhere(given.text("pattern")),

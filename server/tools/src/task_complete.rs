@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use adjutant_core::tool::{ArgumentType, Effect, MAX_ARGUMENTS, MAX_PROSE, Parameter, Tool};
 
-use super::{Act, BuiltTool, no_check};
+use super::{Action, BuiltTool, no_check};
 
 /// The tool as data, and its action.
 pub const TASK_COMPLETE: BuiltTool = BuiltTool {
@@ -19,7 +19,7 @@ pub const TASK_COMPLETE: BuiltTool = BuiltTool {
         check: no_check,
         title: |given| format!("Done: {}", given.text("summary")),
     },
-    act: Act::Complete,
+    act: Action::Complete,
 };
 
 const PARAMETERS: &[Parameter] = &[Parameter::needed(

@@ -307,7 +307,7 @@ fn a_cancelled_search_ends_and_says_that_it_is_not_whole() {
 
 /// Returns an allowed read.
 fn allowed(tool: &str, given: &[(&str, &str)], at: Option<ResolvedPath>) -> AllowedRead {
-    let Some(Act::Read(Read { run, .. })) = Toolbox::default().act(tool) else { panic!("{tool} reads") };
+    let Some(Action::Read(Read { run, .. })) = Toolbox::default().act(tool) else { panic!("{tool} reads") };
     AllowedRead { run, given: Arguments::of_texts(given), at }
 }
 

@@ -8,7 +8,7 @@ use adjutant_core::policy::cause::Reason;
 use adjutant_core::text::edit::{rewritten, split_bom};
 use adjutant_core::tool::{ArgumentType, Arguments, Effect, MAX_EDIT_ARGUMENTS, Parameter, Tool};
 
-use super::{Act, BuiltTool, FileBefore, no_check};
+use super::{Action, BuiltTool, FileBefore, no_check};
 
 /// The tool as data, and its action.
 pub const WRITE_FILE: BuiltTool = BuiltTool {
@@ -23,7 +23,7 @@ pub const WRITE_FILE: BuiltTool = BuiltTool {
         check: no_check,
         title: |given| format!("Write {}", given.text("path")),
     },
-    act: Act::Edit(new_text),
+    act: Action::Edit(new_text),
 };
 
 const PARAMETERS: &[Parameter] =

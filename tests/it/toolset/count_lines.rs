@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use adjutant::tools::{Act, BuiltTool, Read, ReadScope, ReadTarget, ToolOutput};
+use adjutant::tools::{Action, BuiltTool, Read, ReadScope, ReadTarget, ToolOutput};
 use adjutant_core::tool::{ArgumentType, Arguments, Effect, MAX_ARGUMENTS, Parameter, Tool};
 
 pub const COUNT_LINES: BuiltTool = BuiltTool {
@@ -15,7 +15,7 @@ pub const COUNT_LINES: BuiltTool = BuiltTool {
         check: |_| Ok(()),
         title: |given| format!("Count the lines of {}", given.text("path")),
     },
-    act: Act::Read(Read { target: |given| ReadTarget::At(given.text("path")), run: count_lines }),
+    act: Action::Read(Read { target: |given| ReadTarget::At(given.text("path")), run: count_lines }),
 };
 
 const PARAMETERS: &[Parameter] = &[Parameter::needed("path", ArgumentType::Path, "The file.")];

@@ -213,8 +213,8 @@ pub enum Prospect {
     /// The call cannot be made.
     Refused {
         why: Reason,
-        /// Whether the reason quotes text of the file.
-        quotes: bool,
+        /// Whether the reason may reveal text of the file.
+        may_reveal: bool,
     },
     /// A rule forbids the call for the observed path, so `Prepare` did not read the file.
     Forbidden,
@@ -228,7 +228,7 @@ impl Preparation {
 
     /// Returns a preparation that refuses the call; the reason quotes no file.
     pub fn refused(why: Reason) -> Self {
-        Self { seen: None, prospect: Prospect::Refused { why, quotes: false }, unsaved: Vec::new() }
+        Self { seen: None, prospect: Prospect::Refused { why, may_reveal: false }, unsaved: Vec::new() }
     }
 
     /// Returns the same for a call about this file.

@@ -167,7 +167,8 @@ fn finding_b2_what_is_denied_for_a_reason_of_its_own_is_told_with_that_reason() 
     let policy = Policy { deny: vec!["read_file(private/**)".to_owned()], ..Policy::default() };
     bench.prompt_with("go", policy).unwrap();
     bench.reply("", &[("edit_file", r#"{"path":".git/config","old_text":"x","new_text":"y"}"#)]);
-    let seen = ObservedPath { class: Some(FileClass::VersionControl), ..ObservedPath::inside(".git/config") };
+    let seen =
+        ObservedPath { write_class: Some(FileClass::VersionControl), ..ObservedPath::inside(".git/config") };
     let prepared = Preparation { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
     let events = bench.report(is_prepare, Report::Prepared(Box::new(prepared)));
     let Some(Event::ToolFinished { result, .. }) = events.last() else { panic!("{events:?}") };

@@ -94,7 +94,7 @@ fn log_073_an_outcome_without_its_intent_is_out_of_place() {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     bench.reply("", &[("run_command", r#"{"command":"true"}"#)]);
-    let call = bench.session.calls_now().next().expect("a call").id.clone();
+    let call = bench.session.runnable_calls().next().expect("a call").id.clone();
     let outcome = |end| Event::ToolFinished { call: call.clone(), result: done(end) };
     assert!(bench.session.is_out_of_place(&outcome(CallEnd::Completed)));
     // A refused call is never started, so it needs no intent.
@@ -111,8 +111,8 @@ fn log_043_a_call_whose_reply_is_lost_takes_no_arguments_of_another() {
     bench.report(is_prepare, super::read_of(ObservedPath::inside("a")));
     bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
     bench.reply("", &[("run_command", r#"{"command":"true"}"#)]);
-    assert!(bench.session.calls_now().next().is_some());
+    assert!(bench.session.runnable_calls().next().is_some());
     let last = bench.log.iter().rposition(|record| matches!(record.event, Event::Replied { .. })).unwrap();
     bench.log.remove(last);
-    assert!(folded(&bench.log).0.calls_now().next().is_none());
+    assert!(folded(&bench.log).0.runnable_calls().next().is_none());
 }

@@ -8,7 +8,7 @@ use super::stories::{asking_edit, check, command, last_output};
 use super::{Bench, done, is_prepare, is_tool, names, option};
 use crate::machine::accept::Refusal;
 use crate::machine::input::{Answer, Input, Report};
-use crate::machine::step::{Step, Wake, Why, next_steps};
+use crate::machine::step::{Step, Wake, WakeReason, next_steps};
 use crate::policy::observation::ObservedPath;
 use crate::record::{CallEnd, Event, Payload, Policy};
 use crate::wire::state::view;
@@ -68,7 +68,7 @@ fn s15_time_takes_the_first_suggestion_where_the_user_has_set_it_and_nothing_els
     let ask = bench.session.open_asks().next().unwrap().clone();
     assert!(ask.description.unwrap().contains("without an answer within 5 s, \"red\" is taken"));
     let first = wake(&bench).unwrap();
-    assert_eq!(first, Wake { at: ask.opened_at + 5_000, why: Why::Unanswered { ask: ask.id } });
+    assert_eq!(first, Wake { at: ask.opened_at + 5_000, why: WakeReason::Unanswered { ask: ask.id } });
     let sooner = Wake { at: first.at - 1, ..first.clone() };
     assert_eq!(bench.input(Input::Woke(sooner)).unwrap_err(), Refusal::Stale);
     // After a restart `Prepare` runs again, and the question waits its whole time again.

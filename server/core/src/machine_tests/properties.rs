@@ -14,7 +14,7 @@ use super::oracle::{Guess, guess};
 use super::random::{Dice, input, report};
 use crate::machine::accept::{Refusal, accept};
 use crate::machine::input::{Answer, Choice, Input, Prompt, Stamp};
-use crate::machine::step::{Step, Wake, Why, next_steps};
+use crate::machine::step::{Step, Wake, WakeReason, next_steps};
 use crate::prompt::message::{GenerationSettings, ModelMessage};
 use crate::record::{AllowedBy, AskKind, Event, Record, UnattendedPolicy};
 use crate::session::Session;
@@ -330,7 +330,7 @@ proptest! {
         let bench = drive(&bytes);
         let mut dice = Dice::new(&wild);
         let call = crate::record::ToolCallId(text.clone());
-        let wake = |at| Step::Wake(Wake { at, why: Why::StillRunning { call: call.clone() } });
+        let wake = |at| Step::Wake(Wake { at, why: WakeReason::StillRunning { call: call.clone() } });
         while !dice.is_used_up() {
             let step = match dice.roll(7) {
                 0 => Step::CallModel { turn: dice.roll(9) as u32, attempt: dice.roll(9) as u32 },
@@ -352,7 +352,7 @@ proptest! {
             let ask = asks.get(dice.roll(asks.len() + 1)).cloned().unwrap_or_else(|| text.as_str().into());
             let inputs = [
                 Input::Step { step, report },
-                Input::Woke(Wake { at: u64::MAX, why: Why::CallModel }),
+                Input::Woke(Wake { at: u64::MAX, why: WakeReason::CallModel }),
                 Input::Opened { epoch: 0 },
                 Input::Stopping,
                 Input::Cancel { run: Some(text.as_str().into()) },
@@ -409,7 +409,7 @@ fn was_free(log: &[Record], call: &crate::record::ToolCallId, edit: bool) -> boo
         _ => None,
     });
     match payload {
-        Some((Payload::Read { .. }, Some(seen))) if seen.inside && seen.holds.is_none() => true,
+        Some((Payload::Read { .. }, Some(seen))) if seen.inside && seen.secret.is_none() => true,
         Some((Payload::Read { path, .. }, _)) => rules.contains(&&Rule::Read { path }),
         Some((Payload::Command { line, cwd, .. }, _)) => {
             unattended.is_some_and(|allowed| allowed.command) || rules.contains(&&Rule::Command { line, cwd })

@@ -195,8 +195,11 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
 fn prepared(bench: &Bench, id: &ToolCallId, dice: &mut Dice<'_>) -> Report {
     let tool = bench.session.call(id).map_or("", |call| call.tool.as_str());
     if dice.roll(8) == 0 {
-        let seen =
-            ObservedPath { class: Some(FileClass::Own), names_unknown: true, ..ObservedPath::inside("a") };
+        let seen = ObservedPath {
+            write_class: Some(FileClass::Own),
+            names_unknown: true,
+            ..ObservedPath::inside("a")
+        };
         let prepared = Preparation { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
         return Report::Prepared(Box::new(prepared));
     }

@@ -38,7 +38,7 @@ fn a_tool_that_is_added_counts_from_the_next_run_on() {
     bench.session.equip(all.clone());
     assert_eq!(tools_of(&bench).len(), 10, "the run keeps what it began with");
     bench.reply("", &[("count_lines", r#"{"path":"a"}"#)]);
-    let call = bench.session.calls_now().next().unwrap();
+    let call = bench.session.runnable_calls().next().unwrap();
     assert_eq!((call.effect, &*call.title), (Effect::Opaque, "count_lines"), "it is not there");
     bench.input(Input::Cancel { run: None }).unwrap();
 
@@ -46,12 +46,12 @@ fn a_tool_that_is_added_counts_from_the_next_run_on() {
     bench.prompt("again").unwrap();
     assert_eq!((tools_of(&bench).len(), hash_of_run(&bench)), (2, all.hash().to_owned()));
     bench.reply("", &[("count_lines", r#"{"path":"a"}"#)]);
-    let call = bench.session.calls_now().next().unwrap();
+    let call = bench.session.runnable_calls().next().unwrap();
     assert_eq!((call.effect, &*call.title), (Effect::Read, "a"));
     bench.report(is_prepare, read_of(ObservedPath::inside("a")));
     bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
     // The effect of a tool is in the log, so a version without this tool knows that it changed nothing.
-    assert!(bench.replayed().calls_now().next().is_none());
+    assert!(bench.replayed().runnable_calls().next().is_none());
     bench.report(is_model, Report::TurnBegan);
 }
 

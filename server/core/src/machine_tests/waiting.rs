@@ -11,7 +11,7 @@ use crate::config::Wire;
 use crate::machine::accept::Refusal;
 use crate::machine::input::{Input, Report};
 use crate::machine::retry::{CallFailure, FailureClass, RetryPolicy};
-use crate::machine::step::{Step, Wake, Why, next_steps};
+use crate::machine::step::{Step, Wake, WakeReason, next_steps};
 use crate::prompt::message::{ModelMessage, OpaqueItems, Reply, StopCause, Usage};
 use crate::record::{AskKind, CallEnd, Event, Outcome, Policy, StopReason};
 use crate::wire::state::{Projector, Updates, view};
@@ -170,7 +170,7 @@ fn s80_the_user_may_wait_and_the_call_is_made_by_itself() {
     check(&bench.answer(option("wait")).unwrap(), expect!["ask_closed run_started"]);
     assert_eq!(view(&bench.session).sub, Some(SubState::Retrying));
     let began = bench.session.open_run().unwrap().started_at;
-    let later = Step::Wake(Wake { at: began + 300_000, why: Why::CallModel });
+    let later = Step::Wake(Wake { at: began + 300_000, why: WakeReason::CallModel });
     assert_eq!(next_steps(&bench.session), [later]);
     check(&wake(&mut bench), expect!["turn_started"]);
     assert!(next_steps(&bench.session).iter().any(is_model));

@@ -11,21 +11,21 @@ pub struct ObservedPath {
     pub path: String,
     /// Whether it is in a folder of the workspace.
     pub inside: bool,
-    /// What the file probably contains, judged by its names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub holds: Option<FileClass>,
+    /// The class of the secrets that the file probably contains, judged by its names. Reading such a file asks.
+    #[serde(rename = "holds", default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<FileClass>,
     /// What a write of it would affect, judged by its names. Only edits have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub class: Option<FileClass>,
-    /// Other names of the file (hard links). A deny rule may forbid to read one of them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<String>,
+    #[serde(rename = "class", default, skip_serializing_if = "Option::is_none")]
+    pub write_class: Option<FileClass>,
+    /// Other names of the file (hard links) that a deny rule forbids to read.
+    #[serde(rename = "also", default, skip_serializing_if = "Vec::is_empty")]
+    pub other_names: Vec<String>,
     /// The file has other names, and there was no time to find them all.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub names_unknown: bool,
     /// How an edit would reach the file.
-    #[serde(default, skip_serializing_if = "EditRoute::is_editor")]
-    pub way: EditRoute,
+    #[serde(rename = "way", default, skip_serializing_if = "EditRoute::is_editor")]
+    pub route: EditRoute,
     /// How the text changed after the user allowed an edit and before the edit was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overtaken: Option<String>,

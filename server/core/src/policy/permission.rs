@@ -1,7 +1,7 @@
 //! Decides whether a prepared call may run: [`verdict`] is one pure function. The sentences that give its reasons are
-//! here and in `files`.
+//! here, in `files` and in `cause`.
 //!
-//! Never reads files or settings: the call brings the observations.
+//! Never reads files or settings: the caller passes the observations, the policy of the run and the session.
 
 mod files;
 #[cfg(test)]
@@ -29,12 +29,13 @@ pub enum Verdict {
     Deny(Reason),
 }
 
-/// What a call would do. The verdict depends on this and the name of the tool.
+/// What a call would do. Of the call, the verdict depends only on this and on the name of the tool.
 #[derive(Clone, Copy, Debug)]
 pub enum Act<'a> {
-    /// Reads this file, or this folder with everything below it.
+    /// Reads this file, or this folder with everything below it. In a folder, the tool itself leaves out the files that
+    /// a deny rule forbids, Adjutant's own files, and the text of files that may hold secrets.
     Read(&'a ObservedPath),
-    /// Reads all folders of the workspace.
+    /// Reads all folders of the workspace, with the same exceptions.
     Walk,
     /// Changes or creates this file.
     Edit(&'a ObservedPath),
@@ -42,13 +43,14 @@ pub enum Act<'a> {
         line: &'a str,
         cwd: &'a str,
     },
+    /// Asks the user a question of the model.
     Question,
     /// Touches nothing.
     Nothing,
 }
 
 impl<'a> Act<'a> {
-    /// Returns what a payload does. `target` is the file that it reads. Returns `None` if the payload reads a file
+    /// Returns what a payload does. `target` is the file or folder that it reads. Returns `None` if the payload reads a file
     /// that was not observed: then no verdict is possible.
     pub fn of(payload: &'a Payload, target: Option<&'a ObservedPath>) -> Option<Self> {
         Some(match payload {
@@ -70,15 +72,15 @@ impl<'a> Act<'a> {
     }
 }
 
-/// Returns the verdict on one call of `tool`. The first rule that matches decides:
+/// Returns the verdict on one call of `tool`. The first of these that applies decides:
 /// 1. a deny rule of the settings denies;
 /// 2. a built-in rule denies, such as edits of protected files or outside the workspace;
 /// 3. the mode denies;
 /// 4. some edits always ask;
 /// 5. a standing answer of this session allows;
 /// 6. the permissions of an unattended run allow;
-/// 7. by default, reading ordinary files inside the workspace is allowed, and so is a call that touches nothing;
-///    everything else asks.
+/// 7. by default, reading inside the workspace is allowed, except for files that may hold secrets, and so are a walk
+///    and a call that touches nothing; everything else asks.
 pub fn verdict(session: &Session, policy: &Policy, tool: &str, act: Act<'_>) -> Verdict {
     if let Some(why) = forbidden(&session.roots, policy, tool, act) {
         return Verdict::Deny(why);
@@ -110,7 +112,7 @@ pub fn verdict(session: &Session, policy: &Policy, tool: &str, act: Act<'_>) -> 
 }
 
 /// Returns why a call is denied, if no answer of the user can allow it: by a deny rule of the settings or by a
-/// built-in rule. `roots` are the folders of the workspace.
+/// built-in rule. The mode is not checked here. `roots` are the folders of the workspace.
 pub fn forbidden(roots: &[String], policy: &Policy, tool: &str, act: Act<'_>) -> Option<Reason> {
     forbidden_by(&Denials::of_texts(&policy.deny), roots, tool, act)
 }
@@ -125,7 +127,8 @@ fn denied_by_settings(denials: &Denials, roots: &[String], tool: &str, act: Act<
     let rule = match act {
         Act::Walk => denials.denial_of_tool(tool),
         Act::Read(target) => {
-            let mut names = [&target.path].into_iter().chain(&target.also);
+            // An edit needs no other names: a file that has any is not written at all.
+            let mut names = [&target.path].into_iter().chain(&target.other_names);
             names.find_map(|path| of_file(FileUse::Reads, path))
         }
         Act::Edit(target) => of_file(FileUse::Writes, &target.path),
@@ -140,16 +143,18 @@ fn denied_by_built_in_rule(act: Act<'_>) -> Option<Reason> {
     match act {
         Act::Read(ObservedPath { path, names_unknown: true, .. }) => {
             let text = format!(
-                "\"{path}\" has other names (hard links), and there was no time to see whether a deny rule of the \
-                 settings keeps one of them"
+                "\"{path}\" has other names (hard links), and there was no time to find out whether a deny rule of \
+                 the settings forbids to read one of them"
             );
-            Some(Reason::new(Cause::Rule, text))
+            Some(Reason::new(Cause::SecondName, text))
         }
         Act::Edit(ObservedPath { path, inside: false, .. }) => {
             let text = format!("\"{path}\" is outside the workspace, where nothing is written");
             Some(Reason::new(Cause::Outside, text))
         }
-        Act::Edit(ObservedPath { path, class: Some(class), .. }) if on_write(*class) == OnWrite::Denied => {
+        Act::Edit(ObservedPath { path, write_class: Some(class), .. })
+            if on_write(*class) == OnWrite::Denied =>
+        {
             let text = format!("\"{path}\" is protected: it {}", files::words(*class));
             Some(Reason::new(files::cause(*class), text))
         }
@@ -157,10 +162,10 @@ fn denied_by_built_in_rule(act: Act<'_>) -> Option<Reason> {
     }
 }
 
-/// Returns why reading this path asks the user, or `None` if it does not ask (P1, P5).
+/// Returns why reading this path asks the user, or `None` if it does not ask (P5).
 pub fn read_asks(target: &ObservedPath) -> Option<Reason> {
     let path = &target.path;
-    match (target.holds, target.inside) {
+    match (target.secret, target.inside) {
         (None, true) => None,
         (None, false) => Some(Reason::new(Cause::Outside, format!("\"{path}\" is outside the workspace"))),
         (Some(class), true) => Some(class_reason(path, class)),
@@ -177,12 +182,14 @@ pub const BY_ACTION: &str =
 
 /// Returns why this edit always asks, even if a standing answer or an unattended run allows edits.
 fn edit_asks(target: &ObservedPath) -> Option<Reason> {
-    let asking_class = target.class.filter(|class| on_write(*class) == OnWrite::Asked).or(target.holds);
+    // An edit of a file that may hold secrets asks, as reading it does.
+    let asking_class =
+        target.write_class.filter(|class| on_write(*class) == OnWrite::Asked).or(target.secret);
     let by_class = asking_class.map(|class| class_reason(&target.path, class));
     let overtaken = target.overtaken.as_ref().map(|how| {
         Reason::new(Cause::Changed, format!("{how}, so this is the edit as it would be made now"))
     });
-    let by_route = match target.way {
+    let by_route = match target.route {
         // The file may be open anyway (decision 4).
         EditRoute::DiskIfSaved => Some(Reason::new(
             Cause::OnDisk,
@@ -194,14 +201,16 @@ fn edit_asks(target: &ObservedPath) -> Option<Reason> {
         EditRoute::Action => Some(Reason::new(Cause::ByAction, BY_ACTION)),
         EditRoute::Editor | EditRoute::Disk | EditRoute::Nowhere => None,
     };
+    // The cause of the first reason is kept; the sentences are joined.
     let all = [overtaken, by_class, by_route].into_iter().flatten();
     all.reduce(|one, other| Reason { text: format!("{}; {}", one.text, other.text), ..one })
 }
 
 /// Returns a warning that is shown next to a change, in addition to the reason of an ask: its file runs on build,
-/// or its new text has invisible characters.
+/// or its new text has invisible characters. The class is left out if the edit asks because of secrets anyway.
 pub fn caution(target: &ObservedPath, change: &FileChange) -> Option<String> {
-    let marked = target.class.filter(|class| on_write(*class) == OnWrite::Marked && target.holds.is_none());
+    let marked =
+        target.write_class.filter(|class| on_write(*class) == OnWrite::Marked && target.secret.is_none());
     let by_class = marked.map(|class| class_reason(&target.path, class).text);
     let invisible = change.hunks.iter().flat_map(|hunk| &hunk.inserted).find_map(|line| unseen(line));
     let by_text = invisible
@@ -213,26 +222,30 @@ fn class_reason(path: &str, class: FileClass) -> Reason {
     Reason::new(files::cause(class), format!("\"{path}\" {}", files::words(class)))
 }
 
-/// Returns the reason why an edit cannot be made, in a form that the model may read. `quotes` says whether the
-/// reason quotes the file. If it does and the model may not read that file without an answer, a reason without the
-/// quote replaces it (P5).
+/// Returns the reason why an edit cannot be made, in a form that the model may read. `may_reveal` says whether the
+/// reason may reveal text of the file. If so, and the model may not read that file without an answer, a reason without
+/// that text replaces it (P5).
 pub fn reportable(
     roots: &[String],
     policy: &Policy,
     target: Option<&ObservedPath>,
-    (why, quotes): (Reason, bool),
+    (why, may_reveal): (Reason, bool),
 ) -> Reason {
-    let Some(target) = target.filter(|_| quotes) else { return why };
+    let Some(target) = target.filter(|_| may_reveal) else { return why };
     let denials = Denials::of_texts(&policy.deny);
-    let read_denied = || denials.denial_of_file("read_file", &target.path, roots).is_some();
-    if target.holds.is_none() && !read_denied() {
+    let path = &target.path;
+    let text = if denials.denial_of_file("read_file", path, roots).is_some() {
+        format!(
+            "\"{path}\" was not changed: the edit does not fit its text, which a rule of the settings forbids to read"
+        )
+    } else if target.secret.is_some() {
+        format!(
+            "\"{path}\" was not changed: it may hold secrets, so its text is not shown here, and the edit does not fit \
+             it; read the file first, which asks the user"
+        )
+    } else {
         return why;
-    }
-    let text = format!(
-        "\"{}\" was not changed: it may hold secrets, so nothing is told of its text here, and the edit does not fit \
-         it; read the file first, which asks the user",
-        target.path
-    );
+    };
     Reason::new(why.cause, text)
 }
 

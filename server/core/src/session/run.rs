@@ -205,7 +205,7 @@ const MOST_AT_ONCE: usize = 8;
 impl Turn {
     /// Returns the calls that may run now. Reads run at the same time. A call with an effect runs alone, after all
     /// calls before it, so that a read sees the effects of the calls before it and no others.
-    pub fn calls_now(&self) -> impl Iterator<Item = &Call> {
+    pub fn runnable_calls(&self) -> impl Iterator<Item = &Call> {
         let mut open = self.calls.iter().filter(|call| !call.is_finished());
         let first = open.next();
         let next = first.is_some_and(Call::is_read).then_some(open);

@@ -58,12 +58,12 @@ enum Content {
         json: String,
         is_encrypted_reasoning: bool,
     },
-    /// A block of an unknown type that came in deltas. It cannot be sent back, so it is dropped.
+    /// A block without a known form of deltas that came in deltas. It cannot be sent back, so it is dropped.
     Skipped,
 }
 
 impl Assembly for MessagesAssembly<'_> {
-    fn keeps_alive(event: &Event<'_>) -> bool {
+    fn is_keep_alive(event: &Event<'_>) -> bool {
         let data = event.data.trim();
         // Some gateways leave out the names of events.
         let is_ping = || {
@@ -77,8 +77,8 @@ impl Assembly for MessagesAssembly<'_> {
 
     fn state(&self) -> ReplyState {
         match (self.done, &self.stop_reason) {
-            (true, _) => ReplyState::Done,
-            (false, Some(_)) => ReplyState::Finished,
+            (true, _) => ReplyState::Closed,
+            (false, Some(_)) => ReplyState::Complete,
             (false, None) => ReplyState::Open,
         }
     }
@@ -90,16 +90,16 @@ impl Assembly for MessagesAssembly<'_> {
             return Ok(());
         }
         if event.name == "error" {
-            return Err(self.draft.refused(data));
+            return Err(self.draft.provider_error(data));
         }
         let parsed: MessagesEvent<'_> = self.draft.read(data)?;
         if parsed.error.is_some() {
-            return Err(self.draft.refused(data));
+            return Err(self.draft.provider_error(data));
         }
         let kind = parsed.kind.unwrap_or(Cow::Borrowed(event.name));
         let open = self.state() == ReplyState::Open;
         match &*kind {
-            "error" => Err(self.draft.refused(data)),
+            "error" => Err(self.draft.provider_error(data)),
             "message_start" if open => self.begin_message(parsed.message.and_then(|start| start.usage)),
             "content_block_start" if open => match (parsed.index, parsed.content_block) {
                 (Some(index), Some(block)) => self.begin_block(index, block, on_delta),
@@ -131,8 +131,9 @@ impl Assembly for MessagesAssembly<'_> {
     fn add_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         let whole: Whole<'_> = self.draft.read(body)?;
         if whole.error.is_some() || whole.kind.as_deref() == Some("error") {
-            return Err(self.draft.refused(body));
+            return Err(self.draft.provider_error(body));
         }
+        // Without content the reply stays open, and `complete` fails.
         let Some(content) = whole.content else { return Ok(()) };
         for (index, block) in (0..).zip(content) {
             self.begin_block(index, block, on_delta)?;
@@ -161,7 +162,7 @@ impl Assembly for MessagesAssembly<'_> {
                 self.draft.add_arguments(*at, input.as_deref().unwrap_or("{}"))?;
             }
         }
-        // The draft drops calls without a name when it completes.
+        // At a token limit, the draft drops calls without a name. Elsewhere such a call fails the reply.
         let has_name = self.draft.reply.calls.iter().map(|call| !call.name.is_empty()).collect::<Vec<_>>();
         let endpoint = self.draft.endpoint;
         let mut reply = self.draft.complete(stop)?;
@@ -346,7 +347,8 @@ fn not_empty(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// Returns the blocks to send back with the next request; `None` if no block is signed or encrypted reasoning.
+/// Returns the blocks to send back with the next request; `None` if no block is signed or encrypted reasoning, or if
+/// nothing follows the reasoning.
 ///
 /// Anthropic requires its reasoning back unchanged. `has_name` has one entry for each call of the draft: only calls
 /// with a name are in `reply`.

@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::super::failure::unwritable;
-use super::super::frozen::{CacheMarks, FrozenRequest, List, Source, WireFormat};
 use super::super::parts::parts;
+use super::super::request_cache::{CacheMarks, List, RequestCache, Source, WireFormat};
 use super::block::Block;
 use super::thinking;
 
@@ -34,16 +34,16 @@ const NO_WORDS: &str = "(no words)";
 const NO_BEGINNING: &str = "(the beginning is left out)";
 /// The last message if the history ends with a reply, because newer models reject such a history.
 ///
-/// It is never part of the frozen bytes: the next request has a real message there.
+/// It is never part of the cached bytes: the next request has a real message there.
 const GO_ON: &[u8] = br#",{"role":"user","content":[{"type":"text","text":"Go on."}]}"#;
 
 /// Writes the request for `provider`.
 pub(super) fn write(
     request: &ModelRequest,
-    frozen: &FrozenRequest,
+    cache: &RequestCache,
     provider: &Provider,
 ) -> Result<Vec<u8>, CallFailure> {
-    let tools = frozen.tools::<Messages>(&request.tools).map_err(unwritable)?;
+    let tools = cache.tools::<Messages>(&request.tools).map_err(unwritable)?;
     let max_tokens = request.max_output_tokens.or(provider.max_output_tokens).unwrap_or_else(|| {
         let model = provider.facts(&request.model);
         if model.known {
@@ -71,8 +71,9 @@ pub(super) fn write(
         system: SystemBlock::of(&request.system),
     };
     let marks = CacheMarks { count: MARKED_MESSAGES, text: CACHE_MARK };
-    let body = frozen.body::<Messages>(&head, "messages", request, &source, marks);
+    let body = cache.body::<Messages>(&head, "messages", request, &source, marks);
     let mut bytes = body.map_err(unwritable)?;
+    // `RequestCache` leaves the list of messages open. With no message in it, the last byte is `[`.
     if bytes.last() == Some(&b'}') && matches!(request.messages.last(), Some(ModelMessage::Assistant { .. }))
     {
         bytes.extend_from_slice(GO_ON);
@@ -163,7 +164,7 @@ fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json:
         return Ok(());
     }
     let mut content = Vec::new();
-    // Anthropic rejects a last message that ends with white space. Elsewhere it has no meaning.
+    // Anthropic rejects white space at the end of a reply that is the last message; trimmed, it is valid anywhere.
     content.extend(Block::text(reply.text.trim_end()));
     for call in &reply.calls {
         content.push(Block::tool_use(call)?);

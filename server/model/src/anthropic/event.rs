@@ -17,7 +17,7 @@ pub(super) struct MessagesEvent<'a> {
     #[serde(rename = "type", borrow)]
     pub kind: Option<Cow<'a, str>>,
     pub index: Option<u64>,
-    pub message: Option<Opening>,
+    pub message: Option<MessageStart>,
     #[serde(borrow)]
     pub content_block: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -28,11 +28,11 @@ pub(super) struct MessagesEvent<'a> {
 }
 
 #[derive(serde::Deserialize)]
-pub(super) struct Opening {
+pub(super) struct MessageStart {
     pub usage: Option<MessagesUsage>,
 }
 
-/// The `delta` of an event: it adds to a block, or ends the message.
+/// The `delta` of an event: it adds to a block or, in `message_delta`, has the stop reason of the message.
 #[derive(serde::Deserialize)]
 pub(super) struct BlockDelta<'a> {
     #[serde(rename = "type", borrow)]
@@ -44,7 +44,7 @@ pub(super) struct BlockDelta<'a> {
     pub stop_reason: Option<String>,
 }
 
-/// An answer without streaming.
+/// A response without streaming.
 #[derive(serde::Deserialize)]
 pub(super) struct Whole<'a> {
     #[serde(rename = "type", borrow)]
@@ -57,7 +57,7 @@ pub(super) struct Whole<'a> {
     pub error: Option<&'a RawValue>,
 }
 
-/// A block at its start event. In an answer without streaming it is the complete block.
+/// A block at its start event. In a response without streaming it is the complete block.
 #[derive(serde::Deserialize)]
 pub(super) struct BlockStart<'a> {
     #[serde(rename = "type", borrow)]

@@ -5,7 +5,7 @@
 
 use adjutant_core::prompt::{Level, ModelMessage, ModelRequest};
 
-use super::super::frozen::Source;
+use super::super::request_cache::Source;
 
 /// The fields of a request that ask for thinking.
 #[derive(Debug, Default, PartialEq, serde::Serialize)]
@@ -52,6 +52,7 @@ pub(super) fn fields(request: &ModelRequest, max_tokens: u32, source: &Source<'_
         Some(known) if known < ADAPTIVE => {
             ThinkingFields { thinking: budget(effort, request, max_tokens, source), output_config: None }
         }
+        // Newer, or a Claude without a number in its name.
         _ => ThinkingFields { thinking: Some(Thinking::Adaptive { display: "summarized" }), output_config },
     }
 }
@@ -65,7 +66,7 @@ fn budget(effort: Level, request: &ModelRequest, max_tokens: u32, source: &Sourc
     // Thinking counts towards the same limit as the answer, so it gets at most half.
     let budget_tokens = tokens.min(max_tokens / 2);
     // With a budget, Anthropic requires that every reply since the last user message begins with its thinking.
-    // A reply of another model or another effort has none, so the request has no budget then.
+    // A reply of another model, or one made without thinking, has none, so the request has no budget then.
     let since_user =
         request.messages.iter().rev().take_while(|message| !matches!(message, ModelMessage::User { .. }));
     let lacks_thinking = since_user.into_iter().any(|message| match message {

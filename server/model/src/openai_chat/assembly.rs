@@ -26,15 +26,15 @@ pub(crate) struct ChatAssembly<'a> {
     /// an index may belong to either call.
     shared: Vec<Option<u64>>,
     finish_reason: Option<String>,
-    refused: bool,
+    declined: bool,
     done: bool,
 }
 
 impl Assembly for ChatAssembly<'_> {
     fn state(&self) -> ReplyState {
         match (self.done, &self.finish_reason) {
-            (true, _) => ReplyState::Done,
-            (false, Some(_)) => ReplyState::Finished,
+            (true, _) => ReplyState::Closed,
+            (false, Some(_)) => ReplyState::Complete,
             (false, None) => ReplyState::Open,
         }
     }
@@ -49,27 +49,14 @@ impl Assembly for ChatAssembly<'_> {
             return Ok(());
         }
         if event.name == "error" {
-            return Err(self.draft.refused(data));
+            return Err(self.draft.provider_error(data));
         }
-        self.add_whole(data, on_delta)
+        self.add_chunk(data, on_delta)
     }
 
-    /// A chunk and an answer without streaming have the same form.
+    /// A chunk and a response without streaming have the same form.
     fn add_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
-        let chunk: Chunk<'_> = self.draft.read(body)?;
-        if let Some(error) = chunk.error {
-            return Err(self.draft.refused(error.get()));
-        }
-        if let Some(usage) = chunk.usage {
-            self.draft.reply.usage = Some(usage.into_usage());
-        }
-        // Adjutant requests one choice. If a server sends more, only the first is read.
-        let choices = chunk.choices.unwrap_or_default();
-        let choice = choices.into_iter().find(|choice| choice.index.unwrap_or(0) == 0);
-        match choice {
-            Some(choice) if self.state() == ReplyState::Open => self.add_choice(choice, on_delta),
-            _ => Ok(()),
-        }
+        self.add_chunk(body, on_delta)
     }
 
     fn complete(self) -> Result<Reply, CallFailure> {
@@ -93,8 +80,25 @@ impl<'a> ChatAssembly<'a> {
             indices: Vec::new(),
             shared: Vec::new(),
             finish_reason: None,
-            refused: false,
+            declined: false,
             done: false,
+        }
+    }
+
+    fn add_chunk(&mut self, json: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+        let chunk: Chunk<'_> = self.draft.read(json)?;
+        if let Some(error) = chunk.error {
+            return Err(self.draft.provider_error(error.get()));
+        }
+        if let Some(usage) = chunk.usage {
+            self.draft.reply.usage = Some(usage.into_usage());
+        }
+        // Adjutant requests one choice. If a server sends more, only the first is read.
+        let choices = chunk.choices.unwrap_or_default();
+        let choice = choices.into_iter().find(|choice| choice.index.unwrap_or(0) == 0);
+        match choice {
+            Some(choice) if self.state() == ReplyState::Open => self.add_choice(choice, on_delta),
+            _ => Ok(()),
         }
     }
 
@@ -112,7 +116,7 @@ impl<'a> ChatAssembly<'a> {
             self.draft.add_reasoning(piece, on_delta)?;
         }
         if let Some(piece) = not_empty(message.refusal) {
-            self.refused = true;
+            self.declined = true;
             self.draft.add_text(piece, on_delta)?;
         }
         if let Some(piece) = not_empty(message.content) {
@@ -222,7 +226,7 @@ impl<'a> ChatAssembly<'a> {
             Some("error") => return Err(self.draft.broken("its reply ended with an error")),
             reason => self.draft.unknown_stop(reason)?,
         };
-        Ok(if self.refused { StopCause::Refusal } else { cause })
+        Ok(if self.declined { StopCause::Refusal } else { cause })
     }
 }
 

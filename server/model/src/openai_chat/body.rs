@@ -11,9 +11,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::super::failure::unwritable;
-use super::super::frozen::{CacheMarks, FrozenRequest, List, Source, WireFormat};
 use super::super::http::Post;
 use super::super::parts::{Inline, UserPart, parts};
+use super::super::request_cache::{CacheMarks, List, RequestCache, Source, WireFormat};
 use super::super::sendable::{sendable_arguments, sendable_call_id, sendable_name};
 
 /// The maximum length of a call id that OpenAI accepts, in bytes.
@@ -21,15 +21,16 @@ use super::super::sendable::{sendable_arguments, sendable_call_id, sendable_name
 /// Other servers get their ids back unchanged, because an id may have a meaning for them.
 const MAX_OPENAI_CALL_ID: usize = 40;
 
-/// Writes the request for `post`.
+/// Returns the body of the request for `post`.
 pub(super) fn write(
     request: &ModelRequest,
-    frozen: &FrozenRequest,
+    cache: &RequestCache,
     post: &Post<'_>,
 ) -> Result<Vec<u8>, CallFailure> {
-    let tools = frozen.tools::<Chat>(&request.tools).map_err(unwritable)?;
+    let tools = cache.tools::<Chat>(&request.tools).map_err(unwritable)?;
     let limit = request.max_output_tokens.or(post.provider.max_output_tokens);
-    // OpenAI's newer models reject the old name `max_tokens`. Other servers know only that name.
+    // OpenAI's newer models reject the old name `max_tokens`. Many other servers know
+    // only the old name, so they get it.
     let (max_completion_tokens, max_tokens) = if post.is_openai() { (limit, None) } else { (None, limit) };
     let stream = !request.whole;
     let head = Head {
@@ -50,8 +51,9 @@ pub(super) fn write(
         max_call_id: if post.is_openai() { MAX_OPENAI_CALL_ID } else { usize::MAX },
         images: &request.images,
     };
-    let body = frozen.body::<Chat>(&head, "messages", request, &source, CacheMarks::NONE);
+    let body = cache.body::<Chat>(&head, "messages", request, &source, CacheMarks::NONE);
     let mut bytes = body.map_err(unwritable)?;
+    // `RequestCache` leaves the list of messages open.
     bytes.extend_from_slice(b"]}");
     Ok(bytes)
 }

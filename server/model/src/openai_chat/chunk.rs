@@ -1,7 +1,7 @@
-//! The JSON of one Chat Completions chunk, and of an answer without streaming.
+//! The JSON of one Chat Completions chunk, and of a response without streaming.
 //!
 //! Never checks that values fit together: that is the job of `assembly`. Unknown fields are skipped, and all fields are
-//! optional, because servers differ.
+//! optional, because servers differ. A known field of another type fails the reply.
 
 use std::fmt;
 

@@ -40,7 +40,7 @@ enum End {
 }
 
 impl Assembly for ResponsesAssembly<'_> {
-    fn keeps_alive(event: &Event<'_>) -> bool {
+    fn is_keep_alive(event: &Event<'_>) -> bool {
         /// Events without content: they only show that the provider is alive.
         const IDLE: [&str; 4] = ["keepalive", "response.created", "response.in_progress", "response.queued"];
         let data = event.data.trim();
@@ -57,7 +57,7 @@ impl Assembly for ResponsesAssembly<'_> {
     }
 
     fn state(&self) -> ReplyState {
-        if self.end.is_some() { ReplyState::Done } else { ReplyState::Open }
+        if self.end.is_some() { ReplyState::Closed } else { ReplyState::Open }
     }
 
     fn add_event(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
@@ -67,12 +67,12 @@ impl Assembly for ResponsesAssembly<'_> {
             return Ok(());
         }
         if event.name == "error" {
-            return Err(self.draft.refused(data));
+            return Err(self.draft.provider_error(data));
         }
         let EventType { kind, error } = self.draft.read(data)?;
         let kind = if kind.is_empty() { event.name } else { &*kind };
         if kind == "error" || (kind.is_empty() && error.is_some()) {
-            return Err(self.draft.refused(data));
+            return Err(self.draft.provider_error(data));
         }
         if !is_known(kind) {
             return Ok(());
@@ -84,7 +84,7 @@ impl Assembly for ResponsesAssembly<'_> {
     fn add_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         let response: WholeResponse<'_> = self.draft.read(body)?;
         match (&response.error, &response.status, &response.output) {
-            (Some(_), _, _) => Err(self.draft.refused(body)),
+            (Some(_), _, _) => Err(self.draft.provider_error(body)),
             // The provider still works on this answer in the background, so there is no reply yet.
             (None, Some(status), _) if matches!(&**status, "in_progress" | "queued") => Ok(()),
             (None, None, None) => Ok(()),
@@ -300,7 +300,7 @@ impl<'a> ResponsesAssembly<'a> {
         };
         if is(&["failed"]) || response.error.is_some() {
             return Err(match response.error {
-                Some(error) => self.draft.refused(error.get()),
+                Some(error) => self.draft.provider_error(error.get()),
                 None => self.draft.broken("its reply failed, it does not say why"),
             });
         }

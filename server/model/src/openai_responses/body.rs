@@ -12,22 +12,22 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::super::failure::unwritable;
-use super::super::frozen::{CacheMarks, FrozenRequest, List, Source, WireFormat};
 use super::super::http::Post;
 use super::super::parts::{Inline, UserPart, parts};
+use super::super::request_cache::{CacheMarks, List, RequestCache, Source, WireFormat};
 use super::super::sendable::{sendable_arguments, sendable_call_id, sendable_name};
 use super::opaque::{self, MAX_CALL_ID};
 use super::reasoning;
 use super::rejected::RejectedFields;
 
-/// Writes the request for `post`.
+/// Returns the body of the request for `post`.
 pub(super) fn write(
     request: &ModelRequest,
-    frozen: &FrozenRequest,
+    cache: &RequestCache,
     post: &Post<'_>,
     rejected: RejectedFields,
 ) -> Result<Vec<u8>, CallFailure> {
-    let tools = frozen.tools::<ResponsesFormat>(&request.tools).map_err(unwritable)?;
+    let tools = cache.tools::<ResponsesFormat>(&request.tools).map_err(unwritable)?;
     let head = Head {
         model: &request.model,
         stream: !request.whole,
@@ -51,8 +51,9 @@ pub(super) fn write(
         max_call_id: MAX_CALL_ID,
         images: &request.images,
     };
-    let body = frozen.body::<ResponsesFormat>(&head, "input", request, &source, CacheMarks::NONE);
+    let body = cache.body::<ResponsesFormat>(&head, "input", request, &source, CacheMarks::NONE);
     let mut bytes = body.map_err(unwritable)?;
+    // `RequestCache` leaves the list of input items open.
     bytes.extend_from_slice(b"]}");
     Ok(bytes)
 }

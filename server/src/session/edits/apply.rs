@@ -132,7 +132,7 @@ fn updated_change(
     };
     let seen = ObservedPath {
         overtaken: Some(why.to_owned()),
-        way: place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom),
+        route: place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom),
         ..seen.unwrap_or_else(|| ObservedPath::inside(&change.path))
     };
     let updated = FileChange {

@@ -92,7 +92,7 @@ fn finding_b2_the_names_of_a_file_are_looked_for_on_a_thread_that_may_wait() {
         busy.await.expect("a thread").expect("a word");
         match prepared.await {
             Report::Prepared(prepared) => {
-                let also = prepared.seen.expect("what was seen").also;
+                let also = prepared.seen.expect("what was seen").other_names;
                 assert!(also.iter().any(|name| name.ends_with("private/plan.md")), "{also:?}");
             }
             other => panic!("{other:?}"),

@@ -20,19 +20,19 @@ fn workspace() -> (tempfile::TempDir, Roots) {
 /// Returns core's verdict of a write in one word, and the class of the file.
 fn write_class(at: &ResolvedPath, own: &Own) -> (&'static str, Option<FileClass>) {
     let seen = ObservedPath {
-        class: class_of(at, own),
-        holds: held_by(at, own),
+        write_class: class_of(at, own),
+        secret: held_by(at, own),
         ..ObservedPath::inside(&at.display)
     };
     let session = Session::new("s-1".into(), Vec::new());
     let word = match verdict(&session, &Policy::default(), "edit_file", Act::Edit(&seen)) {
         Verdict::Deny(_) => "deny",
         Verdict::Ask(why) if why.cause != Cause::EveryEdit => "ask",
-        Verdict::Ask(_) if seen.class.is_some() => "mark",
+        Verdict::Ask(_) if seen.write_class.is_some() => "mark",
         Verdict::Ask(_) => "plain",
         Verdict::Allow(by) => panic!("{at:?} is written unasked: {by:?}"),
     };
-    (word, seen.class.or(seen.holds))
+    (word, seen.write_class.or(seen.secret))
 }
 
 /// Returns the class of a file that must never be written; none if it may be written.

@@ -36,8 +36,8 @@ pub fn prepared(
             prepared_payload(session, stamp, current, payload, seen, unsaved)
         }
         (Prospect::Change(change), Some(seen)) => Ok(prepared_change(session, stamp, current, change, seen)),
-        (Prospect::Refused { why, quotes }, seen) => {
-            Ok(end_unprepared(session, stamp, current, seen, Some((why, quotes))))
+        (Prospect::Refused { why, may_reveal }, seen) => {
+            Ok(end_unprepared(session, stamp, current, seen, Some((why, may_reveal))))
         }
         (Prospect::Forbidden, seen) => Ok(end_unprepared(session, stamp, current, seen, None)),
         // A change always has a file that was observed.
@@ -109,7 +109,7 @@ fn prepared_change(
 }
 
 /// Ends a call that cannot run. If a rule forbids the call, the result for the model names the rule; else it
-/// gives `why` (with whether it quotes the file). The rule comes first because `why` may quote a file that the
+/// gives `why` (with whether it may reveal text of the file). The rule comes first because `why` may quote a file that the
 /// user has not allowed to be read.
 fn end_unprepared(
     session: &Session,

@@ -6,7 +6,7 @@ use super::ending::{Ending, close_idle_asks, end_run, open_calls, opened_ask, re
 use super::{Refusal, answer, consent, turn};
 use crate::machine::input::{Answer, Choice, Stamp};
 use crate::machine::retry::{CallFailure, FailureClass};
-use crate::machine::step::Why;
+use crate::machine::step::WakeReason;
 use crate::policy::ask;
 use crate::policy::choices::{self, JudgedChoice, Offer};
 use crate::record::{
@@ -135,17 +135,17 @@ pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
 }
 
 /// Handles a `Wake` whose time has come. Precondition: the step is current.
-pub fn woke(session: &Session, stamp: &Stamp, why: &Why) -> Result<Vec<Event>, Refusal> {
+pub fn woke(session: &Session, stamp: &Stamp, why: &WakeReason) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Stale)?;
     match why {
-        Why::CallModel => Ok(call_model(session, stamp, run)),
-        Why::StillRunning { call } => {
+        WakeReason::CallModel => Ok(call_model(session, stamp, run)),
+        WakeReason::StillRunning { call } => {
             let call = session.call(call).ok_or(Refusal::Stale)?;
             let title = format!("{} is still running", call.title);
             let ask = run_ask(stamp, &run.id, AskKind::CommandOutput, title);
             Ok(vec![opened_ask(Ask { calls: vec![call.id.clone()], ..ask })])
         }
-        Why::Unanswered { ask } => answer_by_time(session, stamp, run, ask),
+        WakeReason::Unanswered { ask } => answer_by_time(session, stamp, run, ask),
     }
 }
 

@@ -80,7 +80,16 @@ fn payload_json(payload: &Payload) -> String {
 }
 
 fn observed_json(observed: &ObservedPath) -> String {
-    let ObservedPath { path, inside, holds, class, also, names_unknown, way, overtaken } = observed;
+    let ObservedPath {
+        path,
+        inside,
+        secret: holds,
+        write_class: class,
+        other_names: also,
+        names_unknown,
+        route: way,
+        overtaken,
+    } = observed;
     let fields = Fields::new()
         .with("path", path.as_str())
         .with("inside", *inside)
@@ -186,11 +195,11 @@ mod tests {
             |(path, also, holds, class, way, (inside, names_unknown, overtaken))| ObservedPath {
                 path,
                 inside,
-                holds,
-                class,
-                also,
+                secret: holds,
+                write_class: class,
+                other_names: also,
                 names_unknown,
-                way,
+                route: way,
                 overtaken,
             },
         )

@@ -1,6 +1,7 @@
-//! What the class of a file means for reading and writing it, and the words for each class.
+//! What the class of a file means for writing it, and the cause and the words of each class.
 //!
-//! No other file decides this. The crate `tools` decides which names belong to which class. Never sees a name.
+//! No other file decides this. The parent module decides when reading asks; the crate `tools` decides which names belong
+//! to which class. Never sees the name of a file.
 
 use crate::policy::cause::Cause;
 use crate::policy::observation::FileClass;
@@ -8,16 +9,20 @@ use crate::policy::observation::FileClass;
 /// What the class of a file means for writing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnWrite {
+    /// Never written.
     Denied,
+    /// Every edit asks, also if a standing answer or an unattended run allows edits.
     Asked,
     /// A note next to the change says so; it does not ask (decision 8).
     Marked,
 }
 
-/// Returns what a class means for a write (security.md P3):
-/// - A file that runs by itself, or decides what runs by itself, is denied.
-/// - A file with an effect on other people or later sessions asks.
-/// - A file that runs on build is marked.
+/// Returns what a class means for a write (P3):
+/// - Denied: what runs by itself or decides what does; keys; the memory of a process; Adjutant's own files; a file with
+///   other names; the file system itself.
+/// - Asked: what has an effect on other people or later sessions, chooses the programs of a build, or sets the
+///   environment of programs.
+/// - Marked: what runs on build.
 pub fn on_write(class: FileClass) -> OnWrite {
     match class {
         FileClass::Own

@@ -39,11 +39,11 @@ impl<'a> Row<'a> {
                 ("inside", "") => seen.inside = true,
                 ("writes", "") => {}
                 ("outside", "") => seen.inside = false,
-                ("holds", class) => seen.holds = Some(named(class)),
-                ("class", class) => seen.class = Some(named(class)),
-                ("also", name) => seen.also.push(name.to_owned()),
+                ("holds", class) => seen.secret = Some(named(class)),
+                ("class", class) => seen.write_class = Some(named(class)),
+                ("also", name) => seen.other_names.push(name.to_owned()),
                 ("unknown_names", "") => seen.names_unknown = true,
-                ("way", way) => seen.way = named::<EditRoute>(way),
+                ("way", way) => seen.route = named::<EditRoute>(way),
                 ("overtaken", "") => seen.overtaken = Some("it moved on".to_owned()),
                 other => panic!("no such observation: {other:?}"),
             }
@@ -196,10 +196,11 @@ fn p5_nothing_is_told_of_a_text_that_nobody_has_allowed_to_be_read() {
     assert!(reported(&plain, &ObservedPath::inside("a.txt")).ends_with("secret"));
     assert!(reported(&plain, &ObservedPath::inside("private/a.txt")).ends_with("secret"));
     assert!(!reported(&denying, &ObservedPath::inside("private/a.txt")).contains("secret:"));
-    let holds = ObservedPath { holds: Some(FileClass::Keys), ..ObservedPath::inside("id_rsa") };
-    for (policy, seen) in [(&denying, &ObservedPath::inside("private/a.txt")), (&plain, &holds)] {
-        assert!(reported(policy, seen).ends_with("read the file first, which asks the user"), "{seen:?}");
-    }
+    let holds = ObservedPath { secret: Some(FileClass::Keys), ..ObservedPath::inside("id_rsa") };
+    assert!(reported(&plain, &holds).ends_with("read the file first, which asks the user"));
+    // A read that would be denied is not suggested.
+    let denied = reported(&denying, &ObservedPath::inside("private/a.txt"));
+    assert!(denied.ends_with("which a rule of the settings forbids to read"), "{denied}");
     let silent = super::reportable(
         &[],
         &plain,

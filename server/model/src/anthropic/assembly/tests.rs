@@ -208,7 +208,7 @@ fn s83_an_error_event_in_whatever_dress() {
 
 #[test]
 fn g4_a_ping_is_no_content_also_without_its_name() {
-    let alive = |name: &str, data: &str| MessagesAssembly::keeps_alive(&Event { name, id: "", data });
+    let alive = |name: &str, data: &str| MessagesAssembly::is_keep_alive(&Event { name, id: "", data });
     assert!(alive("ping", r#"{"type": "ping"}"#));
     assert!(alive("", r#"{"type": "ping"}"#));
     assert!(alive("message", "{ \"type\":\"ping\" }\n"));

@@ -13,17 +13,17 @@ fn acme() -> Provider {
     provider_on(Dialect::Messages, "http://localhost:1")
 }
 
-fn written(request: &ModelRequest, frozen: &FrozenRequest) -> String {
-    String::from_utf8(write(request, frozen, &acme()).unwrap()).unwrap()
+fn written(request: &ModelRequest, cache: &RequestCache) -> String {
+    String::from_utf8(write(request, cache, &acme()).unwrap()).unwrap()
 }
 
 fn json_of(request: &ModelRequest) -> Value {
-    serde_json::from_str(&written(request, &FrozenRequest::default())).unwrap()
+    serde_json::from_str(&written(request, &RequestCache::default())).unwrap()
 }
 
 /// The messages without cache marks.
 fn messages_of(request: &ModelRequest) -> Value {
-    let bare = written(request, &FrozenRequest::default()).replace(CACHE_MARK, "");
+    let bare = written(request, &RequestCache::default()).replace(CACHE_MARK, "");
     serde_json::from_str::<Value>(&bare).unwrap()["messages"].take()
 }
 
@@ -104,7 +104,7 @@ fn s20_the_head_follows_the_request_and_the_provider() {
     let mut provider = acme();
     provider.max_output_tokens = Some(7);
     let limit = |request: &ModelRequest| {
-        let body = write(request, &FrozenRequest::default(), &provider).unwrap();
+        let body = write(request, &RequestCache::default(), &provider).unwrap();
         serde_json::from_slice::<Value>(&body).unwrap()["max_tokens"].clone()
     };
     assert_eq!(limit(&request), 7);
@@ -151,10 +151,10 @@ fn s85_reasoning_goes_back_verbatim_to_the_model_it_is_from_and_to_no_other() {
     let call = r#"{"type":"tool_use","id":"a","name":"read","input":{"z": 1,  "a": 2.50}}"#;
     let mut request = request("hello");
     request.messages.push(kept(&[thinking, call], "m1"));
-    let body = written(&request, &FrozenRequest::default());
+    let body = written(&request, &RequestCache::default());
     assert!(body.contains(&format!(r#"{{"role":"assistant","content":[{thinking},{call}]}}"#)), "{body}");
     request.messages[1] = kept(&[thinking, call], "m2");
-    let body = written(&request, &FrozenRequest::default());
+    let body = written(&request, &RequestCache::default());
     assert!(body.contains(r#"{"role":"assistant","content":[{"type":"text","text":"so"}]}"#), "{body}");
 }
 
@@ -189,13 +189,13 @@ fn turns(count: usize) -> impl Iterator<Item = ModelRequest> {
 
 #[test]
 fn s71_but_for_the_marks_the_beginning_is_the_same_bytes_every_turn() {
-    let frozen = FrozenRequest::default();
+    let cache = RequestCache::default();
     let mut before = String::new();
     for request in turns(12) {
-        let body = written(&request, &frozen);
+        let body = written(&request, &cache);
         assert_eq!(
             body,
-            written(&request, &FrozenRequest::default()),
+            written(&request, &RequestCache::default()),
             "the same bytes from the cache and without it"
         );
         let bare = body.replace(CACHE_MARK, "");
@@ -206,9 +206,9 @@ fn s71_but_for_the_marks_the_beginning_is_the_same_bytes_every_turn() {
 
 #[test]
 fn s71_the_marks_stand_at_the_system_prompt_and_along_the_latest_messages() {
-    let frozen = FrozenRequest::default();
+    let cache = RequestCache::default();
     for (turn, request) in turns(12).enumerate() {
-        let body = written(&request, &frozen);
+        let body = written(&request, &cache);
         let marks = body.matches(r#""cache_control""#).count();
         assert_eq!(marks, 1 + (turn + 1).min(MARKED_MESSAGES), "turn {turn}");
         let body: Value = serde_json::from_str(&body).unwrap();

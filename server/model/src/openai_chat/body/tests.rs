@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::*;
 use crate::tests::{LIMITS, provider, request};
 
-fn written(request: &ModelRequest, frozen: &FrozenRequest, provider: &Provider) -> String {
+fn written(request: &ModelRequest, cache: &RequestCache, provider: &Provider) -> String {
     let post = Post::to(provider, &LIMITS, &request.model).unwrap();
-    String::from_utf8(write(request, frozen, &post).unwrap()).unwrap()
+    String::from_utf8(write(request, cache, &post).unwrap()).unwrap()
 }
 
 fn json_of(request: &ModelRequest, provider: &Provider) -> Value {
-    serde_json::from_str(&written(request, &FrozenRequest::default(), provider)).unwrap()
+    serde_json::from_str(&written(request, &RequestCache::default(), provider)).unwrap()
 }
 
 fn assistant(text: &str, arguments: &str) -> ModelMessage {
@@ -92,11 +92,11 @@ fn s20_openai_gets_ids_from_elsewhere_in_the_length_it_takes_and_others_get_thei
 
 #[test]
 fn s20_the_beginning_is_the_same_bytes_every_turn() {
-    let (frozen, provider) = (FrozenRequest::default(), provider("http://localhost:1"));
+    let (cache, provider) = (RequestCache::default(), provider("http://localhost:1"));
     let mut request = request("hello");
-    let first = written(&request, &frozen, &provider);
+    let first = written(&request, &cache, &provider);
     request.messages.push(assistant("so", "{}"));
-    let second = written(&request, &frozen, &provider);
+    let second = written(&request, &cache, &provider);
     let shared = first.strip_suffix("]}").unwrap();
     assert!(second.starts_with(shared));
 }
@@ -116,11 +116,11 @@ fn s20_the_output_limit_goes_by_the_name_the_provider_knows() {
 
 #[test]
 fn s20_a_conversation_kept_from_before_is_written_as_if_it_were_new() {
-    let (frozen, provider) = (FrozenRequest::default(), provider("http://localhost:1"));
+    let (cache, provider) = (RequestCache::default(), provider("http://localhost:1"));
     let same = |request: &ModelRequest| {
         assert_eq!(
-            written(request, &frozen, &provider),
-            written(request, &FrozenRequest::default(), &provider)
+            written(request, &cache, &provider),
+            written(request, &RequestCache::default(), &provider)
         );
     };
     let mut one = request("hello");
@@ -141,5 +141,5 @@ fn s20_a_conversation_kept_from_before_is_written_as_if_it_were_new() {
     same(&one);
     one.system = "".into();
     same(&one);
-    assert!(frozen.conversations.cached_count() <= 4);
+    assert!(cache.conversations.cached_count() <= 4);
 }

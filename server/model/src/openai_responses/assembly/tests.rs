@@ -21,7 +21,7 @@ fn assembled(events: &[Value]) -> Result<Streamed, CallFailure> {
     for event in events {
         let data = event.to_string();
         let event = Event { name: event["type"].as_str().unwrap_or_default(), id: "", data: &data };
-        if !ResponsesAssembly::keeps_alive(&event) {
+        if !ResponsesAssembly::is_keep_alive(&event) {
             assembly.add_event(&event, &mut |delta| streamed.push(delta))?;
         }
     }

@@ -16,13 +16,13 @@ fn provider(base_url: &str) -> Provider {
     provider_on(Dialect::Responses, base_url)
 }
 
-fn written(request: &ModelRequest, frozen: &FrozenRequest, provider: &Provider) -> String {
+fn written(request: &ModelRequest, cache: &RequestCache, provider: &Provider) -> String {
     let post = Post::to(provider, &LIMITS, &request.model).unwrap();
-    String::from_utf8(write(request, frozen, &post, RejectedFields::default()).unwrap()).unwrap()
+    String::from_utf8(write(request, cache, &post, RejectedFields::default()).unwrap()).unwrap()
 }
 
 fn json_of(request: &ModelRequest, provider: &Provider) -> Value {
-    serde_json::from_str(&written(request, &FrozenRequest::default(), provider)).unwrap()
+    serde_json::from_str(&written(request, &RequestCache::default(), provider)).unwrap()
 }
 
 fn reply(text: &str, id: &str, arguments: &str) -> Reply {
@@ -113,11 +113,11 @@ fn s84_a_verbosity_is_asked_for_where_it_is_set() {
 
 #[test]
 fn s111_what_was_kept_goes_back_to_whom_it_came_from() {
-    let frozen = FrozenRequest::default();
+    let cache = RequestCache::default();
     let body = |message: ModelMessage| {
         let mut request = request("hello");
         request.messages.extend([message, output("c1", "text")]);
-        written(&request, &frozen, &provider(LOCAL))
+        written(&request, &cache, &provider(LOCAL))
     };
     let back = body(sealed("acme", "m1"));
     // All its bytes except `status`, in order, before the output of its call.
@@ -134,18 +134,18 @@ fn s111_what_was_kept_goes_back_to_whom_it_came_from() {
 
 #[test]
 fn s20_the_beginning_is_the_same_bytes_every_turn() {
-    let (frozen, provider) = (FrozenRequest::default(), provider(LOCAL));
+    let (cache, provider) = (RequestCache::default(), provider(LOCAL));
     let mut request = request("hello");
-    let mut before = written(&request, &frozen, &provider);
+    let mut before = written(&request, &cache, &provider);
     for turn in 0..4 {
         let (message, id) = match turn % 2 {
             0 => (sealed("acme", "m1"), "c1"),
             _ => (assistant(reply("so", "c2", "{\"broken")), "c2"),
         };
         request.messages.extend([message, output(id, "text")]);
-        let now = written(&request, &frozen, &provider);
+        let now = written(&request, &cache, &provider);
         assert!(now.starts_with(before.strip_suffix("]}").unwrap()), "turn {turn}");
-        assert_eq!(now, written(&request, &FrozenRequest::default(), &provider), "turn {turn}");
+        assert_eq!(now, written(&request, &RequestCache::default(), &provider), "turn {turn}");
         before = now;
     }
 }

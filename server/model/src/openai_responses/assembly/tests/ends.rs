@@ -130,7 +130,7 @@ fn s81_a_whole_answer_is_read_like_a_stream() {
 fn g4_what_says_nothing_of_the_reply_keeps_no_call_alive() {
     let check = |name: &str, data: &str, expected: bool| {
         let event = Event { name, id: "", data };
-        assert_eq!(ResponsesAssembly::keeps_alive(&event), expected, "{name} {data}");
+        assert_eq!(ResponsesAssembly::is_keep_alive(&event), expected, "{name} {data}");
     };
     check("keepalive", r#"{"type":"keepalive","sequence_number":7}"#, true);
     check("response.in_progress", r#"{"type":"response.in_progress"}"#, true);
@@ -144,7 +144,7 @@ fn g4_what_says_nothing_of_the_reply_keeps_no_call_alive() {
 
 #[test]
 fn finding_f9_a_sign_of_life_is_one_json_value_and_no_part_of_one() {
-    let idle = |data: &str| ResponsesAssembly::keeps_alive(&Event { name: "", id: "", data });
+    let idle = |data: &str| ResponsesAssembly::is_keep_alive(&Event { name: "", id: "", data });
     assert!(idle(r#"{"type":"response.in_progress","response":{}}"#));
     // The first half alone is a valid last event, so the whole must not count as a keep-alive.
     assert!(!idle(r#"{"type":"response.completed"}"type":"response.in_progress""#));

@@ -32,12 +32,12 @@ pub(super) trait WireFormat {
 
 /// The cached tools and histories of one wire.
 #[derive(Default)]
-pub(super) struct FrozenRequest {
+pub(super) struct RequestCache {
     tools: FrozenTools,
     pub(super) conversations: Conversations,
 }
 
-impl FrozenRequest {
+impl RequestCache {
     /// Returns the tools as a JSON list: the same bytes for the same list. `None` if there are no tools.
     pub fn tools<L: WireFormat>(&self, tools: &Arc<[ToolSpec]>) -> serde_json::Result<Option<Arc<RawValue>>> {
         self.tools.json_of::<L>(tools)
