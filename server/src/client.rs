@@ -55,7 +55,7 @@ const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
 /// Characters of one message. A longer one is cut visibly.
 const MAX_MESSAGE: usize = 4_000;
 
-/// How long an ask must have been shown before its approval counts (decision 15).
+/// How long an ask must have been shown before its approval counts (design 15).
 pub const REACTION: Duration = Duration::from_millis(400);
 
 /// How long this client may take to answer, and how long its user must have seen an ask.
@@ -244,7 +244,7 @@ impl ClientLink {
         self.items.forget(session, why);
     }
 
-    /// Shows a failure that needs the user. It is the one message without a question (decision 16).
+    /// Shows a failure that needs the user. It is the one message without a question (design 16).
     fn failed(&self, end: &RunEnd) {
         if !self.surfaces.updates && matches!(end.outcome, Outcome::Failed | Outcome::Limit) {
             self.say(Level::Error, &format!("Adjutant: {}", progress::end_words(end)));
@@ -330,7 +330,7 @@ impl ClientLink {
         self.items.set_room(SurfaceRoom { lines, one_line: false });
     }
 
-    /// Returns what a surface may offer for an ask now, in order (decision 15).
+    /// Returns what a surface may offer for an ask now, in order (design 15).
     pub fn offers(&self, ask: &AskView) -> Vec<Offer> {
         popup::offers(ask, self.items.seen_at(&ask.ask_id).is_some(), self.items.room())
     }

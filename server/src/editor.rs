@@ -23,7 +23,7 @@ pub struct Abilities {
     pub action_edits: bool,
     /// Answers `agent/document/save`.
     pub save: bool,
-    /// Announces every open text document (decision 4).
+    /// Announces every open text document (design 4).
     pub complete: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Asks on a terminal: shown whole, answered by a typed line, one at a time.
 //!
 //! Never approves by silence, by an unclear line, or by a line typed before the
-//! question could be read (decision 15).
+//! question could be read (design 15).
 
 mod answer;
 mod desk;

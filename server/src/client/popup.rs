@@ -154,7 +154,7 @@ fn lines_fit(ask: &AskView) -> bool {
 }
 
 /// Returns what a surface may offer now, in order. An approval is never the first, and is offered only if
-/// the whole fits the surface or was opened (`seen`) (decision 15).
+/// the whole fits the surface or was opened (`seen`) (design 15).
 ///
 /// No button moves to the place where *Show* was. Lists begin at the left, so approvals are added
 /// after it. Notifications of one line end at the right, so there they are added before it.
@@ -219,7 +219,7 @@ fn distinct(offers: &mut [Offer]) {
     }
 }
 
-/// Whether an ask is ever shown as a popup: idle ones are state, not questions (decision 14).
+/// Whether an ask is ever shown as a popup: idle ones are state, not questions (design 14).
 pub fn is_for_popups(ask: &AskView) -> bool {
     ask.group != AskGroup::Idle
 }

@@ -9,7 +9,7 @@ use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::{Outcome, State, StateView, SubState};
 use adjutant_protocol::update::{ToolStatus, TurnPhase, Update};
 
-/// Progress text changes at most this often (decision 16).
+/// Progress text changes at most this often (design 16).
 const EVERY: Duration = Duration::from_secs(1);
 /// Steps in which the length of a wait is shown.
 const WAITED: Duration = Duration::from_secs(10);

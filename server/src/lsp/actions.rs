@@ -2,7 +2,7 @@
 //!
 //! Answered from memory alone: no disk, no session, no model. If the user did not
 //! ask, only actions of a diagnostic are offered. An approval is never the first or
-//! the preferred action (decisions 15, 16).
+//! the preferred action (design 15, design 16).
 
 mod asked;
 mod verbs;

@@ -198,7 +198,7 @@ fn wrong<T: DeserializeOwned>(value: &Value, whole: &dyn Fn(Value) -> Value) -> 
     String::new()
 }
 
-/// Returns the client's first choice of encoding, or utf-16 if it names none (decision 11).
+/// Returns the client's first choice of encoding, or utf-16 if it names none (design 11).
 fn encoding(client: &Value) -> Encoding {
     let offered = client.pointer("/general/positionEncodings").and_then(Value::as_array);
     offered

@@ -12,7 +12,7 @@ use adjutant_testkit::process::wait_until;
 use adjutant_testkit::terminal::Screen;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
-/// An answer does not count within this time after the question (decision 15).
+/// An answer does not count within this time after the question (design 15).
 const READING_TIME: Duration = Duration::from_millis(400);
 
 const EDIT: &str = r#"

@@ -1,5 +1,5 @@
 //! What real editors do with an edit that was sent, and what happens to its document meanwhile
-//! (decisions 3 and 4).
+//! (design 3, design 4).
 //!
 //! Each test covers a behaviour that was observed in a real editor.
 

@@ -109,7 +109,7 @@ fn type_names_say_what_a_thing_is() {
     );
 }
 
-/// Returns the marks of a comment: `S26`, `A3`, `decision 15`, `finding C6`.
+/// Returns the marks of a comment: `S26`, `A3`, `design 15`, `decision 012`, `finding C6`.
 fn marks(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<&str> = words.collect();
@@ -126,8 +126,8 @@ fn marks(text: &str) -> Vec<String> {
             found.push(format!("finding {}", word.to_uppercase()));
         } else if is_code(word) {
             found.push((*word).to_owned());
-        } else if before.starts_with("decision") && word.bytes().all(|byte| byte.is_ascii_digit()) {
-            found.push(format!("decision {word}"));
+        } else if (before == "decision" || before == "design") && word.bytes().all(|byte| byte.is_ascii_digit()) {
+            found.push(format!("{before} {word}"));
         }
     }
     found
@@ -194,9 +194,9 @@ fn names_and_marks_are_read() {
     assert!(doubled(&apart).is_empty(), "each type is private to its file");
     assert_eq!(
         marks(
-            "/// Said (S26, A3; decisions 15, 16): finding C6, decision 012. UTF8 and B are none; finding C1b."
+            "/// Said (S26, A3; design 15): finding C6, decision 012. UTF8 and B are none; finding C1b."
         ),
-        ["S26", "A3", "decision 15", "finding C6", "decision 012", "finding C1B"]
+        ["S26", "A3", "design 15", "finding C6", "decision 012", "finding C1B"]
     );
     assert_eq!(findings_in_names("fn finding_c1b_x() {} fn finding_a_model() {}"), ["finding C1B"]);
     let kept = comments("let a = \"// no\"; // yes\n/* and */ b");

@@ -75,7 +75,7 @@ pub enum Cause {
     NothingToChange,
     /// The call would now do something else than the user allowed.
     Changed,
-    /// A deny rule of the settings.
+    /// A deny rule of the settings, or a file of which it is not known whether such a rule covers it.
     Rule,
     /// The mode of the run.
     Mode,

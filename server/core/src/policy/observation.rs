@@ -87,7 +87,7 @@ pub enum FileClass {
     Unknown,
 }
 
-/// How an edit reaches a file (decision 4).
+/// How an edit reaches a file (design 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EditRoute {

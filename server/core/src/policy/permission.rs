@@ -146,7 +146,7 @@ fn denied_by_built_in_rule(act: Act<'_>) -> Option<Reason> {
                 "\"{path}\" has other names (hard links), and there was no time to find out whether a deny rule of \
                  the settings forbids to read one of them"
             );
-            Some(Reason::new(Cause::SecondName, text))
+            Some(Reason::new(Cause::Rule, text))
         }
         Act::Edit(ObservedPath { path, inside: false, .. }) => {
             let text = format!("\"{path}\" is outside the workspace, where nothing is written");
@@ -190,7 +190,7 @@ fn edit_asks(target: &ObservedPath) -> Option<Reason> {
         Reason::new(Cause::Changed, format!("{how}, so this is the edit as it would be made now"))
     });
     let by_route = match target.route {
-        // The file may be open anyway (decision 4).
+        // The file may be open anyway (design 4).
         EditRoute::DiskIfSaved => Some(Reason::new(
             Cause::OnDisk,
             format!(

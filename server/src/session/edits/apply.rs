@@ -548,7 +548,7 @@ fn reverting_edit(
     Some((DocumentEdit { label, uri, version: now.open, unversioned: false, edits }, expectation))
 }
 
-/// Places the hunks of a change in the present text. An approval binds each hunk with its context (decision 15).
+/// Places the hunks of a change in the present text. An approval binds each hunk with its context (design 15).
 /// If the context changed, a hunk still follows the lines that it replaces, if these are unchanged and unique.
 /// Anything else was not approved.
 fn place_hunks<'a>(

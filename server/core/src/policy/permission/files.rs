@@ -13,7 +13,7 @@ pub enum OnWrite {
     Denied,
     /// Every edit asks, also if a standing answer or an unattended run allows edits.
     Asked,
-    /// A note next to the change says so; it does not ask (decision 8).
+    /// A note next to the change says so; it does not ask (design 8).
     Marked,
 }
 
