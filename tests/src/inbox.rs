@@ -5,7 +5,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -64,7 +64,12 @@ pub fn leave_bytes(folder: &Path, bytes: &[u8], mode: u32) -> Letter {
     }
     let (unfinished, path) = (folder.join(format!(".new-{name}")), folder.join(name));
     let written = OpenOptions::new().write(true).create_new(true).mode(mode).open(&unfinished);
-    let written = written.and_then(|mut file| file.write_all(bytes));
+    // The process's mask limits the mode of a new file. The file gets its whole mode before it has its name: with the
+    // mask, 0620 would be 0600 for a moment, which is the mode of a valid answer.
+    let written = written.and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.set_permissions(fs::Permissions::from_mode(mode))
+    });
     written
         .and_then(|()| fs::rename(&unfinished, &path))
         .unwrap_or_else(|why| panic!("write {path:?}: {why}"));

@@ -46,10 +46,7 @@ fn g1_what_is_no_answer_is_removed_and_approves_nothing() {
     let mut left: Vec<_> = bodies.iter().map(|body| leave_bytes(&inbox, body, 0o600)).collect();
     // A valid answer in a file that others could have written, or that is no regular file of its own.
     for mode in [0o644, 0o620, 0o602, 0o666, 0o777] {
-        let letter = leave_bytes(&inbox, whole.as_bytes(), mode);
-        // The process's mask limits the mode of a new file, but not this call.
-        let _ = fs::set_permissions(&letter.path, fs::Permissions::from_mode(mode));
-        left.push(letter);
+        left.push(leave_bytes(&inbox, whole.as_bytes(), mode));
     }
     let elsewhere = held.workspace.write_beside("true-answer", &whole);
     fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o600)).expect("its mode");

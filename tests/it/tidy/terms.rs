@@ -126,7 +126,9 @@ fn marks(text: &str) -> Vec<String> {
             found.push(format!("finding {}", word.to_uppercase()));
         } else if is_code(word) {
             found.push((*word).to_owned());
-        } else if (before == "decision" || before == "design") && word.bytes().all(|byte| byte.is_ascii_digit()) {
+        } else if (before == "decision" || before == "design")
+            && word.bytes().all(|byte| byte.is_ascii_digit())
+        {
             found.push(format!("{before} {word}"));
         }
     }
@@ -193,9 +195,7 @@ fn names_and_marks_are_read() {
     ];
     assert!(doubled(&apart).is_empty(), "each type is private to its file");
     assert_eq!(
-        marks(
-            "/// Said (S26, A3; design 15): finding C6, decision 012. UTF8 and B are none; finding C1b."
-        ),
+        marks("/// Said (S26, A3; design 15): finding C6, decision 012. UTF8 and B are none; finding C1b."),
         ["S26", "A3", "design 15", "finding C6", "decision 012", "finding C1B"]
     );
     assert_eq!(findings_in_names("fn finding_c1b_x() {} fn finding_a_model() {}"), ["finding C1B"]);

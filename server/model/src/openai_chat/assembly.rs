@@ -236,9 +236,11 @@ impl super::chunk::ChatUsage {
         Usage {
             input_tokens: self.prompt_tokens,
             output_tokens: self.completion_tokens,
+            // Servers send one of the two; the details may lack the count.
             cache_read_tokens: self
                 .prompt_tokens_details
-                .map_or(self.prompt_cache_hit_tokens, |details| details.cached_tokens),
+                .map_or(0, |details| details.cached_tokens)
+                .max(self.prompt_cache_hit_tokens),
             cache_write_tokens: 0,
         }
     }

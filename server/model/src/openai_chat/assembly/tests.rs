@@ -185,6 +185,8 @@ fn s83_counts_are_clamped_and_the_last_ones_hold() {
         Usage { input_tokens: 0, output_tokens: 2, cache_read_tokens: 7, cache_write_tokens: 0 }
     );
     assert_eq!(counts(json!({"prompt_tokens": "many", "prompt_cache_hit_tokens": 3})).cache_read_tokens, 3);
+    let other_details = json!({"prompt_tokens_details": {"audio_tokens": 0}, "prompt_cache_hit_tokens": 3});
+    assert_eq!(counts(other_details).cache_read_tokens, 3);
     assert_eq!(counts(Value::Null).input_tokens, 1);
 }
 
