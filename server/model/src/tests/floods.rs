@@ -174,11 +174,13 @@ async fn f13_s82_a_provider_over_http2_that_stops_taking_part_meets_the_limits_o
         (Deaf::EndlessHead, FailureClass::Network),
     ] {
         let server = DeafHttp2::start(&authority, &["localhost"], deaf);
-        for wire in Dialect::ALL {
+        // At the same time, because each call waits for its limit.
+        let calls = Dialect::ALL.map(async |wire| {
             let mut provider = provider_on(wire, &server.base_url("localhost"));
             provider.reach.ca_file = ca_file.to_str().map(str::to_owned);
             let called = call(&models(), &provider, &limits).await;
             assert_eq!(called.class(), class, "{deaf:?} on {wire:?}: {:?}", called.failure());
-        }
+        });
+        futures_util::future::join_all(calls).await;
     }
 }
