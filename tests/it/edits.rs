@@ -123,7 +123,10 @@ fn n05_bytes_outside_the_hunk_stay_as_they_are() {
             assert!(output.starts_with("Edited "), "{before:?}: {output}");
             // The byte order mark is not part of the editor's text.
             assert_eq!(stage.rig.text_of(&name), after.trim_start_matches('\u{feff}'), "{before:?}");
-            assert!(!output.contains("otherwise") && !output.contains("not saved"), "{before:?}: {output}");
+            assert!(
+                !output.contains("Something else in the file") && !output.contains("not saved"),
+                "{before:?}: {output}"
+            );
             assert_eq!(stage.workspace.read(&name), *after, "{before:?}");
         }
     }

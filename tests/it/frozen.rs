@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use adjutant::session::log::Log;
 use adjutant::session::replay::{FoldedSession, ReplayedSession};
 use adjutant::session::storage::Disk;
+use adjutant_core::prompt::GenerationSettings;
 use adjutant_core::prompt::message::ModelMessage;
 use adjutant_core::record::Rule;
 use adjutant_core::session::ChangeState;
@@ -156,13 +157,12 @@ fn meaning(folded: &FoldedSession, changes: &Changes) -> String {
         session.id.0, session.title, session.roots, session.epoch
     ));
     say(format!("{} facts, {} turns, shown as {:?}", session.seq, session.turns, session.current_state()));
+    // A new field does not compile here, so that it is considered.
+    let GenerationSettings { effort, verbosity } = session.choices.generation_settings;
     say(format!(
         // `Manner` is the old name of the type; this text is as frozen as the log.
-        "chosen: {:?} {:?} Manner {{ effort: {:?}, verbosity: {:?} }}",
-        session.choices.mode,
-        session.choices.model,
-        session.choices.generation_settings.effort,
-        session.choices.generation_settings.verbosity
+        "chosen: {:?} {:?} Manner {{ effort: {effort:?}, verbosity: {verbosity:?} }}",
+        session.choices.mode, session.choices.model
     ));
     for run in &session.ended {
         let end = &run.end;

@@ -109,7 +109,7 @@ const SHOWN: &[Shown] = &[
 
 /// The lines without tests: the row of `docs/rows.md` that each waits for, and why.
 const LATER: &[(&str, &str, &str)] = &[
-    ("appr-003", "S51", "Adjutant does not parse command lines yet, so it does not know the script"),
+    ("appr-003", "S51", "Adjutant does not unwrap command lines yet, so it does not know the script"),
     ("appr-007", "S56", "Adjutant does not confine commands yet, so it cannot bind where they write"),
     ("appr-017", "S121", "no tool opens an address yet"),
     ("appr-041", "N16", "a process has one connection, and the ids of asks cannot be guessed"),

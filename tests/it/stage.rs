@@ -88,7 +88,7 @@ impl Stage {
             };
             let known = self.rig.updates().into_iter().any(|params| is_of_it(params.update));
             let for_the_model =
-                ["the user", "read the file", "Look at"].iter().any(|part| message.contains(part));
+                ["the user", "read the file", "Read the file"].iter().any(|part| message.contains(part));
             assert!(known && !for_the_model, "{message:?} for {output:?}");
         }
         outputs

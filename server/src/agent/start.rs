@@ -31,7 +31,7 @@ const MAX_FILE: u64 = 4 * 1024 * 1024;
 
 /// Why nothing can be started at a document.
 pub const NO_FOLDER: &str = "no workspace folder is open; open the folder of this file first";
-pub const NO_FILE: &str = "this document is not saved yet; save it in the workspace first";
+pub const NO_FILE: &str = "this document is not a file on disk; save it in the workspace first";
 pub const OUTSIDE: &str = "this file is outside the workspace folders; open its folder first";
 
 /// What one connection has started.

@@ -41,7 +41,7 @@ impl Pages {
         }
     }
 
-    /// Fails if not everything could be written, as [`Page::written`].
+    /// Fails if not everything could be written, as [`Printer::written`].
     pub fn written(&mut self) -> anyhow::Result<()> {
         self.answer.written()?;
         self.rest.as_mut().map_or(Ok(()), Printer::written)

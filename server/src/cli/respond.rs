@@ -172,7 +172,7 @@ async fn by_inbox(
             None if !catalog.is_written(&session.0) => None,
             None => {
                 note(&format!(
-                    "the process that has the session open did not read the answer within {} s, so the answer \
+                    "the process that has the session open did not confirm the answer within {} s, so the answer \
                      was withdrawn; try again",
                     PATIENCE.as_secs()
                 ));

@@ -96,7 +96,7 @@ pub trait Face: Send + Sync + 'static {
 
     /// Reads the client's reply to an edit.
     fn applied(&self, reply: &str) -> ApplyReply {
-        ApplyReply { applied: false, reason: Some(format!("the answer makes no sense: {reply:.80}")) }
+        ApplyReply { applied: false, reason: Some(format!("the answer cannot be read: {reply:.80}")) }
     }
 
     /// Publishes the open asks of a document; an empty list removes them.

@@ -50,7 +50,7 @@ impl RenderedFiles {
     /// Requests a file and returns where it is.
     pub async fn write(&self, paper: RenderedContent) -> Result<RenderedFile, String> {
         let (reply, written) = oneshot::channel();
-        let gone = || "write it: the server is stopping".to_owned();
+        let gone = || "the server is stopping".to_owned();
         self.0.send(PaperRequest { paper, reply }).await.map_err(|_| gone())?;
         written.await.map_err(|_| gone())?
     }

@@ -387,7 +387,7 @@ impl SessionTask {
                 (ErrorName::Overloaded, "too many prompts wait for the next turn".to_owned())
             }
             Refusal::AlreadyResolved(_) | Refusal::Stale | Refusal::Nothing | Refusal::Repeat { .. } => {
-                (ErrorName::AskClosed, "the ask is already closed, or its run has ended".to_owned())
+                (ErrorName::AskClosed, "nothing was recorded: the ask is closed, its run has ended, or the log could not take it; look at the session and try again".to_owned())
             }
         };
         ClientError::new(name, message)

@@ -34,13 +34,13 @@ pub fn write_subject(
 ) -> Result<RenderedFile, String> {
     let place = catalog.place(&ask.session_id.0).map_err(|error| error.to_string())?;
     if !is_id(&ask.ask_id.0) {
-        return Err(format!("show \"{}\": not a valid ask id", ask.ask_id));
+        return Err(format!("\"{}\" is not a valid ask id", ask.ask_id));
     }
     let dir = place.dir.join(ASKS);
     let path = dir.join(format!("{}.{ending}", ask.ask_id));
     let storage = &*place.storage;
     let written = storage.create_dir(&dir).and_then(|()| replace(storage, &path, text.as_bytes()).map(drop));
-    written.map_err(|error| format!("write \"{}\": {error}", path.display()))?;
+    written.map_err(|error| format!("\"{}\" could not be written: {error}", path.display()))?;
     Ok(written_at(path))
 }
 
@@ -70,9 +70,9 @@ impl TranscriptFile {
                 text.push_str(&block_of(&mut transcript, &params.update, &mut left, session));
             }
         })
-        .map_err(|why| format!("write the transcript: {why}"))?;
+        .map_err(|why| format!("the log could not be read: {why}"))?;
         let file = replace(&*place.storage, &path, text.as_bytes())
-            .map_err(|error| format!("write \"{}\": {error}", path.display()))?;
+            .map_err(|error| format!("\"{}\" could not be written: {error}", path.display()))?;
         Ok((Self { transcript, file, left, session: session.clone(), seq: last }, written_at(path)))
     }
 

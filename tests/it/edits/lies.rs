@@ -278,6 +278,6 @@ fn n05_a_save_counts_only_if_the_file_can_be_read_afterwards() {
     let stage = Stage::new(NINE).answering("allow");
     stage.rig.set_save(SaveBehaviour::SaySavedLeaveFolder);
     let result = stage.edit("a.txt", "5", "five");
-    let why = "the editor said it was saved, but \"a.txt\" is a directory";
+    let why = "the editor said it was saved, but the file could not be checked: \"a.txt\" is a directory";
     assert!(result.ends_with(&format!("did not save it: {why}.")), "{result}");
 }

@@ -351,8 +351,9 @@ impl Resolver {
         let loosens = below.is_some_and(|below| value.is_looser_than(&below.value));
         if loosens && source.project {
             let what = format!("a project file may set it {}", key.project);
-            let complaint = Complaint::new("this is less strict than your settings, so it is ignored", what)
-                .of(Flaw::Loosens);
+            let complaint =
+                Complaint::new("this is less strict than the value it would replace, so it is ignored", what)
+                    .of(Flaw::Loosens);
             return self.problem(source, line, Some(full), complaint);
         }
         if loosens && source.only_stricter {
@@ -453,4 +454,5 @@ impl Resolver {
     }
 }
 
-const UNTIL_THEN: &str = "until then Adjutant uses only its stricter values, and does nothing unattended";
+const UNTIL_THEN: &str =
+    "until then Adjutant uses only those of its values that are stricter, and does nothing unattended";

@@ -168,8 +168,8 @@ deny = ["run_command"]
             .adjutant/config.toml:5: providers.evil.headers: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml
             .adjutant/config.toml:6: providers.evil.script: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml
             .adjutant/config.toml:7: providers.evil.api_key_env: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml
-            .adjutant/config.toml:10: unattended.command: this is less strict than your settings, so it is ignored; a project file may set it only to turn it off
-            .adjutant/config.toml:11: unattended.max_requests: this is less strict than your settings, so it is ignored; a project file may set it only to lower it
+            .adjutant/config.toml:10: unattended.command: this is less strict than the value it would replace, so it is ignored; a project file may set it only to turn it off
+            .adjutant/config.toml:11: unattended.max_requests: this is less strict than the value it would replace, so it is ignored; a project file may set it only to lower it
             .adjutant/config.toml:14: limits.idle_seconds: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml"#]],
     );
     assert_eq!(settings.model.as_deref(), Some("a/b"));
@@ -220,8 +220,9 @@ fn a_broken_file_gives_strict_values_and_keeps_what_it_denies() {
         vec![user(
             "model = \"a/b\"\n[permissions]\ndeny = [\"run_command(rm *)\"]\n[unattended]\ncommand = true\nmax_requests = 200\nmax_requests = 3\nedit = true",
         )],
-        expect![[r#"
-            ~/config.toml:7: not valid TOML: duplicate key; correct this line; until then Adjutant uses only its stricter values, and does nothing unattended"#]],
+        expect![
+            "~/config.toml:7: not valid TOML: duplicate key; correct this line; until then Adjutant uses only those of its values that are stricter, and does nothing unattended"
+        ],
     );
     assert_eq!(settings.unattended, UnattendedPolicy { edit: false, command: false, max_requests: 50 });
     assert!(settings.deny.denial("run_command", Some("rm -rf /")).is_some());
@@ -238,7 +239,7 @@ fn an_unreadable_file_acts_on_nothing_unasked() {
             Layer::Editor(json!({"unattended": {"edit": true, "command": true}})),
         ],
         expect![[r#"
-            .adjutant/config.toml: the file is a directory; correct it; until then Adjutant uses only its stricter values, and does nothing unattended
+            .adjutant/config.toml: the file is a directory; correct it; until then Adjutant uses only those of its values that are stricter, and does nothing unattended
             editor settings: unattended.command: a project file sets a stricter value, so this is ignored; it is set in project file .adjutant/config.toml
             editor settings: unattended.edit: a project file sets a stricter value, so this is ignored; it is set in project file .adjutant/config.toml"#]],
     );

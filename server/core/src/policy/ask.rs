@@ -33,7 +33,7 @@ pub const INBOX: &str = "inbox";
 pub fn from_where(surface: &str) -> Option<&'static str> {
     match surface {
         INBOX => Some("from another terminal"),
-        TIME => Some("after its time limit"),
+        TIME => Some("automatically, because its time limit had passed"),
         NOBODY => Some("because no user was present"),
         _ => None,
     }

@@ -236,12 +236,13 @@ pub fn reportable(
     let path = &target.path;
     let text = if denials.denial_of_file("read_file", path, roots).is_some() {
         format!(
-            "\"{path}\" was not changed: the edit does not fit its text, which a rule of the settings forbids to read"
+            "\"{path}\" was not changed; the reason is not given, because it may show text of the file, which a rule of the \
+             settings forbids to read"
         )
     } else if target.secret.is_some() {
         format!(
-            "\"{path}\" was not changed: it may hold secrets, so its text is not shown here, and the edit does not fit \
-             it; read the file first, which asks the user"
+            "\"{path}\" was not changed; the reason is not given, because it may show text of the file, which may hold \
+             secrets; read the file first, which asks the user"
         )
     } else {
         return why;

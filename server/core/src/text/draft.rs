@@ -9,7 +9,7 @@ use crate::session::{Call, Session};
 use crate::text::review::{ConflictReport, Hunk, apply_hunks};
 
 /// Returns the text of a file as the earlier edits of the same turn would leave it. `now` is the current text.
-/// `target` names the file, as [`Change::target`](crate::record::Change::target) does.
+/// `target` names the file, as [`FileChange::target`](crate::record::FileChange::target) does.
 ///
 /// Only hunks that are proposed or being applied count. Applied hunks are already in the text. Rejected and failed
 /// hunks are left out. Fails if a hunk has no place in the current text.

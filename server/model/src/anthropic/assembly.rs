@@ -348,7 +348,7 @@ fn not_empty(text: Option<String>) -> Option<String> {
 }
 
 /// Returns the blocks to send back with the next request; `None` if no block is signed or encrypted reasoning, or if
-/// nothing follows the reasoning.
+/// no text and no call is left.
 ///
 /// Anthropic requires its reasoning back unchanged. `has_name` has one entry for each call of the draft: only calls
 /// with a name are in `reply`.

@@ -58,7 +58,7 @@ pub(super) fn write(
     Ok(bytes)
 }
 
-/// All fields of the body except `input`. `FrozenRequest` appends the messages.
+/// All fields of the body except `input`. `RequestCache` appends the messages.
 #[derive(serde::Serialize)]
 struct Head<'a> {
     model: &'a str,

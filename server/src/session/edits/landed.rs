@@ -128,7 +128,7 @@ fn check_saved(place: &SessionWorld, change: &FileChange) -> LandedIn {
         Ok(disk) if disk.exists && shows(&buffer.string(), &disk.text) => return LandedIn::Saved,
         Ok(_) => "the file does not show it".to_owned(),
         Err(why) if why.cause == Cause::NotText => return LandedIn::Saved,
-        Err(why) => why.text,
+        Err(why) => format!("the file could not be checked: {}", why.text),
     };
     LandedIn::Unsaved(Some(format!("the editor said it was saved, but {problem}")))
 }

@@ -50,7 +50,7 @@ pub enum OpenError {
         session: String,
     },
     /// Another writer holds the lock.
-    #[error("session \"{session}\" is {source}; answer there, or wait until it ends")]
+    #[error("session \"{session}\" is {source}; continue it there, or try again when that process has ended")]
     Locked {
         /// The session.
         session: String,

@@ -1,7 +1,7 @@
 //! Repairs a log before it is continued: cuts a torn tail, rewrites a damaged log.
 //!
-//! The invalid bytes are copied next to the log, durably, before anything changes. Never changes a
-//! byte of a damaged log in place.
+//! Before anything changes, a torn tail, or the whole of a damaged log, is copied next to the log, durably. Never changes
+//! a byte of a damaged log in place.
 
 use std::io;
 use std::path::{Path, PathBuf};
