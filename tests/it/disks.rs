@@ -28,7 +28,7 @@ use adjutant_testkit::model::{ModelServer, Reply, Request};
 use adjutant_testkit::process::wait_until;
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, refused, session_dir, tool_outputs, twin_for};
+use crate::rig::{Rig, assert_overloaded, refused, session_dir, tool_outputs, twin_for};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 /// Turns of a run: enough for `MOST` writes.
@@ -437,4 +437,33 @@ fn only_session(state: &Path) -> String {
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     assert_eq!(ids.len(), 1, "{ids:?}");
     ids.remove(0)
+}
+
+#[test]
+fn finding_f5_what_the_log_cannot_record_for_a_moment_is_refused_and_works_when_sent_again() {
+    let command = Reply::call("run_command", json!({"command": "echo no >> ledger"}));
+    let model = ModelServer::start([command, Reply::text("I see.")]);
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.openai(&model.base_url());
+    let disk = twin_for(&workspace);
+    let rig = Rig::start_on(&workspace, Arc::new(disk.clone()));
+    rig.on_ask(|_| Answer::Hold);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Do it.").run_id;
+    let ask = rig.await_ask().ask_id;
+    let choice = json!({"sessionId": session, "configId": "mode", "value": "ask"});
+    let rejection = json!({"askId": ask, "optionId": "reject"});
+    for (method, params) in [(methods::SESSION_SET_CONFIG_OPTION, choice), (methods::ASK_RESPOND, rejection)]
+    {
+        disk.fail(Op::Write, 1, Fault::Scarce);
+        assert_overloaded(rig.request(method, params.clone()));
+        disk.heal();
+        rig.request(method, params).expect("there is room again");
+    }
+    rig.await_run_end(&session, &run);
+    let read = Log::read(&disk, &session_dir(&workspace, &session), &session.0).expect("a log");
+    let count = |name: &str| read.records.iter().filter(|record| record.event.get().contains(name)).count();
+    assert_eq!((count(r#""type":"config_changed""#), count(r#""type":"ask_closed""#)), (1, 1));
+    assert!(!workspace.exists("ledger"));
+    rig.end();
 }

@@ -16,6 +16,7 @@ use adjutant_protocol::session::Overrides;
 
 use super::SessionTask;
 use super::mailbox::{ClientError, Reply};
+use super::recording::RecordError;
 
 /// Returns what a client can choose from in a session, by the present settings.
 fn offer(session: &Session, settings: &Settings) -> Offer {
@@ -100,10 +101,11 @@ impl SessionTask {
             // There is no log yet: the choice stays in memory, and the first event records it.
             self.session.choose(&chosen);
         } else {
-            match self.input(Input::Choose { chosen, offer }).await {
-                Err(Refusal::Nothing) if self.stopped.is_none() => {}
-                Err(refusal) => {
-                    let _ = reply.send(Err(self.refused(refusal)));
+            match self.record_input(Input::Choose { chosen, offer }).await {
+                // The option has this value already.
+                Err(RecordError::Refused(Refusal::Nothing)) if self.stopped.is_none() => {}
+                Err(why) => {
+                    let _ = reply.send(Err(self.not_recorded(why)));
                     return;
                 }
                 Ok(_) => {}

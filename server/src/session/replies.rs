@@ -129,9 +129,7 @@ impl SessionTask {
             Err(RecordError::Refused(Refusal::Repeat { run, steered, at })) => {
                 Ok(PromptResult { run_id: run, accepted_at: at, disposition: disposition(steered) })
             }
-            Err(RecordError::Refused(refusal)) => Err(self.refused(refusal)),
-            Err(RecordError::TooLarge { .. }) => Err(self.refused(Refusal::Nothing)),
-            Err(RecordError::Later(why)) => Err(ClientError::new(ErrorName::Overloaded, why)),
+            Err(why) => Err(self.not_recorded(why)),
         }
     }
 
@@ -245,13 +243,15 @@ impl SessionTask {
         }
         let consent = unattended.then(|| self.place.world.settings().unattended);
         let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned(), consent };
-        let (status, resolution) = match self.input(Input::Answer(answer)).await {
+        let (status, resolution) = match self.record_input(Input::Answer(answer)).await {
             Ok(_) => match self.session.resolution(&ask) {
                 Some(resolution) => (RespondStatus::Accepted, resolution.clone()),
                 None => return Err(self.refused(Refusal::Nothing)),
             },
-            Err(Refusal::AlreadyResolved(resolution)) => (RespondStatus::AlreadyResolved, resolution),
-            Err(refusal) => return Err(self.refused(refusal)),
+            Err(RecordError::Refused(Refusal::AlreadyResolved(resolution))) => {
+                (RespondStatus::AlreadyResolved, resolution)
+            }
+            Err(why) => return Err(self.not_recorded(why)),
         };
         Ok(AskRespondResult { status, resolution: resolution.into() })
     }
@@ -362,6 +362,19 @@ impl SessionTask {
         self.publisher.resumed(&self.session, Follower { result, after, reply }, self.barrier);
     }
 
+    /// Returns the error for a request whose input was not recorded. If only the log had no room for the moment, the
+    /// client may send the request again.
+    pub(super) fn not_recorded(&self, why: RecordError) -> ClientError {
+        match why {
+            RecordError::Refused(refusal) => self.refused(refusal),
+            RecordError::TooLarge { limit } => ClientError::new(
+                ErrorName::AnswerInvalid,
+                format!("this is larger than a record of the log may be ({} MiB); send less", limit >> 20),
+            ),
+            RecordError::Later(why) => ClientError::new(ErrorName::Overloaded, why),
+        }
+    }
+
     pub(super) fn refused(&self, refusal: Refusal) -> ClientError {
         if let Some(why) = &self.stopped {
             return ClientError::new(ErrorName::SessionReadOnly, why.clone());
@@ -387,7 +400,7 @@ impl SessionTask {
                 (ErrorName::Overloaded, "too many prompts wait for the next turn".to_owned())
             }
             Refusal::AlreadyResolved(_) | Refusal::Stale | Refusal::Nothing | Refusal::Repeat { .. } => {
-                (ErrorName::AskClosed, "nothing was recorded: the ask is closed, its run has ended, or the log could not take it; look at the session and try again".to_owned())
+                (ErrorName::AskClosed, "the ask is already closed, or its run has ended".to_owned())
             }
         };
         ClientError::new(name, message)
