@@ -134,9 +134,7 @@ impl<'a> ChatAssembly<'a> {
         let name = name.filter(|name| !name.is_empty());
         let id = piece.id.filter(|id| !id.is_empty());
         let at = match self.find_call(piece.index, id.as_deref(), name.as_deref()) {
-            Some(_)
-                if name.is_none() && !self.has_call(id.as_deref()) && self.shared.contains(&piece.index) =>
-            {
+            Some(at) if name.is_none() && self.is_ambiguous(at, piece.index, id.as_deref()) => {
                 return Err(self.draft.broken("a piece of arguments may belong to two of its tool calls"));
             }
             Some(at) => at,
@@ -201,9 +199,10 @@ impl<'a> ChatAssembly<'a> {
         calls.rev().take(most).any(|(call, known)| *known == index && is_unfinished(call))
     }
 
-    /// Whether a call of the reply has this id.
-    fn has_call(&self, id: Option<&str>) -> bool {
-        id.is_some_and(|id| self.draft.reply.calls.iter().any(|call| call.id == id))
+    /// Whether a piece with this index may belong to another call than `at`: two share the index, and the piece does not
+    /// have the id of this one.
+    fn is_ambiguous(&self, at: usize, index: Option<u64>, id: Option<&str>) -> bool {
+        self.shared.contains(&index) && id != Some(self.draft.reply.calls[at].id.as_str())
     }
 
     fn stop_cause(&self) -> Result<StopCause, CallFailure> {

@@ -230,6 +230,9 @@ fn finding_f7_a_call_without_arguments_still_waits_for_them() {
     // A call between the two changes nothing.
     let apart = [piece(0, "a", "read", ""), piece(1, "c", "find", "{}"), piece(0, "b", "list", "")];
     check_broken(&[&apart[..], &more[..]].concat(), "tool_calls", "may belong to two of its tool calls");
+    // Nor does the id of a call with another index.
+    let crossed = [piece(0, "c", "", "{}")];
+    check_broken(&[&apart[..], &crossed[..]].concat(), "tool_calls", "may belong to two of its tool calls");
     let whole = [piece(0, "a", "read", "{}"), piece(0, "b", "list", "")];
     check(&[&whole[..], &more[..]].concat(), &["a read {}", "b list {}"]);
 }
