@@ -5,6 +5,7 @@
 
 mod apply;
 mod landed;
+mod outcome;
 mod verify;
 
 use std::borrow::Cow;
