@@ -45,7 +45,7 @@ pub use popup::{Choice, Offer, approves};
 use popup::{MAX_LINES, SurfaceRoom, Whole};
 use popup_lock::PopupLock;
 use rendered::RenderedFiles;
-pub use rendered::{PaperRequest, RenderedContent, RenderedFile};
+pub use rendered::{RenderRequest, RenderedContent, RenderedFile};
 pub use run_progress::OpenRun;
 use surfaces::Surfaces;
 
@@ -69,8 +69,8 @@ pub struct Timing {
 
 /// What a connection asks of the owner of the logs: missed updates, and rendered files.
 pub struct Wants {
-    pub recalls: mpsc::Receiver<Backfill>,
-    pub papers: mpsc::Receiver<PaperRequest>,
+    pub backfills: mpsc::Receiver<Backfill>,
+    pub renders: mpsc::Receiver<RenderRequest>,
 }
 
 /// The link to one client; clones share it.
@@ -144,8 +144,8 @@ impl ClientLink {
             let kind = update.kind();
             (chosen.chunks || !kind.ends_with("_chunk")) && !chosen.opt_out.iter().any(|out| out == kind)
         };
-        let (outbound, recalls) = OutboundQueue::start(out.clone(), wanted);
-        let (writer, papers) = RenderedFiles::new();
+        let (outbound, backfills) = OutboundQueue::start(out.clone(), wanted);
+        let (writer, renders) = RenderedFiles::new();
         let shown = OpenItems {
             progress: surfaces.progress,
             diagnostics: surfaces.diagnostics,
@@ -173,7 +173,7 @@ impl ClientLink {
             acted: Arc::new(watch::Sender::new(Instant::now())),
             rendered: writer,
         };
-        (link, Wants { recalls, papers })
+        (link, Wants { backfills, renders })
     }
 
     /// Returns the link of a connection that is over, for tests.

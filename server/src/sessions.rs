@@ -18,7 +18,7 @@ use adjutant_protocol::{AskId, SessionId};
 use futures_util::StreamExt;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::client::{PaperRequest, RenderedContent, RenderedFile};
+use crate::client::{RenderRequest, RenderedContent, RenderedFile};
 use crate::session::blobs::Blobs;
 use crate::session::mailbox::{ClientError, Mail, Mailbox, Message};
 use crate::session::{End, SessionTask, SessionWorld, World, log, transcript_files};
@@ -151,16 +151,16 @@ impl Sessions {
 
     /// Writes rendered files until all senders of requests are gone. A write that never ends keeps one of the
     /// `MAX_TRANSCRIPTS` slots for good.
-    pub async fn write_transcripts(&self, mut requests: mpsc::Receiver<PaperRequest>) {
+    pub async fn write_transcripts(&self, mut requests: mpsc::Receiver<RenderRequest>) {
         let requests = futures_util::stream::poll_fn(|context| requests.poll_recv(context));
-        let write = |PaperRequest { paper, reply }| async {
-            let _ = reply.send(self.write_transcript(paper).await);
+        let write = |RenderRequest { content, reply }| async {
+            let _ = reply.send(self.write_transcript(content).await);
         };
         requests.for_each_concurrent(MAX_TRANSCRIPTS, write).await;
     }
 
-    async fn write_transcript(&self, paper: RenderedContent) -> Result<RenderedFile, String> {
-        match paper {
+    async fn write_transcript(&self, content: RenderedContent) -> Result<RenderedFile, String> {
+        match content {
             RenderedContent::Subject { ask, text, ending } => {
                 let catalog = self.world.catalog.clone();
                 let write = move || transcript_files::write_subject(&catalog, &ask, &text, ending);

@@ -24,7 +24,7 @@ use crate::rig::{Rig, facts_named, log_text, refused, session_dir};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 
-/// Returns bytes that start like a PNG; `number` tells them apart.
+/// Returns bytes that start like a PNG. Two numbers give two images.
 pub fn png(number: u8) -> Vec<u8> {
     [b"\x89PNG\r\n\x1a\n".as_slice(), &[number; 4_000]].concat()
 }

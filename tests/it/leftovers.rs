@@ -149,7 +149,7 @@ fn is_numbered(pid: i32) -> bool {
 
 #[test]
 fn finding_b7_a_command_that_can_have_no_group_says_so_where_it_needs_one() {
-    // The user `nobody` may not create a group in the group of root. Without root, the machine may allow a group.
+    // An account without rights may not create a group in the group of root. Without root, the machine may allow a group.
     if !rustix::process::geteuid().is_root() {
         return;
     }

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::process::Server;
 
-/// The id of the user `nobody` on every Linux.
+/// The id of the account without rights on every Linux.
 const NOBODY: u32 = 65534;
 const CANARY: &str = "canary-of-the-environment";
 

@@ -64,7 +64,7 @@ impl Agent {
         link.set_popups(loaded.settings.popups);
         let syncer = Syncer::start()?;
         let catalog = Catalog::new(options.storage.clone(), syncer, &state_dir);
-        tokio::spawn(replay::serve(catalog.clone(), wants.recalls));
+        tokio::spawn(replay::serve(catalog.clone(), wants.backfills));
         let own = OwnPlaces {
             settings: sources.user_file(),
             state: Some(state_dir.clone()),
@@ -88,7 +88,7 @@ impl Agent {
         let (writer, over) = (sessions.clone(), out.clone());
         tokio::spawn(async move {
             tokio::select! {
-                () = writer.write_transcripts(wants.papers) => {}
+                () = writer.write_transcripts(wants.renders) => {}
                 () = over.closed() => {}
             }
         });

@@ -42,10 +42,10 @@ impl UpdateRange {
     }
 }
 
-/// A request for a range of past messages. The receiver drops `told` after the last one.
+/// A request for a range of past messages. The receiver drops `messages` after the last one.
 #[derive(Debug)]
 pub struct Backfill {
     pub session: SessionId,
-    pub stretch: UpdateRange,
-    pub told: mpsc::Sender<LastingMessage>,
+    pub range: UpdateRange,
+    pub messages: mpsc::Sender<LastingMessage>,
 }

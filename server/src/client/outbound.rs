@@ -235,9 +235,9 @@ impl OutboundQueue {
         range: UpdateRange,
         is_sent: fn(&LastingMessage) -> bool,
     ) -> Result<(), SendError> {
-        let (told, mut past) = mpsc::channel(BACKFILL_ROOM);
+        let (messages, mut past) = mpsc::channel(BACKFILL_ROOM);
         let name = session.clone();
-        let asked = self.shared.backfills.send(Backfill { session, stretch: range, told });
+        let asked = self.shared.backfills.send(Backfill { session, range, messages });
         let late = || tracing::error!(session = %name, "the log is not read in time; the client misses a part of it");
         tokio::select! {
             asked = tokio::time::timeout(self.shared.silence, asked) => match asked {
@@ -346,7 +346,7 @@ mod tests {
         // The reader hangs, so neither request was received.
         let first = asked.recv().await.expect("it was asked for");
         assert_eq!(first.session.0, "s-1");
-        assert!(first.told.is_closed(), "what comes now comes too late");
+        assert!(first.messages.is_closed(), "what comes now comes too late");
         // One that is read after all is sent.
         outbound.replay("s-3".into(), UpdateRange::of_updates(1, 3));
         let third = asked.recv().await.expect("it is asked for");

@@ -32,26 +32,26 @@ pub struct RenderedFile {
 
 /// One file to write, and the slot for its place or the reason of a failure.
 #[derive(Debug)]
-pub struct PaperRequest {
-    pub paper: RenderedContent,
+pub struct RenderRequest {
+    pub content: RenderedContent,
     pub reply: oneshot::Sender<Result<RenderedFile, String>>,
 }
 
 /// The sender of requests for rendered files.
 #[derive(Clone)]
-pub struct RenderedFiles(mpsc::Sender<PaperRequest>);
+pub struct RenderedFiles(mpsc::Sender<RenderRequest>);
 
 impl RenderedFiles {
-    pub fn new() -> (Self, mpsc::Receiver<PaperRequest>) {
+    pub fn new() -> (Self, mpsc::Receiver<RenderRequest>) {
         let (sender, receiver) = mpsc::channel(ROOM);
         (Self(sender), receiver)
     }
 
     /// Requests a file and returns where it is.
-    pub async fn write(&self, paper: RenderedContent) -> Result<RenderedFile, String> {
+    pub async fn write(&self, content: RenderedContent) -> Result<RenderedFile, String> {
         let (reply, written) = oneshot::channel();
         let gone = || "the server is stopping".to_owned();
-        self.0.send(PaperRequest { paper, reply }).await.map_err(|_| gone())?;
+        self.0.send(RenderRequest { content, reply }).await.map_err(|_| gone())?;
         written.await.map_err(|_| gone())?
     }
 }

@@ -210,8 +210,8 @@ const MAX_READERS: usize = 4;
 /// that read from it.
 pub async fn serve(catalog: Catalog, mut backfills: mpsc::Receiver<Backfill>) {
     let readers = Arc::new(Semaphore::new(MAX_READERS));
-    while let Some(Backfill { session, stretch: range, told: updates }) = backfills.recv().await {
-        if updates.is_closed() {
+    while let Some(Backfill { session, range, messages }) = backfills.recv().await {
+        if messages.is_closed() {
             // The client no longer waits for it.
             continue;
         }
@@ -221,7 +221,7 @@ pub async fn serve(catalog: Catalog, mut backfills: mpsc::Receiver<Backfill>) {
         tokio::task::spawn_blocking(move || {
             let _reader = reader;
             // The send fails if the client has gone meanwhile.
-            let read = replay_range(&catalog, &session, range, |past| drop(updates.blocking_send(past)));
+            let read = replay_range(&catalog, &session, range, |past| drop(messages.blocking_send(past)));
             if let Err(why) = read {
                 tracing::error!(%session, %why, "what the client missed cannot be read from the log");
             }
@@ -256,9 +256,9 @@ mod tests {
         let (backfills, requests) = mpsc::channel(1);
         tokio::spawn(serve(catalog.clone(), requests));
         let backfill = async |id: &str| {
-            let (told, past) = mpsc::channel(1);
-            let stretch = UpdateRange::of_updates(1, 9);
-            backfills.send(Backfill { session: id.into(), stretch, told }).await.expect("it is served");
+            let (messages, past) = mpsc::channel(1);
+            let range = UpdateRange::of_updates(1, 9);
+            backfills.send(Backfill { session: id.into(), range, messages }).await.expect("it is served");
             past
         };
         let mut hangs = backfill("s-1").await;

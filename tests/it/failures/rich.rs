@@ -1,6 +1,6 @@
 //! A failure as a client of the agent protocol shows it: items, states, and the one end.
 //!
-//! Folds updates exactly as `docs/protocol.md` tells clients to do it.
+//! Folds updates exactly as `docs/protocol.md` asks of clients.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -9,7 +9,7 @@ use crate::policy::cause::Cause;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskKind {
-    /// An edit, or a read outside the roots; its `subject` tells them apart.
+    /// An edit, or a read outside the roots; the `subject` of the ask says which.
     Tool,
     Command,
     /// A question from the model, with suggestions and free text.

@@ -123,6 +123,6 @@ pub struct UnattendedPolicy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyUse {
     pub key: String,
-    /// Digest of the body, which tells a repeated request from another request with the same key.
+    /// Digest of the body. A repeated request has the same one; another request with the same key has not.
     pub digest: String,
 }

@@ -49,7 +49,7 @@ pub(super) struct Fail {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptText {
-    /// Not used. It tells a reader what the script is for.
+    /// The purpose of the script, for people. Not used.
     #[serde(rename = "name")]
     _name: Option<String>,
     #[serde(default)]

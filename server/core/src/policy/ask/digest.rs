@@ -80,24 +80,16 @@ fn payload_json(payload: &Payload) -> String {
 }
 
 fn observed_json(observed: &ObservedPath) -> String {
-    let ObservedPath {
-        path,
-        inside,
-        secret: holds,
-        write_class: class,
-        other_names: also,
-        names_unknown,
-        route: way,
-        overtaken,
-    } = observed;
+    let ObservedPath { path, inside, secret, write_class, other_names, names_unknown, route, overtaken } =
+        observed;
     let fields = Fields::new()
         .with("path", path.as_str())
         .with("inside", *inside)
-        .with_some("holds", holds.map(class_name))
-        .with_some("class", class.map(class_name))
-        .with_some("also", (!also.is_empty()).then(|| also.clone()))
+        .with_some("holds", secret.map(class_name))
+        .with_some("class", write_class.map(class_name))
+        .with_some("also", (!other_names.is_empty()).then(|| other_names.clone()))
         .with_some("names_unknown", names_unknown.then_some(true))
-        .with_some("way", route_name(*way))
+        .with_some("way", route_name(*route))
         .with_some("overtaken", overtaken.as_deref());
     fields.end()
 }
@@ -169,7 +161,7 @@ mod tests {
         FileClass::WholeSystem,
         FileClass::Unknown,
     ];
-    const WAYS: [EditRoute; 5] =
+    const ROUTES: [EditRoute; 5] =
         [EditRoute::Editor, EditRoute::Disk, EditRoute::DiskIfSaved, EditRoute::Action, EditRoute::Nowhere];
 
     fn payloads() -> impl Strategy<Value = Payload> {
@@ -189,18 +181,20 @@ mod tests {
 
     fn observed_paths() -> impl Strategy<Value = ObservedPath> {
         let class = || prop::option::of(prop::sample::select(&CLASSES[..]));
-        let (path, also) = (any::<String>(), prop::collection::vec(any::<String>(), 0..3));
+        let (path, other_names) = (any::<String>(), prop::collection::vec(any::<String>(), 0..3));
         let flags = (any::<bool>(), any::<bool>(), prop::option::of(any::<String>()));
-        (path, also, class(), class(), prop::sample::select(&WAYS[..]), flags).prop_map(
-            |(path, also, holds, class, way, (inside, names_unknown, overtaken))| ObservedPath {
-                path,
-                inside,
-                secret: holds,
-                write_class: class,
-                other_names: also,
-                names_unknown,
-                route: way,
-                overtaken,
+        (path, other_names, class(), class(), prop::sample::select(&ROUTES[..]), flags).prop_map(
+            |(path, other_names, secret, write_class, route, (inside, names_unknown, overtaken))| {
+                ObservedPath {
+                    path,
+                    inside,
+                    secret,
+                    write_class,
+                    other_names,
+                    names_unknown,
+                    route,
+                    overtaken,
+                }
             },
         )
     }
