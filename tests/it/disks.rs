@@ -455,7 +455,7 @@ fn finding_f5_what_the_log_cannot_record_for_a_moment_is_refused_and_works_when_
     let rejection = json!({"askId": ask, "optionId": "reject"});
     for (method, params) in [(methods::SESSION_SET_CONFIG_OPTION, choice), (methods::ASK_RESPOND, rejection)]
     {
-        disk.fail(Op::Write, 1, Fault::Scarce);
+        disk.fail_from(Op::Write, 1, Fault::Scarce);
         assert_overloaded(rig.request(method, params.clone()));
         disk.heal();
         rig.request(method, params).expect("there is room again");

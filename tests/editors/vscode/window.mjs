@@ -101,22 +101,35 @@ export class Window {
 
   // Chooses a code action at the cursor with `Ctrl+.` and the arrow keys.
   async action(title) {
-    await this.key('Control+.');
-    const list = this.page.locator('.action-widget');
-    await list.locator('.monaco-list-row.action', { hasText: title }).first().waitFor();
-    const focused = list.locator('.monaco-list-row.action.focused', { hasText: title });
+    const row = '.action-widget .monaco-list-row.action';
+    await this.openActions(this.page.locator(row, { hasText: title }).first());
+    const focused = this.page.locator(`${row}.focused`, { hasText: title });
     for (let at = 0; at < 20 && !(await focused.count()); at++) await this.page.keyboard.press('ArrowDown');
     await focused.waitFor();
     await this.page.keyboard.press('Enter');
   }
 
   async actions() {
-    await this.key('Control+.');
     const rows = this.page.locator('.action-widget .monaco-list-row.action');
-    await rows.first().waitFor();
+    await this.openActions(rows.first());
     const titles = await rows.allInnerTexts();
     await this.page.keyboard.press('Escape');
     return titles.map((one) => one.trim());
+  }
+
+  // Opens the menu of code actions. The editor closes it whenever something else takes its focus, and a user presses
+  // again; after six times it is a failure that says what the editor shows instead.
+  async openActions(row) {
+    for (let tries = 1; ; tries++) {
+      await this.key('Control+.');
+      try {
+        return await row.waitFor({ timeout: 5_000 });
+      } catch (error) {
+        const shown = await this.page.locator('.action-widget, .monaco-editor-overlaymessage').allInnerTexts();
+        if (tries === 6) throw new Error(`no such code action after ${tries} times; shown: ${JSON.stringify(shown)}\n${error}`);
+        await this.page.keyboard.press('Escape');
+      }
+    }
   }
 
   // Returns the drawn text of the active editor; files of a test fit the screen.
