@@ -28,6 +28,8 @@ pub trait Editor {
     fn undo(&self);
     /// Cancels the run with the editor's command.
     fn cancel(&self);
+    /// Does what the user of this editor does before the server is killed, where the scene depends on it.
+    fn before_kill(&self) {}
     /// Attaches a new server after the old one was killed.
     fn restart(&self);
 

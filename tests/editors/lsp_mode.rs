@@ -162,10 +162,14 @@ impl Editor for LspMode<'_> {
         self.run("adjutant-cancel");
     }
 
-    fn restart(&self) {
-        // The question of the old server is still in the minibuffer, and C-g closes it. Then lsp-mode restarts
-        // the server.
+    fn before_kill(&self) {
+        // lsp-mode restarts a dead server at once and asks in the one minibuffer. A question of the old server that
+        // is still open there takes the key presses for the new one, or keeps it from opening.
         self.put_away();
+        self.stage.seen().answers("out", "window/showMessageRequest");
+    }
+
+    fn restart(&self) {
         self.stage.seen().wait("in", "initialized", 2);
         self.stage.seen().wait("in", "textDocument/didOpen", 2);
     }

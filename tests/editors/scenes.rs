@@ -274,6 +274,7 @@ pub fn keeps_what_was_typed_before_the_answer(editor: &impl Editor) {
 pub fn survives_a_kill(editor: &impl Editor) {
     start(editor, None);
     editor.wait_asked("Edit greet.py");
+    editor.before_kill();
     editor.stage().kill_server();
     editor.restart();
     let sessions = editor.stage().sessions();
