@@ -393,7 +393,7 @@ export type AskKind = "tool" | "command" | "followup" | "browser_action_launch" 
 
 export type AskGroup = "interactive" | "idle" | "resumable" | "non_blocking";
 
-export type AskSubject = { "type": "edit", uri: string, path: string, diff: string, newFile: boolean, } | { "type": "command", command: string, cwd: string, timeoutSeconds?: number,
+export type AskSubject = { "type": "edit" } & EditedFile | { "type": "edits", files: Array<EditedFile>, } | { "type": "command", command: string, cwd: string, timeoutSeconds?: number,
 /**
  * The documents of the workspace with unsaved changes when the ask was opened, at most 100. The command
  * reads the saved text of each. `description` contains the same as prose.
@@ -421,6 +421,10 @@ title: string,
  * Why the server asks, and what it knows about the subject.
  */
 description?: string, subject?: AskSubject, runId?: RunId, toolCallId?: ToolCallId,
+/**
+ * All calls that wait for the answer, if they are several. `toolCallId` is the first.
+ */
+toolCallIds?: Array<ToolCallId>,
 /**
  * The place from which the run was started. Clients show the ask there.
  */
@@ -495,6 +499,12 @@ export type ImageView = { mimeType: string,
  */
 bytes: number, };
 
+export type EditedFile = { uri: string,
+/**
+ * The path as the user sees it.
+ */
+path: string, diff: string, newFile: boolean, };
+
 export type UnsavedDocument = { uri: string,
 /**
  * The path as the user sees it.
@@ -565,7 +575,11 @@ export type AskChange = { "phase": "opened", ask: AskView, } | { "phase": "close
 
 export type HunkState = "proposed" | "applying" | "applied" | "rejected" | "not_applied";
 
-export type ChangeSetView = { changeSetId: ChangeSetId, toolCallId: ToolCallId, uri: string, path: string, hunks: Array<HunkView>,
+export type ChangeSetView = { changeSetId: ChangeSetId, toolCallId: ToolCallId,
+/**
+ * All calls that made the change, if they are several. `toolCallId` is the first.
+ */
+toolCallIds?: Array<ToolCallId>, uri: string, path: string, hunks: Array<HunkView>,
 /**
  * What the user has to know about the change, for example that the file runs on build.
  */

@@ -38,6 +38,7 @@ use crate::transport::{Out, ReplyError};
 
 use backfill::{Backfill, UpdateRange};
 use face::{Face, Note, Request};
+pub use items::CarriedHunks;
 use items::{Items, OpenItems};
 pub use outbound::OrderingBarrier;
 use outbound::OutboundQueue;

@@ -282,7 +282,9 @@ impl SessionTask {
     async fn join_denials(&mut self, input: &Input) -> Result<(), RecordError> {
         let needs_verdict = match input {
             Input::Answer(_) => true,
-            Input::Step { step, .. } => matches!(step, Step::Prepare { .. } | Step::RunTool { .. }),
+            Input::Step { step, .. } => {
+                matches!(step, Step::Prepare { .. } | Step::RunTool { .. } | Step::Apply { .. })
+            }
             _ => false,
         };
         let rules = needs_verdict.then(|| self.place.world.settings().deny.texts());
@@ -337,7 +339,7 @@ impl SessionTask {
     fn gated(&self, step: &Step) -> bool {
         match step {
             Step::RunTool { call } => self.session.call(call).is_none_or(|call| !call.is_read()),
-            Step::DeliverAsk { .. } => true,
+            Step::Apply { .. } | Step::DeliverAsk { .. } => true,
             Step::CallModel { .. } | Step::Prepare { .. } | Step::Settle { .. } | Step::Wake(_) => false,
         }
     }

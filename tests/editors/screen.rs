@@ -18,6 +18,9 @@ pub struct Screen {
     socket: PathBuf,
 }
 
+/// How often a screen that shows what is waited for is looked at until it rests.
+const MOST_LOOKS: u32 = 20;
+
 impl Screen {
     /// Starts a program in the workspace; `line` is a shell command.
     pub fn start(stage: &Stage, line: &str) -> Screen {
@@ -98,7 +101,16 @@ impl Screen {
     /// Waits until the screen fulfils a condition; returns the whole screen.
     #[track_caller]
     pub fn wait_until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
-        let found = wait_or(|| Some(self.text()).filter(|screen| wanted(screen)));
+        let mut before = String::new();
+        let mut looks = 0;
+        let found = wait_or(|| {
+            let now = Some(self.text()).filter(|screen| wanted(screen))?;
+            looks += 1;
+            // A program draws its screen in parts, so a first look may see half of it. What never rests, such as a
+            // clock, is taken as it is.
+            let rests = std::mem::replace(&mut before, now.clone()) == now;
+            (rests || looks > MOST_LOOKS).then_some(now)
+        });
         found.unwrap_or_else(|| panic!("waited {DEADLINE:?} for {what} on the screen\n{}", self.text()))
     }
 

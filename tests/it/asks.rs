@@ -3,7 +3,7 @@
 //! Never trusts the reply to an answer: the effect is read from the model's requests, the disk and the ledger
 //! that a command writes.
 
-use adjutant_protocol::ask::{AskKind, AskListResult, AskSubject, Resolution, RespondStatus};
+use adjutant_protocol::ask::{AskKind, AskListResult, AskSubject, EditedFile, Resolution, RespondStatus};
 use adjutant_protocol::methods;
 use adjutant_protocol::state::State;
 use adjutant_protocol::update::{ToolStatus, Update};
@@ -56,7 +56,7 @@ fn s03_command_edit_and_question_reach_the_client_and_resume_their_call() {
     rig.answer(&ask.ask_id, "allow");
     let ask = rig.await_ask_of(AskKind::Tool);
     assert!(
-        matches!(&ask.subject, Some(AskSubject::Edit { diff, .. }) if diff.contains("+good bye")),
+        matches!(&ask.subject, Some(AskSubject::Edit(EditedFile { diff, .. })) if diff.contains("+good bye")),
         "{ask:?}"
     );
     rig.answer(&ask.ask_id, "allow");

@@ -15,12 +15,12 @@ mod typing;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use adjutant_protocol::ask::{AskKind, AskSubject};
+use adjutant_protocol::ask::{AskKind, AskSubject, EditedFile};
 use adjutant_protocol::update::HunkState;
 use adjutant_testkit::editor::{Answer, Capabilities, Encoding, Place};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::Reply;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::stage::{Stage, edit, numbered, states, write};
 
@@ -73,7 +73,7 @@ fn finding_d7_a_new_file_is_on_disk_byte_by_byte() {
         stage.rig.applies().is_empty(),
         "editors create new files in different ways, and some not at all"
     );
-    let Some(AskSubject::Edit { diff, new_file, .. }) = &stage.asks()[0].subject else {
+    let Some(AskSubject::Edit(EditedFile { diff, new_file, .. })) = &stage.asks()[0].subject else {
         panic!("an ask for an edit has its diff");
     };
     assert!(new_file);
@@ -251,7 +251,7 @@ fn s54_an_ask_shows_the_whole_change() {
     stage.play([write("long.txt", &content)]);
     let ask = stage.asks().remove(0);
     assert_eq!((ask.kind, ask.title.as_str()), (AskKind::Tool, "Edit long.txt"));
-    let Some(AskSubject::Edit { diff, path, uri, new_file }) = ask.subject else {
+    let Some(AskSubject::Edit(EditedFile { diff, path, uri, new_file })) = ask.subject else {
         panic!("{:?}", ask.subject)
     };
     assert_eq!((path.as_str(), new_file), ("long.txt", false));
@@ -444,6 +444,48 @@ fn s54_a_diff_is_of_what_is_applied_when_several_calls_come_at_once() {
     assert_eq!(outputs.len(), 3);
     assert!(outputs.iter().all(|output| output.starts_with("Edited ")), "{outputs:?}");
     assert_eq!(stage.rig.text_of("a.txt"), "I\n2\nthree\n");
-    let diffs: Vec<Value> = stage.asks().iter().map(|ask| json!(ask.subject)["diff"].clone()).collect();
-    assert!(diffs[2].as_str().unwrap().contains("-1\n+I\n 2\n"), "{diffs:?}");
+    let asks = stage.asks();
+    let [ask] = asks.as_slice() else { panic!("one ask is for all: {asks:?}") };
+    let Some(AskSubject::Edit(EditedFile { diff, .. })) = &ask.subject else { panic!("{ask:?}") };
+    assert!(diff.contains("-one\n-two\n+I\n+2\n three\n"), "{diff}");
+    assert_eq!(ask.tool_call_ids.len(), 3);
+    let undo = stage.rig.applies();
+    assert_eq!(undo.len(), 1, "one edit of the text: {undo:?}");
+}
+
+/// Edits of several files, open and closed, are one question and one decision.
+#[test]
+fn one_answer_is_for_all_files_of_a_turn() {
+    let stage = Stage::new("//- /a.txt\none\ntwo\n//- /b.txt\nthree\n//- /c/d.txt\nfour\n");
+    stage.rig.open("b.txt");
+    let arguments =
+        |path: &str, old: &str, new: &str| json!({"path": path, "old_text": old, "new_text": new});
+    let reply = Reply::call("edit_file", arguments("a.txt", "two", "2"))
+        .and_call("edit_file", arguments("b.txt", "three", "3"))
+        .and_call("edit_file", arguments("missing.txt", "x", "y"))
+        .and_call("write_file", json!({"path": "e.txt", "content": "new\n"}))
+        .and_call("edit_file", arguments("a.txt", "one", "1"))
+        .and_call("edit_file", arguments("e.txt", "new", "newer"));
+    let stage = stage.answering("allow");
+    let outputs = stage.play([reply]);
+    assert_eq!(
+        outputs,
+        [
+            "Edited a.txt: +2 -2 lines, with other edits of this turn.",
+            "Edited b.txt: +1 -1 lines.",
+            "\"missing.txt\" does not exist; write_file creates it",
+            "Created e.txt: +1 -0 lines, with other edits of this turn.",
+            "Edited a.txt: +2 -2 lines, with other edits of this turn.",
+            "Edited e.txt: +1 -0 lines, with other edits of this turn.",
+        ]
+    );
+    let asks = stage.asks();
+    let [ask] = asks.as_slice() else { panic!("one ask is for all: {asks:?}") };
+    assert_eq!(ask.title, "Edit 3 files: a.txt, b.txt, e.txt");
+    let Some(AskSubject::Edits { files }) = &ask.subject else { panic!("{ask:?}") };
+    let names: Vec<(&str, bool)> = files.iter().map(|file| (file.path.as_str(), file.new_file)).collect();
+    assert_eq!(names, [("a.txt", false), ("b.txt", false), ("e.txt", true)]);
+    assert_eq!(stage.workspace.read("a.txt"), "1\n2\n");
+    assert_eq!(stage.rig.text_of("b.txt"), "3\n");
+    assert_eq!(stage.workspace.read("e.txt"), "newer\n");
 }

@@ -5,7 +5,7 @@
 
 use std::sync::mpsc::channel;
 
-use adjutant_protocol::ask::{AskKind, AskSubject, AskView};
+use adjutant_protocol::ask::{AskKind, AskSubject, AskView, EditedFile};
 use adjutant_protocol::methods;
 use adjutant_protocol::state::Outcome;
 use adjutant_testkit::editor::Answer;
@@ -70,7 +70,9 @@ fn written_and_kept(wire: Dialect, content: &str) {
     assert_eq!(rig.await_run_end(&session, &run).outcome, Outcome::Stopped, "{wire:?}");
     assert!(workspace.read("large.txt") == content, "{wire:?}: the file is what the model wrote");
     let ask = shown.try_recv().expect("an ask");
-    let Some(AskSubject::Edit { diff, .. }) = &ask.subject else { panic!("{wire:?}: not an edit") };
+    let Some(AskSubject::Edit(EditedFile { diff, .. })) = &ask.subject else {
+        panic!("{wire:?}: not an edit")
+    };
     let inserted = diff.split_inclusive('\n').filter_map(|line| line.strip_prefix('+')).skip(1);
     assert!(inserted.collect::<String>() == content, "{wire:?}: the ask shows what was written");
     rig.end();

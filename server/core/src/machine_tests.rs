@@ -6,7 +6,7 @@ mod changes;
 mod choices;
 mod clocks;
 mod consent;
-mod drafts;
+mod edits;
 mod holes;
 mod later;
 mod oracle;
@@ -15,19 +15,21 @@ mod random;
 mod side_by_side;
 pub mod spent;
 mod stories;
-mod subjects;
 mod tools;
 mod toolset;
 mod waiting;
 
 use crate::machine::accept::{Refusal, accept};
-use crate::machine::input::{Answer, Choice, Input, Preparation, Prompt, Prospect, Report, Stamp};
+use crate::machine::input::{
+    Answer, Choice, EditLocation, EditOutcome, Input, Preparation, PreparedEdits, PreparedFile, Prompt,
+    Report, Stamp,
+};
 use crate::machine::step::{Step, next_steps};
 use crate::policy::cause::{Cause, Reason};
 use crate::policy::choices::Follows;
 use crate::policy::observation::ObservedPath;
 use crate::prompt::message::{GenerationSettings, Reply, RequestedCall, StopCause};
-use crate::record::{CallEnd, CallResult, Event, FileChange, Payload, Policy, Record};
+use crate::record::{CallEnd, CallPart, CallResult, Event, FileChange, Payload, Policy, Record, ToolCallId};
 use crate::session::Session;
 
 /// A session with its own log and a clock that ticks by one.
@@ -153,11 +155,40 @@ pub fn read_of(seen: ObservedPath) -> Report {
     Report::Prepared(Box::new(Preparation::of(payload).about(seen)))
 }
 
-/// Returns the report of `Prepare` for an edit of an ordinary file.
-pub fn edit_of(change: FileChange) -> Report {
-    let seen = Some(ObservedPath::inside(&change.path));
-    let prospect = Prospect::Change(Box::new(change));
-    Report::Prepared(Box::new(Preparation { seen, prospect, unsaved: Vec::new() }))
+/// Returns the report of `Prepare` for edits of one ordinary file: all calls of the step make this change.
+pub fn edit_of(bench: &Bench, change: FileChange) -> Report {
+    let hunks: Vec<String> = change.hunks.iter().map(|hunk| hunk.id.clone()).collect();
+    let calls = prepared_calls(bench);
+    let parts = calls.into_iter().map(|call| CallPart { call, hunks: hunks.clone() }).collect();
+    files_of(vec![FileChange { parts, ..change }])
+}
+
+/// Returns the report of `Prepare` for edits of ordinary files.
+pub fn files_of(changes: Vec<FileChange>) -> Report {
+    let file = |change: FileChange| PreparedFile { seen: ObservedPath::inside(&change.path), change };
+    let files = changes.into_iter().map(file).collect();
+    Report::PreparedEdits(PreparedEdits { files, refused: Vec::new() })
+}
+
+/// Returns the calls that `Prepare` should observe now.
+pub fn prepared_calls(bench: &Bench) -> Vec<ToolCallId> {
+    let calls = next_steps(&bench.session).into_iter().find_map(|step| match step {
+        Step::Prepare { calls, .. } => Some(calls),
+        _ => None,
+    });
+    calls.unwrap_or_default()
+}
+
+/// Returns the report of `Apply` on its first file.
+pub fn edited(bench: &Bench, outcome: EditOutcome) -> Report {
+    let applying = bench.session.changes.values().find(|state| state.is_applying() && !state.unsettled);
+    let change_set = applying.expect("an edit is on its way").change.change_set.clone();
+    Report::Edited { change_set, outcome, elapsed_ms: 3 }
+}
+
+/// The outcome of an edit that is in the text and on disk.
+pub fn landed() -> EditOutcome {
+    EditOutcome::Landed { location: EditLocation::Saved, exact: true }
 }
 
 /// Returns the report of `Prepare` for a call that cannot run.
@@ -174,7 +205,7 @@ pub fn is_prepare(step: &Step) -> bool {
 }
 
 pub fn is_tool(step: &Step) -> bool {
-    matches!(step, Step::RunTool { .. })
+    matches!(step, Step::RunTool { .. } | Step::Apply { .. })
 }
 
 /// Returns the names of events, separated by blanks.

@@ -12,7 +12,9 @@ mod reading;
 mod run;
 
 pub use ask::{Ask, AskGroup, AskKind, AskOption, OptionKind, Resolution};
-pub use call::{AllowedBy, CallEnd, CallResult, EditCheck, Effect, FileChange, Payload, Rule, UnsavedText};
+pub use call::{
+    AllowedBy, CallEnd, CallPart, CallResult, EditCheck, Effect, FileChange, Payload, Rule, UnsavedText,
+};
 pub use choice::{ChoiceChange, ChoiceId, Choices, Follows, JudgedChoice, Offer, Takes};
 pub use event::Event;
 pub use ids::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};

@@ -10,7 +10,7 @@ pub mod run;
 
 pub(crate) use fold::mistakes_after;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::policy::choices::{Choices, JudgedChoice, Offer, Takes};
@@ -204,6 +204,14 @@ impl Session {
     /// Returns the latest change that a call has proposed.
     pub fn change_of(&self, call: &Call) -> Option<&ChangeState> {
         self.changes.get(call.change_set.as_ref()?)
+    }
+
+    /// Returns the changes that an ask is about, in the order of their first calls.
+    pub fn changes_of(&self, ask: &Ask) -> impl Iterator<Item = &ChangeState> {
+        let mut seen = BTreeSet::new();
+        let calls: Vec<&Call> = ask.calls.iter().filter_map(|id| self.call(id)).collect();
+        let changes = calls.into_iter().filter_map(|call| self.change_of(call));
+        changes.filter(move |state| seen.insert(&state.change.change_set))
     }
 
     /// Returns how an ask was closed, if the session still remembers it.

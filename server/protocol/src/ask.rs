@@ -89,8 +89,10 @@ impl AskKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AskSubject {
-    /// A change to one file, as a complete unified diff.
-    Edit { uri: String, path: String, diff: Arc<str>, new_file: bool },
+    /// A change to one file.
+    Edit(EditedFile),
+    /// Changes to several files, which one answer allows or rejects together.
+    Edits { files: Vec<EditedFile> },
     /// A complete command line, with its working directory and time limit.
     Command {
         command: String,
@@ -106,6 +108,28 @@ pub enum AskSubject {
     },
     /// A read of a file outside the workspace, or of a file that may contain secrets.
     Read { path: String, reason: String },
+}
+
+impl AskSubject {
+    /// Returns the files that would be changed; empty if the ask is about no edit.
+    pub fn files(&self) -> &[EditedFile] {
+        match self {
+            AskSubject::Edit(file) => std::slice::from_ref(file),
+            AskSubject::Edits { files } => files,
+            AskSubject::Command { .. } | AskSubject::Read { .. } => &[],
+        }
+    }
+}
+
+/// The change to one file, as a complete unified diff.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct EditedFile {
+    pub uri: String,
+    /// The path as the user sees it.
+    pub path: String,
+    pub diff: Arc<str>,
+    pub new_file: bool,
 }
 
 /// An open document whose text in the editor differs from the file on disk.
@@ -165,6 +189,10 @@ pub struct AskView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub tool_call_id: Option<ToolCallId>,
+    /// All calls that wait for the answer, if they are several. `toolCallId` is the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<ToolCallId>>")]
+    pub tool_call_ids: Vec<ToolCallId>,
     /// The place from which the run was started. Clients show the ask there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]

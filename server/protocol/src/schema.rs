@@ -91,6 +91,7 @@ macro_rules! wire_types {
             update::SessionUpdateParams,
             update::Update,
             update::ImageView,
+            ask::EditedFile,
             ask::UnsavedDocument,
             update::ToolStatus,
             update::ToolCallView,

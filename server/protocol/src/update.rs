@@ -310,6 +310,10 @@ pub enum HunkState {
 pub struct ChangeSetView {
     pub change_set_id: ChangeSetId,
     pub tool_call_id: ToolCallId,
+    /// All calls that made the change, if they are several. `toolCallId` is the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<ToolCallId>>")]
+    pub tool_call_ids: Vec<ToolCallId>,
     pub uri: String,
     pub path: String,
     pub hunks: Vec<HunkView>,

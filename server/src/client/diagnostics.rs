@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use adjutant_core::text::document::Snapshot;
 use adjutant_protocol::AskId;
-use adjutant_protocol::ask::{AskGroup, AskSubject, AskView};
+use adjutant_protocol::ask::{AskGroup, AskView};
 
 use super::face::{AskDiagnostic, MarkedDocument};
 use super::popup::{self, SurfaceRoom};
@@ -135,12 +135,8 @@ fn place_of(ask: &AskView) -> Option<AskLine> {
         let line = origin.range.map_or(0, |range| range.start.line);
         return Some(AskLine { uri: origin.uri.clone(), line, text: None });
     }
-    match ask.subject.as_ref()? {
-        AskSubject::Edit { uri, diff, new_file: false, .. } => {
-            Some(AskLine { uri: uri.clone(), line: first_line(diff), text: None })
-        }
-        AskSubject::Edit { .. } | AskSubject::Command { .. } | AskSubject::Read { .. } => None,
-    }
+    let existing = ask.subject.as_ref()?.files().iter().find(|file| !file.new_file)?;
+    Some(AskLine { uri: existing.uri.clone(), line: first_line(&existing.diff), text: None })
 }
 
 /// Returns the first line of the old text that a unified diff changes, from zero.

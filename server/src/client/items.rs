@@ -24,6 +24,13 @@ use super::run_progress::{OpenRun, ProgressOutput, RunProgress};
 use crate::clock::now_ms;
 use crate::documents::Documents;
 
+/// The hunks of one file that a code action has to carry.
+#[derive(Clone, Debug)]
+pub struct CarriedHunks {
+    pub uri: String,
+    pub hunks: Arc<[Hunk]>,
+}
+
 /// The open runs and asks of one client; clones share them.
 #[derive(Clone)]
 pub struct Items {
@@ -60,7 +67,7 @@ struct Open {
     /// The file in which the whole of an ask was opened for the user.
     seen: BTreeMap<AskId, String>,
     /// The hunks of edits that a code action has to carry.
-    carried: BTreeMap<AskId, Arc<[Hunk]>>,
+    carried: BTreeMap<AskId, Arc<[CarriedHunks]>>,
     progress: RunProgress,
     diagnostics: Diagnostics,
 }
@@ -265,7 +272,7 @@ impl Items {
     }
 
     /// Notes that the client can make this edit only by the code action that allows it.
-    pub fn carries(&self, ask: &AskId, hunks: Arc<[Hunk]>) {
+    pub fn carries(&self, ask: &AskId, hunks: Arc<[CarriedHunks]>) {
         let mut open = self.lock();
         if open.asks.contains_key(ask) {
             open.carried.insert(ask.clone(), hunks);
@@ -273,7 +280,7 @@ impl Items {
     }
 
     /// Returns the hunks that the code action for this ask has to carry.
-    pub fn carried(&self, ask: &AskId) -> Option<Arc<[Hunk]>> {
+    pub fn carried(&self, ask: &AskId) -> Option<Arc<[CarriedHunks]>> {
         self.lock().carried.get(ask).cloned()
     }
 

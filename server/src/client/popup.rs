@@ -9,7 +9,7 @@ use adjutant_core::policy::unsaved;
 use adjutant_core::text::cells;
 use adjutant_core::text::display::{Readable, Surface, display, display_command, display_diff, one_line};
 use adjutant_core::wire::ask::{MAX_LABEL, label};
-use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskSubject, AskView, OptionKind};
+use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskSubject, AskView, EditedFile, OptionKind};
 
 /// Lines of a command or a diff that a popup or a diagnostic shows, unless its client has less room.
 pub const MAX_LINES: usize = 12;
@@ -84,8 +84,11 @@ pub fn whole(ask: &AskView) -> Whole {
             }
             line("In ", cwd, &format!("{}:", time_limit(*timeout_seconds)));
         }
-        Some(AskSubject::Edit { path, .. }) if !popup_has_lines => line("Changes ", path, ""),
-        Some(AskSubject::Edit { .. }) => {}
+        Some(edits @ (AskSubject::Edit(_) | AskSubject::Edits { .. })) => {
+            for file in edits.files().iter().filter(|_| !popup_has_lines) {
+                line("Changes ", &file.path, "");
+            }
+        }
         Some(AskSubject::Read { path, reason }) => line("Reads ", path, &format!(" ({reason})")),
         None => line("", &ask.title, ""),
     }
@@ -97,15 +100,27 @@ pub fn whole(ask: &AskView) -> Whole {
             line(&format!("{}. ", at + 1), &option.name, "");
         }
     }
-    let ending = if matches!(ask.subject, Some(AskSubject::Edit { .. })) { "diff" } else { "txt" };
+    let ending = if is_of_edits(ask) { "diff" } else { "txt" };
     let between = if head.is_empty() || body.is_none() { "" } else { "\n" };
     Whole { text: format!("{}{between}{}", head.concat(), body.unwrap_or_default()), ending }
 }
 
-/// Returns the command or the diff of an ask as the surface shows it.
+/// Whether an ask is about edits.
+fn is_of_edits(ask: &AskView) -> bool {
+    ask.subject.as_ref().is_some_and(|subject| !subject.files().is_empty())
+}
+
+/// Returns the command or the diffs of an ask as the surface shows them.
 fn body(ask: &AskView, on: Surface) -> Option<Readable<'_>> {
     match ask.subject.as_ref()? {
-        AskSubject::Edit { diff, .. } => Some(display_diff(diff, on)),
+        AskSubject::Edit(file) => Some(display_diff(&file.diff, on)),
+        AskSubject::Edits { files } => {
+            // One by one, because the line ends of one file say nothing about another.
+            let shown: Vec<Readable<'_>> = files.iter().map(|file| display_diff(&file.diff, on)).collect();
+            let changed = shown.iter().any(|diff| diff.changed);
+            let text = shown.into_iter().map(|diff| diff.text).collect::<Vec<_>>().concat();
+            Some(Readable { text: text.into(), changed })
+        }
         AskSubject::Command { command, .. } => Some(display_command(command, on)),
         AskSubject::Read { .. } => None,
     }
@@ -120,11 +135,12 @@ fn time_limit(seconds: Option<u64>) -> String {
 pub fn fits(ask: &AskView, room: SurfaceRoom) -> bool {
     let lines = if room.one_line { 1 } else { room.lines };
     // A text of more than 8 bytes for each allowed character cannot fit, so it is not rendered.
-    let large = match &ask.subject {
-        Some(AskSubject::Edit { diff: text, .. }) => text.len() > 8 * MAX_CHARS,
-        Some(AskSubject::Command { command: text, .. }) => text.len() > 8 * MAX_CHARS,
-        _ => false,
+    let bytes = match &ask.subject {
+        Some(AskSubject::Command { command, .. }) => command.len(),
+        Some(subject) => subject.files().iter().map(|file| file.diff.len()).sum(),
+        None => 0,
     };
+    let large = bytes > 8 * MAX_CHARS;
     let short = |body: Readable<'_>| {
         let seen = if room.one_line { body.text.lines().count() } else { rows(&body.text) };
         !body.changed && seen <= lines && body.text.chars().count() <= MAX_CHARS
@@ -146,7 +162,9 @@ fn lines_fit(ask: &AskView) -> bool {
     let as_it_is = |text: &str| !display_command(text, Surface::Line(MAX_LINE)).changed;
     let bound = match &ask.subject {
         Some(AskSubject::Command { cwd, .. }) => as_it_is(cwd),
-        Some(AskSubject::Edit { path, .. }) => as_it_is(path),
+        Some(edits @ (AskSubject::Edit(_) | AskSubject::Edits { .. })) => {
+            edits.files().iter().all(|file| as_it_is(&file.path))
+        }
         Some(AskSubject::Read { path, reason }) => as_it_is(path) && as_it_is(reason),
         None => as_it_is(&ask.title),
     };
@@ -177,7 +195,7 @@ pub fn offers(ask: &AskView, seen: bool, room: SurfaceRoom) -> Vec<Offer> {
 
 /// Whether *Show* is offered: for an ask that does not fit, and for every command and diff.
 fn has_more(ask: &AskView, fits: bool) -> bool {
-    !fits || matches!(ask.subject, Some(AskSubject::Command { .. } | AskSubject::Edit { .. }))
+    !fits || is_of_edits(ask) || matches!(ask.subject, Some(AskSubject::Command { .. }))
 }
 
 /// Returns the title of each option's button. If a suggestion is longer than a button, all are numbered.
@@ -257,10 +275,12 @@ fn written(ask: &AskView, room: SurfaceRoom, whole: bool) -> String {
         Some(AskSubject::Command { cwd, timeout_seconds, .. }) => {
             lines.push(format!("in {}{}{colon}", one_line(cwd, MAX_LINE), time_limit(*timeout_seconds)));
         }
-        Some(AskSubject::Edit { path, new_file, .. }) => {
+        Some(AskSubject::Edit(EditedFile { path, new_file, .. })) => {
             let new = if *new_file { " (new file)" } else { "" };
             lines.push(format!("{}{new}{colon}", one_line(path, MAX_LINE)));
         }
+        // The title names the files, and each diff begins with its name.
+        Some(AskSubject::Edits { .. }) => {}
         Some(AskSubject::Read { path, reason }) => {
             lines.push(format!("{} ({})", one_line(path, MAX_LINE), one_line(reason, MAX_LINE)));
         }

@@ -70,7 +70,10 @@ impl Face for Words {
     }
 
     fn edit(&self, label: String, edit: &DocumentEdit) -> Option<Request> {
-        Some(Request::new("workspace/applyEdit", ApplyEdit { label, edit: workspace_edit(edit) }))
+        Some(Request::new(
+            "workspace/applyEdit",
+            ApplyEdit { label, edit: workspace_edit(std::slice::from_ref(edit)) },
+        ))
     }
 
     fn applied(&self, reply: &str) -> ApplyReply {
@@ -146,9 +149,9 @@ impl Words {
     }
 }
 
-/// Returns an edit in the form for a code action.
-pub fn carried(edit: &DocumentEdit) -> Value {
-    serde_json::to_value(workspace_edit(edit)).unwrap_or_default()
+/// Returns the edits of several documents in the form for a code action.
+pub fn carried(edits: &[DocumentEdit]) -> Value {
+    serde_json::to_value(workspace_edit(edits)).unwrap_or_default()
 }
 
 /// The params of `workspace/applyEdit`, serialized directly from the edits, which may be large.
@@ -172,14 +175,17 @@ struct DocumentChange {
     edits: Arc<[TextEdit]>,
 }
 
-/// Returns an edit with the version of its document, except for clients that do not support that.
-fn workspace_edit(edit: &DocumentEdit) -> WorkspaceEdit {
-    let edits = edit.edits.clone();
-    if edit.unversioned {
-        return WorkspaceEdit::Changes([(edit.uri.clone(), edits)].into());
+/// Returns edits with the versions of their documents, except for clients that do not support that.
+fn workspace_edit(edits: &[DocumentEdit]) -> WorkspaceEdit {
+    if edits.iter().any(|edit| edit.unversioned) {
+        let changes = edits.iter().map(|edit| (edit.uri.clone(), edit.edits.clone()));
+        return WorkspaceEdit::Changes(changes.collect());
     }
-    let text_document = json!({ "uri": edit.uri, "version": edit.version });
-    WorkspaceEdit::DocumentChanges(vec![DocumentChange { text_document, edits }])
+    let change = |edit: &DocumentEdit| DocumentChange {
+        text_document: json!({ "uri": edit.uri, "version": edit.version }),
+        edits: edit.edits.clone(),
+    };
+    WorkspaceEdit::DocumentChanges(edits.iter().map(change).collect())
 }
 
 #[cfg(test)]

@@ -1,54 +1,38 @@
-//! Edits: prepares a change of the present text, and finds out by the text what became
-//! of an edit whose run was cut short (N05, D8). `apply` makes the edit.
+//! Edits: finds out by the text what became of an edit whose run was cut short (N05, D8). `propose` prepares edits of
+//! the present text, and `apply` makes them.
 //!
 //! Never writes an open document, and never makes an edit that the text already has.
 
 mod apply;
 mod landed;
-mod outcome;
+mod propose;
 mod verify;
 
-use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adjutant_core::config::Denials;
-use adjutant_core::machine::input::{Preparation, Prospect, Report};
+use adjutant_core::machine::input::Report;
 use adjutant_core::policy::cause::{Cause, Reason};
-use adjutant_core::policy::observation::{EditRoute, ObservedPath};
-use adjutant_core::policy::permission::{Act, forbidden_by};
 use adjutant_core::record::{EditCheck, FileChange};
-use adjutant_core::text::display::shown;
 use adjutant_core::text::edit::{BOM, split_bom};
-use adjutant_core::text::review::{Hunk, Presence, hunks, present_all};
-use adjutant_core::tool::Arguments;
+use adjutant_core::text::review::{Presence, present_all};
 
-pub use apply::apply;
+pub use apply::{BatchEdit, apply_all};
+pub use propose::{GivenEdit, prepare};
 
 use super::SessionWorld;
 use super::mailbox::Message;
 use crate::aside::aside;
 use crate::documents::Text;
 use crate::faults::point;
-use crate::tools::FileBefore;
-use crate::tools::paths::{OpenRefusal, PathRefusal, PathType, ResolvedPath, hash_of, open_read, resolve};
-use crate::tools::protected::{class_of, held_by};
+use crate::tools::paths::{OpenRefusal, PathType, ResolvedPath, hash_of, open_read, resolve};
 use crate::uri;
 
 /// How long the text may take to follow the editor's reply (docs/protocol.md, Edits).
 const SETTLE: Duration = Duration::from_millis(1_500);
 /// The largest file that is edited, in bytes.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// Bytes of all hunks of one change: a file of 8 MiB whose whole text is replaced. More does not fit a review.
-const MAX_CHANGE: usize = 16 * 1024 * 1024;
-/// Lines of all hunks of one change: each line costs memory in addition to its text.
-const MAX_CHANGED_LINES: usize = 500_000;
-/// Hunks of one change times lines of its file: each hunk is searched in all lines.
-const MAX_PLACES_BY_LINES: usize = 400_000_000;
-
-/// The function of a tool that makes the new text of a file.
-type After = for<'a> fn(&'a Arguments, &FileBefore<'_>) -> Result<Cow<'a, str>, Reason>;
 
 /// A file as it is now.
 struct CurrentFile {
@@ -78,63 +62,6 @@ impl CurrentFile {
     }
 }
 
-/// Resolves the path, reads the text and locates the change. Returns the observations and the change for the
-/// verdict. If it is cancelled, at most a blob with the text before the edit is left.
-pub async fn prepare(
-    place: &Arc<SessionWorld>,
-    tool: &str,
-    given: Arguments,
-    after: After,
-    rules: Denials,
-) -> Preparation {
-    let (place, tool) = (place.clone(), tool.to_owned());
-    aside(move || prepared(&place, &tool, &given, after, &rules)).await
-}
-
-/// As [`prepare`]. Blocks.
-fn prepared(
-    place: &SessionWorld,
-    tool: &str,
-    given: &Arguments,
-    after: After,
-    rules: &Denials,
-) -> Preparation {
-    let (seen, at) = match observe(place, given.text("path")) {
-        Ok(observed) => observed,
-        Err(why) => return Preparation::refused(why),
-    };
-    let folders: Vec<String> = place.roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
-    let Some(at) = at.filter(|_| forbidden_by(rules, &folders, tool, Act::Edit(&seen)).is_none()) else {
-        // It will be denied, so the text is neither read nor saved.
-        return Preparation { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
-    };
-    let Proposal { mut change, before, way } = match propose(place, given, after, &at) {
-        Ok(proposal) => proposal,
-        Err(prospect) => return Preparation { seen: Some(seen), prospect, unsaved: Vec::new() },
-    };
-    let prospect = match before.map(|bytes| put_blob(place, &bytes)).transpose() {
-        Ok(hash) => {
-            change.before = hash;
-            Prospect::Change(Box::new(change))
-        }
-        Err(why) => refused(Reason::new(Cause::NotMade, why)),
-    };
-    Preparation { seen: Some(ObservedPath { route: way, ..seen }), prospect, unsaved: Vec::new() }
-}
-
-/// A change that can be made.
-struct Proposal {
-    change: FileChange,
-    /// The present bytes of the file; `None` for a new file.
-    before: Option<Vec<u8>>,
-    way: EditRoute,
-}
-
-/// The prospect of a change that cannot be made. The reason reveals nothing of the text.
-fn refused(why: Reason) -> Prospect {
-    Prospect::Refused { why, may_reveal: false }
-}
-
 /// Saves the text before an edit as a blob and returns its hash. Blocks.
 fn put_blob(place: &SessionWorld, bytes: &[u8]) -> Result<String, String> {
     match place.blobs.put(bytes) {
@@ -153,85 +80,6 @@ fn put_blob(place: &SessionWorld, bytes: &[u8]) -> Result<String, String> {
             Err(why)
         }
     }
-}
-
-/// Observes the path of an edit and resolves it; `None` outside the workspace, where nothing may be read yet.
-fn observe(place: &SessionWorld, path: &str) -> Result<(ObservedPath, Option<ResolvedPath>), Reason> {
-    // Only the given name is used.
-    let outside = || Ok((ObservedPath::outside(shown(path)), None));
-    let at = match resolve(&place.roots, path) {
-        Ok(at) if at.inside => at,
-        Ok(_) | Err(PathRefusal::Outside { .. }) => return outside(),
-        Err(why) => return Err(why.into()),
-    };
-    let own = place.world.own(&place.roots);
-    let (class, holds) = (class_of(&at, &own), held_by(&at, &own));
-    Ok((ObservedPath { write_class: class, secret: holds, ..ObservedPath::inside(&at.display) }, Some(at)))
-}
-
-/// Reads the present text and makes the change of it. The error says why that is not possible.
-fn propose(
-    place: &SessionWorld,
-    given: &Arguments,
-    after: After,
-    at: &ResolvedPath,
-) -> Result<Proposal, Prospect> {
-    let now = current_file(place, at).map_err(refused)?;
-    let way = place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom);
-    if way == EditRoute::Nowhere {
-        // The user must not be asked to allow an edit that cannot be made.
-        return Err(refused(Reason::new(Cause::NotMade, no_way(&at.display))));
-    }
-    let before = FileBefore { path: &at.display, text: &now.text, exists: now.exists, has_mark: now.has_bom };
-    let after = after(given, &before)
-        .and_then(|after| {
-            if now.exists && after == now.text {
-                let text = format!("\"{}\" has this content already; nothing to change", at.display);
-                return Err(Reason::new(Cause::NothingToChange, text));
-            }
-            Ok(after)
-        })
-        .map_err(|why| Prospect::Refused { why, may_reveal: now.exists })?;
-    point("change-compared");
-    let hunks = hunks(&now.text, &after);
-    fits_review(&hunks, &now.text, &at.display).map_err(refused)?;
-    let change = FileChange {
-        change_set: "".into(),
-        path: at.display.clone(),
-        uri: place.world.documents.name_of(&at.absolute),
-        target: uri::of_path(&at.absolute),
-        open: now.open.is_some(),
-        existed: now.exists,
-        always_ask: None,
-        mark: None,
-        before: None,
-        hunks: hunks.into(),
-    };
-    let before = now.exists.then(|| now.bytes_of(&now.text));
-    Ok(Proposal { change, before, way })
-}
-
-/// Refuses a change that is too large for a review, or that would cost too much memory or time.
-fn fits_review(hunks: &[Hunk], before: &str, path: &str) -> Result<(), Reason> {
-    let changed = || hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted));
-    let too_large = |size: usize, what: &str, limit: usize| {
-        let text = format!(
-            "the change of \"{path}\" has {size} {what}; at most {limit} fit one review, so split it"
-        );
-        Reason::new(Cause::TooLarge, text)
-    };
-    let (bytes, lines) = (changed().map(String::len).sum::<usize>(), changed().count());
-    if bytes > MAX_CHANGE {
-        return Err(too_large(bytes, "bytes", MAX_CHANGE));
-    }
-    if lines > MAX_CHANGED_LINES {
-        return Err(too_large(lines, "lines", MAX_CHANGED_LINES));
-    }
-    let places = MAX_PLACES_BY_LINES / adjutant_core::text::edit::lines(before).count().max(1);
-    if hunks.len() > places {
-        return Err(too_large(hunks.len(), "separate places", places));
-    }
-    Ok(())
 }
 
 /// The reason for an edit that has no route.
@@ -346,6 +194,3 @@ fn check_edit(place: &SessionWorld, change: &FileChange) -> EditCheck {
         Err(_) => EditCheck::Unclear,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use adjutant_core::config::{Denials, KeySource};
-use adjutant_core::machine::input::{Preparation, Report};
+use adjutant_core::machine::input::{Preparation, PreparedEdits, RefusedEdit, Report};
 use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::policy::observation::ObservedPath;
 use adjutant_core::policy::unsaved::MAX_LISTED;
@@ -18,6 +18,7 @@ use adjutant_core::text::display::shown;
 use adjutant_core::tool::Arguments;
 use adjutant_protocol::ToolCallId;
 
+use super::edits::GivenEdit;
 use super::stream::Stream;
 use super::{SessionWorld, edits};
 use crate::aside::aside;
@@ -36,8 +37,41 @@ pub struct Rules {
     pub deny: Vec<String>,
 }
 
-/// Makes the observations for the verdict about one call.
-pub async fn prepare(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: &Rules) -> Report {
+/// Makes the observations for the verdict about one call, or about edits next to each other.
+pub async fn prepare(place: &Arc<SessionWorld>, calls: &[Call], mode: Mode, rules: &Rules) -> Report {
+    match calls {
+        [call] if !call.is_edit() => prepare_one(place, call, mode, rules).await,
+        edits => Report::PreparedEdits(prepare_edits(place, edits, mode, rules).await),
+    }
+}
+
+async fn prepare_edits(
+    place: &Arc<SessionWorld>,
+    calls: &[Call],
+    mode: Mode,
+    rules: &Rules,
+) -> PreparedEdits {
+    let mut refused = Vec::new();
+    let mut edits = Vec::new();
+    for call in calls {
+        let given = rules.tools.set().parse(mode, &call.tool, call.arguments());
+        match (given, rules.tools.act(&call.tool)) {
+            (Ok(given), Some(Action::Edit(after))) => {
+                edits.push(GivenEdit { call: call.id.clone(), tool: call.tool.clone(), given, after });
+            }
+            (given, _) => {
+                let why = given.err().unwrap_or_else(|| no_such_tool(call));
+                let why = Some(why);
+                refused.push(RefusedEdit { call: call.id.clone(), seen: None, why, may_reveal: false });
+            }
+        }
+    }
+    let mut prepared = edits::prepare(place, edits, deny_rules(place, &rules.deny)).await;
+    prepared.refused.extend(refused);
+    prepared
+}
+
+async fn prepare_one(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: &Rules) -> Report {
     let given = match rules.tools.set().parse(mode, &call.tool, call.arguments()) {
         Ok(given) => given,
         Err(why) => return Report::Prepared(Box::new(Preparation::refused(why))),
@@ -58,9 +92,6 @@ pub async fn prepare(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: 
                 Preparation::of(Payload::Read { path: what.to_owned(), everywhere: true })
             }
         },
-        Some(Action::Edit(after)) => {
-            edits::prepare(place, &call.tool, given, after, deny_rules(place, &rules.deny)).await
-        }
         Some(Action::Command) => {
             let (place, call, given) = (place.clone(), call.id.clone(), given.clone());
             aside(move || match launch(&place, &call, &given) {
@@ -76,7 +107,7 @@ pub async fn prepare(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: 
         }
         Some(Action::Complete) => Preparation::of(Payload::Complete { summary: text("summary") }),
         Some(Action::Fail) => Preparation::of(Payload::Fail { reason: text("reason") }),
-        None => Preparation::refused(no_such_tool(call)),
+        Some(Action::Edit(_)) | None => Preparation::refused(no_such_tool(call)),
     }))
 }
 

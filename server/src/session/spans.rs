@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use adjutant_core::machine::step::Step;
+use adjutant_core::machine::step::{BatchPart, Step};
 use adjutant_core::session::Session;
 use adjutant_protocol::{RunId, ToolCallId};
 use tracing::field::{Empty, display};
@@ -38,7 +38,15 @@ pub fn of(step: &Step, session: &Session) -> Span {
             turn = Some(*number);
             span.record("attempt", attempt);
         }
-        Step::Prepare { call, .. } | Step::RunTool { call } => about = Some(call),
+        Step::Prepare { calls, .. } => about = calls.first(),
+        Step::RunTool { call } => about = Some(call),
+        Step::Apply { batch, part } => {
+            let first = match part {
+                BatchPart::Open { change_set } => change_set,
+                BatchPart::Closed => batch,
+            };
+            about = session.changes.get(first).and_then(|state| state.calls().next());
+        }
         Step::DeliverAsk { ask } => {
             let ask = session.asks.get(ask).map(|open| &open.ask);
             about = ask.and_then(|ask| ask.calls.first());
@@ -46,7 +54,7 @@ pub fn of(step: &Step, session: &Session) -> Span {
         }
         // The run of the change set may be over.
         Step::Settle { change_set } => {
-            about = session.changes.get(change_set).map(|state| &state.call);
+            about = session.changes.get(change_set).and_then(|state| state.calls().next());
             (run, turn) = (None, None);
         }
         Step::Wake(_) => {}
@@ -83,6 +91,7 @@ fn name_of(step: &Step) -> &'static str {
         Step::CallModel { .. } => "call_model",
         Step::Prepare { .. } => "prepare",
         Step::RunTool { .. } => "run_tool",
+        Step::Apply { .. } => "apply",
         Step::DeliverAsk { .. } => "deliver_ask",
         Step::Settle { .. } => "settle",
         Step::Wake(_) => "wake",

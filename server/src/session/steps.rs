@@ -8,27 +8,27 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adjutant_core::machine::input::{Choice, Preparation, Prospect, Report};
+use adjutant_core::machine::input::{Choice, Report};
 use adjutant_core::machine::retry::{CallFailure, FailureClass};
-use adjutant_core::machine::step::{Step, Wake, longest_wait};
+use adjutant_core::machine::step::{BatchPart, Step, Wake, longest_wait};
 use adjutant_core::policy::ask;
-use adjutant_core::policy::cause::{Cause, Reason};
+use adjutant_core::policy::cause::Cause;
 use adjutant_core::prompt::{self, ModelRequest};
-use adjutant_core::record::{CallEnd, CallResult, EditCheck};
-use adjutant_core::session::{Call, ChangeState, Session};
-use adjutant_core::text::review::Hunk;
+use adjutant_core::record::{CallEnd, CallResult, ChangeSetId, EditCheck};
+use adjutant_core::session::{Call, CallPhase, ChangeState, Session};
 use adjutant_core::wire;
 use adjutant_protocol::ask::{AskView, PermissionOutcome};
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
+use super::edits::BatchEdit;
 use super::mailbox::Message;
 use super::prepare::{Rules, prepare, run};
 use super::spans::StepTimer;
 use super::stream::Stream;
 use super::{SessionWorld, edits, images, spans};
-use crate::client::AskDelivery;
+use crate::client::{AskDelivery, CarriedHunks};
 use crate::faults::point;
 use crate::tools::Toolbox;
 
@@ -110,7 +110,7 @@ impl RunningSteps {
         let (place, key, text) = (self.place.clone(), step.clone(), stream.clone());
         let whole = async move {
             let mut timed = StepTimer::begin();
-            let done = AssertUnwindSafe(work.run(&place, &text)).catch_unwind().await;
+            let done = AssertUnwindSafe(work.run(&key, &place, &text)).catch_unwind().await;
             let panicked = done.is_err();
             timed.end = if panicked { "panicked" } else { "done" };
             drop(timed);
@@ -130,11 +130,11 @@ impl RunningSteps {
 /// The work of one step, with a copy of what it needs of the session.
 enum Work {
     Model { model: String, request: Box<ModelRequest>, attempt: u32 },
-    Prepare { call: Box<Call>, mode: adjutant_core::record::Mode, rules: Rules },
+    Prepare { calls: Vec<Call>, mode: adjutant_core::record::Mode, rules: Rules },
     Tool { call: Box<Call>, rules: Rules },
-    Edit { call: Box<Call>, change: Box<ChangeState> },
+    Apply { edits: Vec<BatchEdit> },
     Settle { change: Box<ChangeState> },
-    Deliver { ask: Arc<AskView>, hunks: Option<Arc<[Hunk]>> },
+    Deliver { ask: Arc<AskView>, edits: Vec<CarriedHunks> },
     Wake { wake: Wake, longest: u64 },
 }
 
@@ -152,22 +152,17 @@ impl Work {
                 request: Box::new(model_request(session, place)?),
                 attempt: *attempt,
             },
-            Step::Prepare { call, .. } => {
+            Step::Prepare { calls, .. } => {
                 let policy = &run?.policy;
-                let call = Box::new(session.call(call)?.clone());
+                let calls = calls.iter().map(|id| session.call(id).cloned()).collect::<Option<Vec<_>>>()?;
                 let rules = Rules { tools: tools.clone(), deny: policy.deny.clone() };
-                Work::Prepare { call, mode: policy.mode, rules }
+                Work::Prepare { calls, mode: policy.mode, rules }
             }
             Step::RunTool { call } => {
-                let call = session.call(call)?.clone();
-                match session.change_of(&call) {
-                    Some(change) => Work::Edit { change: Box::new(change.clone()), call: Box::new(call) },
-                    None => {
-                        let rules = Rules { tools: tools.clone(), deny: run?.policy.deny.clone() };
-                        Work::Tool { call: Box::new(call), rules }
-                    }
-                }
+                let rules = Rules { tools: tools.clone(), deny: run?.policy.deny.clone() };
+                Work::Tool { call: Box::new(session.call(call)?.clone()), rules }
             }
+            Step::Apply { batch, part } => Work::Apply { edits: batch_edits(session, batch, part) },
             Step::Settle { change_set } => {
                 Work::Settle { change: Box::new(session.changes.get(change_set)?.clone()) }
             }
@@ -175,42 +170,65 @@ impl Work {
                 // The published view is used if there is one, because a view may have megabytes.
                 let published = place.world.link.items().open_ask(ask);
                 let view = || wire::ask::open_view(session, ask).map(Arc::new);
-                // A code action carries the edit of one file.
-                let only = session.asks.get(ask).and_then(|open| match open.ask.calls.as_slice() {
-                    [only] => session.change_of(session.call(only)?),
-                    _ => None,
+                let changes =
+                    session.asks.get(ask).into_iter().flat_map(|open| session.changes_of(&open.ask));
+                let carried = changes.map(|state| CarriedHunks {
+                    uri: state.change.uri.clone(),
+                    hunks: state.change.hunks.clone(),
                 });
-                let hunks = only.map(|state| state.change.hunks.clone());
-                Work::Deliver { ask: published.or_else(view)?, hunks }
+                Work::Deliver { edits: carried.collect(), ask: published.or_else(view)? }
             }
             Step::Wake(wake) => Work::Wake { wake: wake.clone(), longest: longest_wait(session, wake) },
         })
     }
 
-    async fn run(self, place: &Arc<SessionWorld>, stream: &Stream) -> Option<Done> {
+    async fn run(self, step: &Step, place: &Arc<SessionWorld>, stream: &Stream) -> Option<Done> {
         let report = match self {
             Work::Model { model, mut request, attempt } => {
                 images::load(place.blobs.clone(), &mut request).await;
                 call_model(place, stream, &model, &request, attempt).await
             }
-            Work::Prepare { call, mode, rules } => prepare(place, &call, mode, &rules).await,
+            Work::Prepare { calls, mode, rules } => prepare(place, &calls, mode, &rules).await,
             Work::Tool { call, rules } => run(place, stream, &call, &rules).await,
-            Work::Edit { call, change } => edits::apply(place, &call, &change.change).await,
+            Work::Apply { edits } => {
+                let report = |report| place.mailbox.post(Message::Report { step: step.clone(), report });
+                edits::apply_all(place, edits, report).await;
+                return None;
+            }
             Work::Settle { change } => edits::settle(place, &change.change).await,
             Work::Wake { wake, longest } => {
                 let left = wake.at.saturating_sub(crate::clock::now_ms()).min(longest);
                 tokio::time::sleep(Duration::from_millis(left)).await;
                 return Some(Done::Message(Box::new(Message::Woke(wake))));
             }
-            Work::Deliver { ask, hunks } => {
-                if let Some(hunks) = hunks.filter(|_| place.world.abilities().edits_by_action()) {
-                    place.world.link.items().carries(&ask.ask_id, hunks);
+            Work::Deliver { ask, edits } => {
+                if !edits.is_empty() && place.world.abilities().edits_by_action() {
+                    place.world.link.items().carries(&ask.ask_id, edits.into());
                 }
                 return deliver(place, ask).await;
             }
         };
         Some(Done::Report(report))
     }
+}
+
+/// Returns the edits of a part of a batch whose calls have not ended, in the order of their first calls.
+fn batch_edits(session: &Session, batch: &ChangeSetId, part: &BatchPart) -> Vec<BatchEdit> {
+    let mut edits: Vec<BatchEdit> = Vec::new();
+    for call in session.runnable_calls().filter(|call| matches!(call.phase, CallPhase::Started { .. })) {
+        let state = session.change_of(call).filter(|state| state.batch == *batch);
+        let Some(change) = state.map(|state| &state.change).filter(|change| part.has(change)) else {
+            continue;
+        };
+        if edits.iter().all(|edit| edit.change.change_set != change.change_set) {
+            edits.push(BatchEdit {
+                title: call.title.clone(),
+                seen: call.seen.clone(),
+                change: change.clone(),
+            });
+        }
+    }
+    edits
 }
 
 /// Returns the request for the model of the open run.
@@ -287,14 +305,26 @@ async fn deliver(place: &SessionWorld, view: Arc<AskView>) -> Option<Done> {
 pub fn too_large(report: &Report) -> Option<fn(usize) -> Report> {
     match report {
         Report::Replied(_) => Some(too_large_reply),
-        Report::Prepared(prepared) if matches!(prepared.prospect, Prospect::Change(_)) => Some(|limit| {
+        Report::PreparedEdits(_) => Some(|limit| {
             let text = format!(
                 "the change is larger than the {} MiB that one record of the session may have, so split it",
                 limit >> 20
             );
-            Report::Prepared(Box::new(Preparation::refused(Reason::new(Cause::TooLarge, text))))
+            Report::Finished(failed(Some(Cause::TooLarge), &text, &text))
         }),
         _ => None,
+    }
+}
+
+fn failed(cause: Option<Cause>, output: &str, summary: &str) -> CallResult {
+    CallResult {
+        end: CallEnd::Failed,
+        output: output.into(),
+        summary: summary.to_owned(),
+        elapsed_ms: 0,
+        cause,
+        whole: None,
+        unsaved: Vec::new(),
     }
 }
 
@@ -313,22 +343,16 @@ fn too_large_reply(limit: usize) -> Report {
 /// Returns the failure that is recorded for a step that broke. The run continues, and the model gets it
 /// as the result of the call.
 pub fn broken(step: &Step) -> Option<Report> {
-    let result = || CallResult {
-        end: CallEnd::Failed,
-        output: "the tool broke; this is a fault of Adjutant, not of the call. Try another way.".into(),
-        summary: "broke".to_owned(),
-        elapsed_ms: 0,
-        cause: None,
-        whole: None,
-        unsaved: Vec::new(),
-    };
+    let why = "the tool broke; this is a fault of Adjutant, not of the call. Try another way.";
     match step {
         Step::CallModel { .. } => Some(Report::CallFailed(CallFailure {
             class: FailureClass::InvalidRequest,
             message: "calling the model broke inside Adjutant; the log says more".to_owned(),
             retry_after_ms: None,
         })),
-        Step::Prepare { .. } | Step::RunTool { .. } => Some(Report::Finished(result())),
+        Step::Prepare { .. } | Step::RunTool { .. } | Step::Apply { .. } => {
+            Some(Report::Finished(failed(None, why, "broke")))
+        }
         Step::Settle { .. } => Some(Report::Settled(EditCheck::Unclear)),
         Step::DeliverAsk { .. } | Step::Wake(_) => None,
     }

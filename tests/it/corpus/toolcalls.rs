@@ -8,7 +8,7 @@ use adjutant_core::machine::accept::{Refusal, accept};
 use adjutant_core::machine::input::{Input, Report, Stamp};
 use adjutant_core::record::{CallEnd, Mode};
 use adjutant_core::session::Session;
-use adjutant_protocol::ask::{AskKind, AskSubject};
+use adjutant_protocol::ask::{AskKind, AskSubject, EditedFile};
 use adjutant_testkit::corpus::Line;
 use adjutant_testkit::editor::Answer;
 use adjutant_testkit::fixture::Workspace;
@@ -75,7 +75,7 @@ pub fn play(line: &Line) {
     if let Some(part) = state["shows"].as_str() {
         let subject = seen.ask.as_ref().and_then(|ask| ask.subject.clone());
         assert!(
-            matches!(&subject, Some(AskSubject::Edit { diff, .. }) if diff.contains(part)),
+            matches!(&subject, Some(AskSubject::Edit(EditedFile { diff, .. })) if diff.contains(part)),
             "{subject:?}"
         );
     }

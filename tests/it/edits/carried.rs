@@ -104,3 +104,46 @@ fn finding_c2_a_carried_edit_that_is_told_after_the_answer_is_seen() {
     assert_eq!(plain.rig.text_of("a.txt"), "good bye\n");
     plain.rig.end();
 }
+
+/// One action carries the edits of all open files; files that are not open are written on disk.
+#[test]
+fn the_action_that_allows_several_files_carries_the_edits_of_those_that_are_open() {
+    let arguments = |path: &str| json!({ "path": path, "old_text": "hello", "new_text": "good bye" });
+    let all = Reply::call("edit_file", arguments("a.txt"))
+        .and_call("edit_file", arguments("b.txt"))
+        .and_call("edit_file", arguments("c.txt"));
+    let turns = [edit("a.txt", "first", "second"), all, Reply::text("Done.")];
+    let message = "Unhandled method workspace/applyEdit".to_owned();
+    let unknown = ApplyBehaviour::Fail(RpcError { code: -32601, message, data: None });
+    let can = Capabilities { apply_edit: false, create_files: false, ..capabilities() };
+    let files = "//- /a.txt\nfirst\nhello\n//- /b.txt\nhello\n//- /c.txt\nhello\n";
+    let plain =
+        Plain::human(files, turns, Duration::ZERO, |options| options.capabilities(can).apply(unknown));
+    plain.rig.open("a.txt");
+    plain.rig.open("b.txt");
+    let started = plain.command("adjutant.start", json!(["do it"])).expect("it is started");
+    for round in 0..2 {
+        let popup = plain.rig.await_popup();
+        let action = plain.await_action("a.txt", YES);
+        if round == 1 {
+            plain.rig.make(&action["edit"]);
+        }
+        plain.pick(&action).expect("it is accepted");
+        plain.rig.await_popup_withdrawn(&popup);
+    }
+    plain.rig.await_popup();
+    // Three diffs are too long for a popup, so the user opens them first.
+    let show = plain.await_action("a.txt", "Adjutant: Show: edit a.txt and 2 more (+3 -3)");
+    plain.pick(&show).expect("it is opened");
+    let action = plain.await_action("a.txt", "Adjutant: Yes, apply: edit a.txt and 2 more (+3 -3)");
+    let carried = action["edit"]["documentChanges"].as_array().expect("it carries edits");
+    assert_eq!(carried.len(), 2, "{action}");
+    plain.rig.make(&action["edit"]);
+    plain.pick(&action).expect("it is accepted");
+    let outputs = outputs(&plain, &started);
+    assert_eq!(outputs.matches("Edited ").count(), 4, "{outputs}");
+    assert_eq!(plain.rig.text_of("a.txt"), "second\ngood bye\n");
+    assert_eq!(plain.rig.text_of("b.txt"), "good bye\n");
+    assert_eq!(plain.workspace.read("c.txt"), "good bye\n");
+    plain.rig.end();
+}

@@ -31,6 +31,10 @@ fn edit(path: &str, old: &str, new: &str) -> String {
     )
 }
 
+fn read(path: &str) -> String {
+    format!("tool = \"read_file\"\narguments = {{ path = \"{path}\" }}")
+}
+
 fn create(path: &str, content: &str) -> String {
     format!("tool = \"write_file\"\narguments = {{ path = \"{path}\", content = \"{content}\" }}")
 }
@@ -118,8 +122,10 @@ fn kills() -> usize {
 #[test]
 fn finding_c6_a_server_killed_among_hundreds_of_writes_leaves_nothing_and_loses_nothing() {
     let workspace = Workspace::new("//- /sub/a.txt\nnumber 0\n");
+    // Edits next to each other would be one write, so a read is between any two.
     let calls = |from: usize| {
-        (from..from + WRITES).map(|n| edit("sub/a.txt", &format!("number {n}"), &format!("number {}", n + 1)))
+        let edit = |n: usize| edit("sub/a.txt", &format!("number {n}"), &format!("number {}", n + 1));
+        (from..from + WRITES).flat_map(move |n| [edit(n), read("sub/a.txt")])
     };
     let number = || {
         let text = workspace.read("sub/a.txt");

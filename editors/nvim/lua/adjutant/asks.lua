@@ -31,14 +31,19 @@ local function relative(path) return vim.fn.fnamemodify(path, ":~:.") end
 -- What a question is about: a place, and lines that must be seen whole.
 local function subject_of(ask)
   local subject = type(ask.subject) == "table" and ask.subject or {}
-  if subject.type == "edit" then
-    local lines = vim.split((display.diff(subject.diff):gsub("\n$", "")), "\n")
-    local plus, minus = 0, 0
-    for index = 3, #lines do
-      local sign = lines[index]:sub(1, 1)
-      plus, minus = plus + (sign == "+" and 1 or 0), minus + (sign == "-" and 1 or 0)
+  local files = subject.type == "edit" and { subject } or subject.type == "edits" and subject.files
+  if files then
+    local all, plus, minus = {}, 0, 0
+    -- File by file, because the line ends of one say nothing about another.
+    for _, file in ipairs(files) do
+      local lines = vim.split((display.diff(file.diff):gsub("\n$", "")), "\n")
+      for index = 3, #lines do
+        local sign = lines[index]:sub(1, 1)
+        plus, minus = plus + (sign == "+" and 1 or 0), minus + (sign == "-" and 1 or 0)
+      end
+      vim.list_extend(all, lines)
     end
-    return { lines = lines, syntax = "diff", short = ("+%d −%d"):format(plus, minus) }
+    return { lines = all, syntax = "diff", short = ("+%d −%d"):format(plus, minus) }
   elseif subject.type == "command" then
     local place = subject.cwd == vim.fn.getcwd() and "in this folder" or "in " .. relative(subject.cwd)
     if subject.timeoutSeconds then place = ("%s, for at most %d s"):format(place, subject.timeoutSeconds) end

@@ -6,6 +6,8 @@
 mod answer;
 mod call;
 mod consent;
+mod edited;
+mod edits;
 mod ending;
 mod lifecycle;
 mod prompt;
@@ -16,6 +18,7 @@ use crate::machine::step::{Step, next_steps};
 use crate::record::{Event, Resolution, RunId};
 use crate::session::Session;
 
+pub use edited::{READ_AGAIN, leads_elsewhere};
 pub use lifecycle::interrupt;
 
 /// Why an input caused no events.
@@ -86,18 +89,24 @@ fn accept_report(
 ) -> Result<Vec<Event>, Refusal> {
     match (step, report) {
         (Step::CallModel { turn, attempt }, report) => turn::accept(session, stamp, *turn, *attempt, report),
-        (Step::Prepare { call, .. }, Report::Prepared(prepared)) => {
-            call::prepared(session, stamp, call, *prepared)
+        (Step::Prepare { calls, .. }, Report::Prepared(prepared)) => match calls.as_slice() {
+            [call] => call::prepared(session, stamp, call, *prepared),
+            _ => Err(Refusal::Stale),
+        },
+        (Step::Prepare { calls, .. }, Report::PreparedEdits(prepared)) => {
+            edits::prepared(session, stamp, calls, prepared)
         }
-        (Step::Prepare { call, .. } | Step::RunTool { call }, Report::Finished(result)) => {
-            call::finished(session, stamp, call, result)
+        (Step::Prepare { calls, .. }, Report::Finished(result)) => {
+            call::finished(session, stamp, calls, &result)
         }
-        (Step::RunTool { call }, Report::Applied(result)) => call::applied(session, stamp, call, result),
-        (Step::RunTool { call }, Report::NotApplied { result, in_doubt, landed }) => {
-            call::not_applied(session, stamp, call, result, in_doubt, landed)
+        (Step::RunTool { call }, Report::Finished(result)) => call::finished(session, stamp, [call], &result),
+        (Step::Apply { batch, part }, Report::Finished(result)) => {
+            edits::broke(session, stamp, batch, part, &result)
         }
-        (Step::RunTool { call }, Report::Overtaken { change, seen, result }) => {
-            call::overtaken(session, stamp, call, change, *seen, result)
+        (Step::Apply { batch, part }, Report::Edited { change_set, outcome, elapsed_ms }) => {
+            let state = session.changes.get(&change_set);
+            let state = state.filter(|state| state.batch == *batch && part.has(&state.change));
+            edits::edited(session, stamp, state.ok_or(Refusal::Stale)?, outcome, elapsed_ms)
         }
         (Step::Settle { change_set }, Report::Settled(found)) => {
             Ok(vec![Event::Settled { change_set: change_set.clone(), found }])

@@ -13,8 +13,8 @@ use crate::policy::observation::ObservedPath;
 use crate::prompt::image::Image;
 use crate::prompt::message::{GenerationSettings, Reply};
 use crate::record::{
-    AskId, AskKind, CallResult, EditCheck, FileChange, KeyUse, Payload, Policy, RunId, RunOrigin,
-    UnattendedPolicy, UnsavedText,
+    AskId, AskKind, CallResult, ChangeSetId, EditCheck, FileChange, KeyUse, Payload, Policy, RunId,
+    RunOrigin, ToolCallId, UnattendedPolicy, UnsavedText,
 };
 
 /// Time and randomness for one input; the core itself has neither.
@@ -172,24 +172,17 @@ pub enum Report {
     Heard,
     Replied(Reply),
     CallFailed(CallFailure),
-    /// `Prepare` ended.
+    /// `Prepare` of a call that edits nothing ended.
     Prepared(Box<Preparation>),
-    /// `RunTool` ended.
+    /// `Prepare` of edits ended.
+    PreparedEdits(PreparedEdits),
+    /// `RunTool` ended, or `Prepare` or `Apply` broke.
     Finished(CallResult),
-    /// `RunTool` of an edit: all its hunks are in the text.
-    Applied(CallResult),
-    /// `RunTool` of an edit: only the hunks in `landed` are in the text. `in_doubt`: the others may still land.
-    NotApplied {
-        result: CallResult,
-        in_doubt: bool,
-        landed: Vec<String>,
-    },
-    /// `RunTool` of an edit: the text had changed, and no hunk landed. `change` is the edit made for the text of
-    /// now. `result` ends the call if the edit has been proposed too often.
-    Overtaken {
-        change: Box<FileChange>,
-        seen: Box<ObservedPath>,
-        result: CallResult,
+    /// `Apply` ended for one file.
+    Edited {
+        change_set: ChangeSetId,
+        outcome: EditOutcome,
+        elapsed_ms: u64,
     },
     /// `Settle` ended.
     Settled(EditCheck),
@@ -209,7 +202,6 @@ pub struct Preparation {
 #[derive(Clone, Debug)]
 pub enum Prospect {
     Payload(Payload),
-    Change(Box<FileChange>),
     /// The call cannot be made.
     Refused {
         why: Reason,
@@ -236,4 +228,66 @@ impl Preparation {
     pub fn about(self, seen: ObservedPath) -> Self {
         Self { seen: Some(seen), ..self }
     }
+}
+
+/// The report of `Prepare` on edits next to each other. Each call is in one of the two lists.
+#[derive(Clone, Debug)]
+pub struct PreparedEdits {
+    /// The files that would change, in the order of their first edit.
+    pub files: Vec<PreparedFile>,
+    pub refused: Vec<RefusedEdit>,
+}
+
+/// A file as the edits of a turn would change it.
+#[derive(Clone, Debug)]
+pub struct PreparedFile {
+    pub change: FileChange,
+    pub seen: ObservedPath,
+}
+
+/// An edit that cannot be made.
+#[derive(Clone, Debug)]
+pub struct RefusedEdit {
+    pub call: ToolCallId,
+    pub seen: Option<ObservedPath>,
+    /// `None` if a rule forbids the edit of the observed path, so that the file was not read.
+    pub why: Option<Reason>,
+    /// Whether the reason may reveal text of the file.
+    pub may_reveal: bool,
+}
+
+/// What became of the edit of one file.
+#[derive(Clone, Debug)]
+pub enum EditOutcome {
+    /// All hunks are in the text.
+    Landed {
+        location: EditLocation,
+        /// Whether nothing else in the file changed at the same time.
+        exact: bool,
+    },
+    /// Only these hunks are in the text: the editor left out the others.
+    Partly { landed: Vec<String> },
+    /// No hunk is in the text. `in_doubt`: the edit may still land.
+    NotApplied { why: String, in_doubt: bool },
+    /// The user undid it at once.
+    Undone,
+    /// The editor made it at a place that the user did not approve.
+    Misplaced,
+    /// The text had changed, and no hunk landed. `change` is the edit made for the text of now.
+    Overtaken { change: Box<FileChange>, seen: Box<ObservedPath>, why: String },
+}
+
+/// Where a change is that has landed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EditLocation {
+    /// On disk.
+    Saved,
+    /// In a document that the user has open; the user decides when to save it.
+    Open,
+    /// In a buffer that was not saved, with the reason if there is one.
+    Unsaved(Option<String>),
+    /// In this other file, because the path now leads there.
+    Elsewhere(String),
+    /// Not known, because the path cannot be resolved any more, for this reason.
+    Unknown(String),
 }

@@ -2,9 +2,11 @@
 //!
 //! No other file decides this. Never starts, stops or waits for anything.
 
+use std::collections::BTreeSet;
+
 use crate::policy::ask;
-use crate::record::{AskGroup, AskId, AskKind, ChangeSetId, ToolCallId};
-use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
+use crate::record::{AskGroup, AskId, AskKind, ChangeSetId, FileChange, ToolCallId};
+use crate::session::{Call, CallPhase, ChangeState, Run, Session, Turn, TurnPhase};
 
 /// A piece of work that should be running now. The whole value is its key: while `next_steps` returns an equal value,
 /// the work keeps running and its reports are accepted.
@@ -14,16 +16,38 @@ pub enum Step {
     Settle { change_set: ChangeSetId },
     /// Deliver an ask to the client, as a request or as a popup. Updates and diagnostics show it without this step.
     DeliverAsk { ask: AskId },
-    /// Observe the world for a call: resolve its path and, for an edit, compute its hunks. Repeated in each epoch, that
-    /// is, whenever the session is opened again.
-    Prepare { call: ToolCallId, epoch: u64 },
+    /// Observe the world for calls: resolve their paths and, for edits, compute the hunks. Edits next to each other are
+    /// prepared together, each on the text that those before it would leave; any other call alone. Repeated in each
+    /// epoch, that is, whenever the session is opened again.
+    Prepare { calls: Vec<ToolCallId>, epoch: u64 },
     /// Send one request to the model and report its reply. Before the first attempt starts, the session task records
     /// that the turn began.
     CallModel { turn: u32, attempt: u32 },
-    /// Run a call whose start is in the log; for an edit, apply its frozen hunks.
+    /// Run a call whose start is in the log.
     RunTool { call: ToolCallId },
+    /// Apply the frozen hunks of the changes that one decision allowed, and report on each file. `batch` is the first
+    /// change set of the decision.
+    Apply { batch: ChangeSetId, part: BatchPart },
     /// Wait for a time; no other work.
     Wake(Wake),
+}
+
+/// Which changes of a batch are applied now. Files that are not open come first, together. Open documents follow one by
+/// one, so that after a crash at most one of them may have got an edit that no record tells of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum BatchPart {
+    Closed,
+    Open { change_set: ChangeSetId },
+}
+
+impl BatchPart {
+    /// Whether a change is in this part of its batch.
+    pub fn has(&self, change: &FileChange) -> bool {
+        match self {
+            BatchPart::Closed => !change.open,
+            BatchPart::Open { change_set } => change.change_set == *change_set,
+        }
+    }
 }
 
 /// A time to wait for, and the reason.
@@ -70,6 +94,9 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
             TurnPhase::Acting if turn.runnable_calls().next().is_none() => {
                 steps.push(Step::CallModel { turn: turn.number + 1, attempt: 1 });
             }
+            TurnPhase::Acting if turn.runnable_calls().any(Call::is_edit) => {
+                steps.extend(edit_steps(session, turn));
+            }
             TurnPhase::Acting => {
                 steps.extend(turn.runnable_calls().flat_map(|call| call_steps(session, run, call)));
             }
@@ -78,10 +105,60 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
     steps
 }
 
+/// Returns the steps of edits next to each other. They are prepared while none of them is on its way into the text
+/// and none waits for an answer, because the text of each depends on those before it.
+fn edit_steps(session: &Session, turn: &Turn) -> Vec<Step> {
+    let calls: Vec<&Call> = turn.runnable_calls().collect();
+    let started = calls.iter().filter(|call| matches!(call.phase, CallPhase::Started { .. }));
+    let running: BTreeSet<Step> = started
+        .map(|call| match session.change_of(call) {
+            Some(state) => {
+                Step::Apply { batch: state.batch.clone(), part: batch_part(&calls, session, &state.batch) }
+            }
+            // Only a log with missing records has a started edit without a change. It fails as a tool.
+            None => Step::RunTool { call: call.id.clone() },
+        })
+        .collect();
+    if !running.is_empty() {
+        return running.into_iter().collect();
+    }
+    if calls.iter().any(|call| matches!(call.phase, CallPhase::Asking { epoch } if epoch >= session.epoch)) {
+        return Vec::new();
+    }
+    vec![prepare(session, calls.iter().map(|call| call.id.clone()).collect())]
+}
+
+/// Returns which changes of a batch are applied now. `calls` are the open calls in their order.
+fn batch_part(calls: &[&Call], session: &Session, batch: &ChangeSetId) -> BatchPart {
+    let changes = || started_changes(calls, session, batch);
+    match changes().find(|state| !state.change.open).or_else(|| changes().next()) {
+        Some(state) if state.change.open => BatchPart::Open { change_set: state.change.change_set.clone() },
+        _ => BatchPart::Closed,
+    }
+}
+
+/// Returns the changes of a batch that have not ended, in the order of their calls.
+fn started_changes<'a>(
+    calls: &'a [&'a Call],
+    session: &'a Session,
+    batch: &'a ChangeSetId,
+) -> impl Iterator<Item = &'a ChangeState> {
+    let started = calls.iter().filter(|call| matches!(call.phase, CallPhase::Started { .. }));
+    started.filter_map(|call| session.change_of(call)).filter(move |state| state.batch == *batch)
+}
+
+/// Whether the edit of a started call may have reached its file. In a batch of several files, only the edits of the part
+/// that is applied now have begun.
+pub fn may_have_begun(session: &Session, call: &Call) -> bool {
+    let calls: Vec<&Call> = session.runnable_calls().collect();
+    session.change_of(call).is_none_or(|state| batch_part(&calls, session, &state.batch).has(&state.change))
+}
+
 fn call_steps(session: &Session, run: &Run, call: &Call) -> Vec<Step> {
+    let prepare = || vec![prepare(session, vec![call.id.clone()])];
     match &call.phase {
-        CallPhase::Opened => vec![prepare(session, call)],
-        CallPhase::Asking { epoch } if *epoch < session.epoch => vec![prepare(session, call)],
+        CallPhase::Opened => prepare(),
+        CallPhase::Asking { epoch } if *epoch < session.epoch => prepare(),
         CallPhase::Asking { .. } => {
             let answer_by_time = session.open_ask_of(call).and_then(|open| {
                 let (at, _) = ask::answers_itself(open, &run.policy)?;
@@ -122,8 +199,8 @@ pub fn longest_wait(session: &Session, wake: &Wake) -> u64 {
     }
 }
 
-fn prepare(session: &Session, call: &Call) -> Step {
-    Step::Prepare { call: call.id.clone(), epoch: session.epoch }
+fn prepare(session: &Session, calls: Vec<ToolCallId>) -> Step {
+    Step::Prepare { calls, epoch: session.epoch }
 }
 
 /// Returns a `DeliverAsk` for each open ask that the user must see. Idle asks only describe the end of a

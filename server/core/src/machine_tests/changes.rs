@@ -3,17 +3,18 @@
 use proptest::prelude::*;
 
 use super::random::change;
-use super::{Bench, done, option};
+use super::{Bench, option};
 use crate::machine::input::{Input, Report};
 use crate::machine::step::{Step, next_steps};
-use crate::record::{CallEnd, EditCheck};
-use crate::session::Session;
+use crate::record::EditCheck;
+use crate::session::{ChangeState, Session};
 
 const EDIT: (&str, &str) = ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#);
 
 /// Returns how many change sets belong to no call of the open turn and to no `Settle` step.
 fn left_over(session: &Session) -> usize {
-    session.changes.values().filter(|state| !state.unsettled && session.call(&state.call).is_none()).count()
+    let is_open = |state: &&ChangeState| state.calls().any(|call| session.call(call).is_some());
+    session.changes.values().filter(|state| !state.unsettled && !is_open(state)).count()
 }
 
 fn is_settle(step: &Step) -> bool {
@@ -23,7 +24,8 @@ fn is_settle(step: &Step) -> bool {
 /// Runs one turn with one edit, until the edit has started.
 fn start_edit(bench: &mut Bench) {
     bench.reply("", &[EDIT]);
-    bench.report(super::is_prepare, super::edit_of(change(true)));
+    let report = super::edit_of(bench, change(true));
+    bench.report(super::is_prepare, report);
     if bench.session.open_asks().next().is_some() {
         bench.answer(option("allow_always")).unwrap();
     }
@@ -43,7 +45,8 @@ fn a_session_of_a_thousand_edits_keeps_the_change_sets_of_its_turn_only() {
             assert_eq!(bench.session.unsettled().count(), 1, "an edit that was cut short is looked for");
             bench.report(is_settle, Report::Settled(EditCheck::Landed));
         } else {
-            bench.report(super::is_tool, Report::Applied(done(CallEnd::Completed)));
+            let report = super::edited(&bench, super::landed());
+            bench.report(super::is_tool, report);
         }
         most = most.max(bench.session.changes.len());
     }
@@ -60,7 +63,8 @@ fn a_change_set_that_nobody_has_looked_for_is_kept_until_somebody_has() {
     for _ in 0..3 {
         bench.prompt("another").unwrap();
         start_edit(&mut bench);
-        bench.report(super::is_tool, Report::Applied(done(CallEnd::Completed)));
+        let report = super::edited(&bench, super::landed());
+        bench.report(super::is_tool, report);
         bench.reply("done", &[]);
         assert!(next_steps(&bench.session).iter().any(is_settle), "it is still looked for");
         assert_eq!(bench.session.changes.len(), 1);

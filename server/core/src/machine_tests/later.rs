@@ -5,37 +5,46 @@ use expect_test::expect;
 
 use super::random::change;
 use super::stories::{asking_edit, check, command, last_output};
-use super::{Bench, done, is_prepare, is_tool, names, option};
+use super::{Bench, is_prepare, is_tool, names, option};
 use crate::machine::accept::Refusal;
-use crate::machine::input::{Answer, Input, Report};
+use crate::machine::input::{Answer, EditOutcome, Input};
 use crate::machine::step::{Step, Wake, WakeReason, next_steps};
 use crate::policy::observation::ObservedPath;
-use crate::record::{CallEnd, Event, Payload, Policy};
+use crate::record::{Event, FileChange, Payload, Policy};
 use crate::wire::state::view;
 
 #[test]
 fn n04_an_edit_the_text_ran_away_from_is_shown_anew_three_times_at_most() {
     let mut bench = asking_edit(true);
     bench.input(Input::Answer(answer_of(&bench, "allow_always"))).unwrap();
-    let again = || Report::Overtaken {
-        change: Box::new(change(true)),
-        seen: Box::new(ObservedPath { overtaken: Some("it moved".to_owned()), ..ObservedPath::inside("a") }),
-        result: done(CallEnd::Failed),
+    let again = |bench: &mut Bench| {
+        let parts = bench.session.changes.values().next().unwrap().change.parts.clone();
+        let outcome = EditOutcome::Overtaken {
+            change: Box::new(FileChange { parts, ..change(true) }),
+            seen: Box::new(ObservedPath {
+                overtaken: Some("it moved".to_owned()),
+                ..ObservedPath::inside("a")
+            }),
+            why: "it moved".to_owned(),
+        };
+        let report = super::edited(bench, outcome);
+        bench.report(is_tool, report)
     };
     for _ in 0..2 {
-        check(&bench.report(is_tool, again()), expect!["settled change_proposed ask_opened"]);
+        check(&again(&mut bench), expect!["settled change_proposed ask_opened"]);
         assert_eq!(view(&bench.session).state, State::RequiresAction, "no standing answer covers it");
         assert!(!next_steps(&bench.session).iter().any(is_tool));
         // After a restart `Prepare` runs again, and the user must still be asked.
         bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
         let mut other = change(true);
         std::sync::Arc::make_mut(&mut other.hunks)[0].inserted = vec!["other\n".to_owned()];
-        let seen = bench.report(is_prepare, super::edit_of(other));
+        let report = super::edit_of(&bench, other);
+        let seen = bench.report(is_prepare, report);
         assert!(seen.iter().any(|event| matches!(event, Event::AskOpened { .. })), "{}", names(&seen));
         bench.input(Input::Answer(answer_of(&bench, "allow"))).unwrap();
     }
-    check(&bench.report(is_tool, again()), expect!["settled tool_finished"]);
-    assert_eq!(last_output(&bench), "out");
+    check(&again(&mut bench), expect!["settled tool_finished"]);
+    assert_eq!(last_output(&bench), "The edit of a was not applied: it moved; read the file and try again.");
 }
 
 fn answer_of(bench: &Bench, option: &str) -> Answer {
@@ -89,13 +98,14 @@ fn s15_time_takes_the_first_suggestion_where_the_user_has_set_it_and_nothing_els
     assert_eq!(wake(&asking_by_time(&[])), None);
     let policy = || Policy { followup_default_ms: Some(1), ..Policy::default() };
     for (tool, arguments, report) in [
-        ("run_command", r#"{"command":"make test"}"#, command()),
-        ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#, super::edit_of(change(true))),
-        ("read_file", r#"{"path":"/b"}"#, super::read_of(ObservedPath::outside("/b"))),
+        ("run_command", r#"{"command":"make test"}"#, Some(command())),
+        ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#, None),
+        ("read_file", r#"{"path":"/b"}"#, Some(super::read_of(ObservedPath::outside("/b")))),
     ] {
         let mut bench = Bench::new();
         bench.prompt_with("go", policy()).unwrap();
         bench.reply("", &[(tool, arguments)]);
+        let report = report.unwrap_or_else(|| super::edit_of(&bench, change(true)));
         bench.report(is_prepare, report);
         assert!(bench.session.has_blocking_ask() && wake(&bench).is_none(), "{tool}");
     }

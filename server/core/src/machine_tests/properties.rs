@@ -14,7 +14,7 @@ use super::oracle::{Guess, guess};
 use super::random::{Dice, input, report};
 use crate::machine::accept::{Refusal, accept};
 use crate::machine::input::{Answer, Choice, Input, Prompt, Stamp};
-use crate::machine::step::{Step, Wake, WakeReason, next_steps};
+use crate::machine::step::{BatchPart, Step, Wake, WakeReason, next_steps};
 use crate::prompt::message::{GenerationSettings, ModelMessage};
 use crate::record::{AllowedBy, AskKind, Event, Record, UnattendedPolicy};
 use crate::session::Session;
@@ -332,19 +332,21 @@ proptest! {
         let call = crate::record::ToolCallId(text.clone());
         let wake = |at| Step::Wake(Wake { at, why: WakeReason::StillRunning { call: call.clone() } });
         while !dice.is_used_up() {
-            let step = match dice.roll(7) {
+            let step = match dice.roll(8) {
                 0 => Step::CallModel { turn: dice.roll(9) as u32, attempt: dice.roll(9) as u32 },
-                1 => Step::Prepare { call: call.clone(), epoch: dice.roll(3) as u64 },
+                1 => Step::Prepare { calls: vec![call.clone()], epoch: dice.roll(3) as u64 },
                 2 => Step::RunTool { call: call.clone() },
                 3 => Step::Settle { change_set: text.as_str().into() },
                 4 => Step::DeliverAsk { ask: text.as_str().into() },
                 5 => wake(dice.roll(200) as u64),
+                6 => Step::Apply { batch: text.as_str().into(), part: BatchPart::Closed },
                 _ => next_steps(&bench.session).pop().unwrap_or(wake(0)),
             };
-            let other = match dice.roll(4) {
+            let other = match dice.roll(5) {
                 0 => Step::CallModel { turn: 1, attempt: 1 },
                 1 => Step::RunTool { call: call.clone() },
                 2 => Step::Settle { change_set: "".into() },
+                3 => Step::Apply { batch: "".into(), part: BatchPart::Open { change_set: "".into() } },
                 _ => step.clone(),
             };
             let report = report(&bench, &other, &mut dice);

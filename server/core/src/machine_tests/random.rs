@@ -3,14 +3,20 @@
 //! Never draws an input that the server could not send; illegal inputs have their own test.
 
 use super::{Bench, done, reply};
-use crate::machine::input::{Answer, Choice, Input, Preparation, Prompt, Prospect, Report};
+use crate::machine::input::{
+    Answer, Choice, EditLocation, EditOutcome, Input, Preparation, PreparedEdits, Prompt, Prospect,
+    RefusedEdit, Report,
+};
 use crate::machine::retry::{CallFailure, FailureClass};
 use crate::machine::step::{Step, next_steps};
-use crate::policy::cause::Cause;
+use crate::policy::cause::{Cause, Reason};
 use crate::policy::choices::{Follows, JudgedChoice, Takes};
 use crate::policy::observation::{FileClass, ObservedPath};
 use crate::prompt::image::{Image, MediaType};
-use crate::record::{CallEnd, EditCheck, FileChange, Mode, Payload, Policy, ToolCallId, UnattendedPolicy};
+use crate::record::{
+    CallEnd, CallPart, ChangeSetId, EditCheck, FileChange, Mode, Payload, Policy, ToolCallId,
+    UnattendedPolicy,
+};
 use crate::text::review::Hunk;
 
 /// The numbers of a test case, from which all choices are drawn.
@@ -125,26 +131,11 @@ fn step(bench: &Bench, dice: &mut Dice<'_>) -> Input {
 pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
     match step {
         Step::CallModel { .. } => model_report(dice),
-        Step::Prepare { call, .. } => prepared(bench, call, dice),
+        Step::Prepare { calls, .. } => prepared(bench, calls, dice),
+        Step::Apply { batch, .. } => edited(bench, batch, dice),
         Step::RunTool { .. } => {
             let ends = [CallEnd::Completed, CallEnd::Completed, CallEnd::Failed];
-            match dice.roll(5) {
-                4 => Report::Overtaken {
-                    change: Box::new(change(true)),
-                    seen: Box::new(ObservedPath {
-                        overtaken: Some("it moved".to_owned()),
-                        ..ObservedPath::inside("a")
-                    }),
-                    result: done(CallEnd::Failed),
-                },
-                0 => Report::Applied(done(CallEnd::Completed)),
-                1 => Report::NotApplied {
-                    result: done(CallEnd::Failed),
-                    in_doubt: dice.roll(2) == 0,
-                    landed: vec![],
-                },
-                _ => Report::Finished(done(ends[dice.roll(3)])),
-            }
+            Report::Finished(done(ends[dice.roll(3)]))
         }
         Step::Settle { .. } => {
             Report::Settled([EditCheck::Landed, EditCheck::NotLanded, EditCheck::Unclear][dice.roll(3)])
@@ -191,9 +182,79 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
     }
 }
 
-/// Draws a report of `Prepare` for the call's tool.
-fn prepared(bench: &Bench, id: &ToolCallId, dice: &mut Dice<'_>) -> Report {
-    let tool = bench.session.call(id).map_or("", |call| call.tool.as_str());
+/// Draws a report of `Apply` on one file.
+fn edited(bench: &Bench, batch: &ChangeSetId, dice: &mut Dice<'_>) -> Report {
+    let changes: Vec<_> = bench.session.changes.values().filter(|state| state.batch == *batch).collect();
+    let Some(state) = changes.get(dice.roll(changes.len().max(1))) else {
+        return Report::Finished(done(CallEnd::Failed));
+    };
+    let outcome = match dice.roll(8) {
+        0 => EditOutcome::Overtaken {
+            change: Box::new(FileChange { parts: state.change.parts.clone(), ..change(true) }),
+            seen: Box::new(ObservedPath {
+                overtaken: Some("it moved".to_owned()),
+                ..ObservedPath::inside("a")
+            }),
+            why: "it moved".to_owned(),
+        },
+        1 => EditOutcome::NotApplied { why: "no".to_owned(), in_doubt: dice.roll(2) == 0 },
+        2 => EditOutcome::Partly { landed: state.hunks.keys().take(dice.roll(3)).cloned().collect() },
+        3 => [EditOutcome::Undone, EditOutcome::Misplaced][dice.roll(2)].clone(),
+        4 => return Report::Finished(done(CallEnd::Failed)),
+        _ => {
+            let locations = [
+                EditLocation::Saved,
+                EditLocation::Open,
+                EditLocation::Unsaved(None),
+                EditLocation::Unknown(String::new()),
+            ];
+            EditOutcome::Landed { location: locations[dice.roll(4)].clone(), exact: dice.roll(2) == 0 }
+        }
+    };
+    Report::Edited { change_set: state.change.change_set.clone(), outcome, elapsed_ms: 3 }
+}
+
+/// Draws a report of `Prepare` for edits: each is refused, forgotten, or in one of two files.
+fn prepared_edits(calls: &[ToolCallId], dice: &mut Dice<'_>) -> Report {
+    let mut files: [Vec<CallPart>; 2] = Default::default();
+    let mut refused = Vec::new();
+    for call in calls {
+        let part = |hunks| CallPart { call: call.clone(), hunks };
+        match dice.roll(8) {
+            0 => refused.push(RefusedEdit {
+                call: call.clone(),
+                seen: Some(ObservedPath::inside("a")),
+                why: (dice.roll(2) == 0).then(|| Reason::new(Cause::NotFound, "it is not there")),
+                may_reveal: dice.roll(2) == 0,
+            }),
+            1 if dice.roll(4) == 0 => {}
+            drawn => files[drawn % 2].push(part(["h1", "h2"].map(str::to_owned)[..dice.roll(3)].to_vec())),
+        }
+    }
+    let mut changes = Vec::new();
+    for (name, parts) in ["a", "b"].into_iter().zip(files).filter(|(_, parts)| !parts.is_empty()) {
+        let uri = format!("file:///ws/{name}");
+        changes.push(FileChange {
+            parts,
+            path: name.to_owned(),
+            target: uri.clone(),
+            uri,
+            ..change(dice.roll(2) == 0)
+        });
+    }
+    match super::files_of(changes) {
+        Report::PreparedEdits(prepared) => Report::PreparedEdits(PreparedEdits { refused, ..prepared }),
+        other => other,
+    }
+}
+
+/// Draws a report of `Prepare` for the tool of these calls.
+fn prepared(bench: &Bench, calls: &[ToolCallId], dice: &mut Dice<'_>) -> Report {
+    let call = calls.first().and_then(|id| bench.session.call(id));
+    let tool = call.map_or("", |call| call.tool.as_str());
+    if tool == "edit_file" {
+        return prepared_edits(calls, dice);
+    }
     if dice.roll(8) == 0 {
         let seen = ObservedPath {
             write_class: Some(FileClass::Own),
@@ -207,7 +268,6 @@ fn prepared(bench: &Bench, id: &ToolCallId, dice: &mut Dice<'_>) -> Report {
         "read_file" => {
             super::read_of(ObservedPath { inside: dice.roll(3) != 0, ..ObservedPath::inside("a") })
         }
-        "edit_file" => super::edit_of(change(dice.roll(2) == 0)),
         "run_command" => super::prepared_as(Payload::Command {
             line: "true".to_owned(),
             cwd: "/ws".to_owned(),
@@ -226,6 +286,7 @@ fn prepared(bench: &Bench, id: &ToolCallId, dice: &mut Dice<'_>) -> Report {
 pub fn change(open: bool) -> FileChange {
     FileChange {
         change_set: "".into(),
+        parts: Vec::new(),
         path: "a".to_owned(),
         uri: "file:///ws/a".to_owned(),
         target: "file:///ws/a".to_owned(),
@@ -234,14 +295,17 @@ pub fn change(open: bool) -> FileChange {
         always_ask: None,
         mark: None,
         before: None,
-        hunks: [Hunk {
-            id: "h1".to_owned(),
-            line: 0,
-            removed: vec!["x\n".to_owned()],
-            inserted: vec!["y\n".to_owned()],
-            context_before: Vec::new(),
-            context_after: Vec::new(),
-        }]
-        .into(),
+        hunks: [hunk("h1", 0), hunk("h2", 9)].into(),
+    }
+}
+
+fn hunk(id: &str, line: usize) -> Hunk {
+    Hunk {
+        id: id.to_owned(),
+        line,
+        removed: vec!["x\n".to_owned()],
+        inserted: vec!["y\n".to_owned()],
+        context_before: Vec::new(),
+        context_after: Vec::new(),
     }
 }

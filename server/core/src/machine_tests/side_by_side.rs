@@ -24,10 +24,13 @@ fn turn_of(calls: &[(&str, &str)], policy: Policy) -> Bench {
 /// Returns the indices of the calls that have a step.
 fn active_calls(bench: &Bench) -> Vec<usize> {
     let calls = |step| match step {
-        Step::Prepare { call, .. } | Step::RunTool { call } => bench.session.call(&call),
-        _ => None,
+        Step::Prepare { calls, .. } => calls,
+        Step::RunTool { call } => vec![call],
+        Step::Apply { batch, .. } => bench.session.changes[&batch].calls().cloned().collect(),
+        _ => Vec::new(),
     };
-    next_steps(&bench.session).into_iter().filter_map(calls).map(|call| call.index).collect()
+    let calls = next_steps(&bench.session).into_iter().flat_map(calls);
+    calls.filter_map(|id| Some(bench.session.call(&id)?.index)).collect()
 }
 
 fn id_of(bench: &Bench, index: usize) -> ToolCallId {
@@ -36,7 +39,7 @@ fn id_of(bench: &Bench, index: usize) -> ToolCallId {
 
 /// Prepares a read. `asks`: it is outside the workspace, so the user is asked.
 fn prepare_read(bench: &mut Bench, index: usize, asks: bool) -> Vec<Event> {
-    let step = Step::Prepare { call: id_of(bench, index), epoch: bench.session.epoch };
+    let step = Step::Prepare { calls: vec![id_of(bench, index)], epoch: bench.session.epoch };
     let seen = ObservedPath { inside: !asks, ..ObservedPath::inside(format!("a{index}")) };
     bench.input(Input::Step { step, report: super::read_of(seen) }).unwrap()
 }
@@ -68,7 +71,7 @@ fn s40_l06_reads_go_side_by_side_and_effects_alone_in_their_order() {
     assert_eq!(active_calls(&bench), [0], "an edit waits for the reads before it");
     read(&mut bench, 0, CallEnd::Completed);
     assert_eq!(active_calls(&bench), [2]);
-    let edit = super::edit_of(change(true));
+    let edit = super::edit_of(&bench, change(true));
     bench.report(super::is_prepare, edit);
     assert_eq!(active_calls(&bench), [0_usize; 0], "a read after an edit waits for it");
     bench.answer(option("reject")).unwrap();
@@ -147,7 +150,7 @@ fn s26_calls_that_were_refused_with_the_reply_count_before_those_that_ran() {
 fn l06_an_always_answers_the_same_question_wherever_it_is_open() {
     let mut bench = turn_of(&[READ, READ, READ, READ], Policy::default());
     let same = |bench: &mut Bench, index: usize, path: &str| {
-        let step = Step::Prepare { call: id_of(bench, index), epoch: bench.session.epoch };
+        let step = Step::Prepare { calls: vec![id_of(bench, index)], epoch: bench.session.epoch };
         bench.input(Input::Step { step, report: super::read_of(ObservedPath::outside(path)) }).unwrap();
     };
     ["far", "far", "other", "far"].iter().enumerate().for_each(|(index, path)| same(&mut bench, index, path));

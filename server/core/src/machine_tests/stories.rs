@@ -48,7 +48,8 @@ pub fn asking_edit(open: bool) -> Bench {
     let mut bench = Bench::new();
     bench.prompt("fix it").unwrap();
     bench.reply("", &[("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#)]);
-    bench.report(is_prepare, super::edit_of(change(open)));
+    let report = super::edit_of(&bench, change(open));
+    bench.report(is_prepare, report);
     bench
 }
 
@@ -259,17 +260,16 @@ fn a6_a_command_with_a_substitution_is_asked_about_each_time() {
 fn s03_an_edit_asks_is_decided_by_hunk_and_applied() {
     let mut bench = asking_edit(false);
     check(&bench.answer(option("allow")).unwrap(), expect!["ask_closed hunk_decided apply_started"]);
-    check(
-        &bench.report(is_tool, Report::Applied(done(CallEnd::Completed))),
-        expect!["applied tool_finished"],
-    );
+    let landed = super::edited(&bench, super::landed());
+    check(&bench.report(is_tool, landed), expect!["applied tool_finished"]);
 }
 
 #[test]
 fn n05_an_edit_in_doubt_is_settled_after_its_call() {
     let mut bench = asking_edit(true);
     bench.answer(option("allow")).unwrap();
-    let in_doubt = Report::NotApplied { result: done(CallEnd::Failed), in_doubt: true, landed: vec![] };
+    let outcome = super::EditOutcome::NotApplied { why: "it is silent".to_owned(), in_doubt: true };
+    let in_doubt = super::edited(&bench, outcome);
     check(&bench.report(is_tool, in_doubt), expect!["tool_finished"]);
     assert!(next_steps(&bench.session).iter().any(|step| matches!(step, Step::Settle { .. })));
 }
@@ -278,7 +278,8 @@ fn n05_an_edit_in_doubt_is_settled_after_its_call() {
 fn n05_an_edit_that_was_refused_is_told_once() {
     let mut bench = asking_edit(true);
     bench.answer(option("allow")).unwrap();
-    let refused = Report::NotApplied { result: done(CallEnd::Failed), in_doubt: false, landed: vec![] };
+    let outcome = super::EditOutcome::NotApplied { why: "it was refused".to_owned(), in_doubt: false };
+    let refused = super::edited(&bench, outcome);
     check(&bench.report(is_tool, refused), expect!["settled tool_finished"]);
     assert!(bench.session.unsettled().next().is_none());
     let run = bench.session.open_run().unwrap();
@@ -289,8 +290,7 @@ fn n05_an_edit_that_was_refused_is_told_once() {
 fn n05_an_edit_applied_in_part_has_hunks_of_both_kinds() {
     let mut bench = asking_edit(true);
     bench.answer(option("allow")).unwrap();
-    let landed = vec!["h1".to_owned()];
-    let partly = Report::NotApplied { result: done(CallEnd::Failed), in_doubt: false, landed };
+    let partly = super::edited(&bench, super::EditOutcome::Partly { landed: vec!["h1".to_owned()] });
     check(&bench.report(is_tool, partly), expect!["applied settled tool_finished"]);
     let state = bench.session.changes.values().next().unwrap();
     assert_eq!(state.hunks["h1"], crate::session::run::HunkState::Applied);
@@ -340,10 +340,8 @@ fn l6_an_edit_cut_short_on_a_closed_file_is_finished_under_the_same_approval() {
     bench.answer(option("allow")).unwrap();
     check(&bench.input(Input::Opened { epoch: 2 }).unwrap(), expect!["session_opened ask_opened"]);
     bench.answer(option("resume")).unwrap();
-    check(
-        &bench.report(is_tool, Report::Applied(done(CallEnd::Completed))),
-        expect!["applied tool_finished"],
-    );
+    let landed = super::edited(&bench, super::landed());
+    check(&bench.report(is_tool, landed), expect!["applied tool_finished"]);
 }
 
 #[test]

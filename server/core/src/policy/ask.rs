@@ -7,7 +7,7 @@ mod digest;
 use crate::record::{AskKind, AskOption, OptionKind, Policy};
 use crate::session::OpenAsk;
 
-pub use digest::{change_digest, payload_digest};
+pub use digest::{changes_digest, payload_digest};
 
 // The ids of options, on the wire and in the log. The options of a followup are `option-1`, `option-2`, ...
 pub const ALLOW: &str = "allow";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AskId, ChangeSetId};
+use super::{AskId, ChangeSetId, ToolCallId};
 use crate::policy::cause::Cause;
 use crate::text::review::Hunk;
 
@@ -91,10 +91,13 @@ pub enum AllowedBy {
     Unknown,
 }
 
-/// All edits of one tool call to one file.
+/// All edits of one file by calls of one turn that were prepared together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     pub change_set: ChangeSetId,
+    /// The calls that edit the file, in their order. Empty in logs of 0.1, where one call made all hunks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<CallPart>,
     /// As shown to the user.
     pub path: String,
     /// As the editor names it.
@@ -117,6 +120,15 @@ pub struct FileChange {
     pub before: Option<String>,
     /// Shared, because a change may have megabytes and is in records, the session and steps at once.
     pub hunks: Arc<[Hunk]>,
+}
+
+/// What one call contributes to a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallPart {
+    pub call: ToolCallId,
+    /// The ids of the hunks that it made, alone or with other calls. Empty if a later call replaced its lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hunks: Vec<String>,
 }
 
 /// A standing answer: "allow always", which means for this session.

@@ -143,6 +143,7 @@ pub enum Event {
         seen: Option<ObservedPath>,
     },
     ChangeProposed {
+        /// The first call that edits the file.
         call: ToolCallId,
         change: Box<FileChange>,
         /// Its file as `Prepare` observed it; `None` in logs of 0.1.
@@ -188,9 +189,13 @@ pub enum Event {
     },
     /// The intent of an edit: durable before it is sent.
     ApplyStarted {
+        /// The first call that edits the file.
         call: ToolCallId,
         change_set: ChangeSetId,
         hunks: Vec<String>,
+        /// The first change set of those that one decision applies together; `None` if it is this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        batch: Option<ChangeSetId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allowed_by: Option<AllowedBy>,
     },

@@ -243,27 +243,33 @@ impl Session {
                 });
             }
             Event::ChangeProposed { call, change, seen } => {
-                let hunks = change.hunks.iter().map(|hunk| (hunk.id.clone(), HunkState::Proposed)).collect();
                 let inferred = || ObservedPath {
                     overtaken: change.always_ask.clone(),
                     ..ObservedPath::inside(&change.path)
                 };
                 let seen = seen.clone().unwrap_or_else(inferred);
-                self.with_call(call, |call| {
-                    call.change_set = Some(change.change_set.clone());
-                    call.seen = Some(seen);
-                });
-                self.changes.insert(
-                    change.change_set.clone(),
-                    ChangeState { call: call.clone(), change: (**change).clone(), hunks, unsettled: false },
-                );
+                let state = ChangeState::proposed((**change).clone(), call);
+                for id in state.calls() {
+                    self.with_call(id, |call| {
+                        call.change_set = Some(change.change_set.clone());
+                        call.seen = Some(seen.clone());
+                    });
+                }
+                self.changes.insert(change.change_set.clone(), state);
             }
             Event::HunkDecided { change_set, hunks, apply: false, .. } => {
                 self.mark_hunks(change_set, hunks, HunkState::Rejected);
             }
-            Event::ApplyStarted { call, change_set, hunks, .. } => {
+            Event::ApplyStarted { call, change_set, hunks, batch, .. } => {
                 self.mark_hunks(change_set, hunks, HunkState::Applying);
-                self.with_call(call, |call| call.phase = CallPhase::Started { at: record.at });
+                let mut calls = vec![call.clone()];
+                if let Some(state) = self.changes.get_mut(change_set) {
+                    state.batch = batch.as_ref().unwrap_or(change_set).clone();
+                    calls = state.calls().cloned().collect();
+                }
+                for id in calls {
+                    self.with_call(&id, |call| call.phase = CallPhase::Started { at: record.at });
+                }
             }
             Event::Applied { change_set, hunks } => {
                 self.mark_hunks(change_set, hunks, HunkState::Applied);
@@ -283,7 +289,7 @@ impl Session {
                     run.mistakes = mistakes_after(run.mistakes, result.end);
                 }
                 if let Some(state) = change_set.and_then(|id| self.changes.get_mut(&id)) {
-                    state.unsettled = state.hunks.values().any(|hunk| *hunk == HunkState::Applying);
+                    state.unsettled = state.is_applying();
                 }
                 self.append_results();
             }
@@ -344,7 +350,7 @@ impl Session {
     fn drop_unread_changes(&mut self) {
         let turn = self.run.as_ref().and_then(|run| run.turn.as_ref());
         let has = |id: &ToolCallId| turn.is_some_and(|turn| turn.calls.iter().any(|call| call.id == *id));
-        self.changes.retain(|_, state| state.unsettled || has(&state.call));
+        self.changes.retain(|_, state| state.unsettled || state.calls().any(has));
     }
 
     fn settle(&mut self, id: &ChangeSetId, found: EditCheck) {

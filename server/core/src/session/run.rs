@@ -10,8 +10,8 @@ use crate::policy::choices::Follows;
 use crate::policy::observation::ObservedPath;
 use crate::prompt::message::{GenerationSettings, ModelMessage, Reply, Usage};
 use crate::record::{
-    Ask, CallEnd, ChangeSetId, FileChange, KeyUse, MessageId, Mode, Outcome, Payload, Policy, RunId,
-    RunOrigin, StopReason, ToolCallId,
+    Ask, CallEnd, CallPart, ChangeSetId, FileChange, KeyUse, MessageId, Mode, Outcome, Payload, Policy,
+    RunId, RunOrigin, StopReason, ToolCallId,
 };
 use crate::tool::Effect;
 
@@ -134,11 +134,40 @@ pub struct OpenAsk {
 /// A change set and the state of its hunks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeState {
-    pub call: ToolCallId,
+    /// With at least one part, also if its record has none.
     pub change: FileChange,
     pub hunks: BTreeMap<String, HunkState>,
-    /// Its call ended while the edit was on its way, so it may or may not be in the text.
+    /// The first change set of those that are applied together with it; its own id before it is applied.
+    pub batch: ChangeSetId,
+    /// Its calls ended while the edit was on its way, so it may or may not be in the text.
     pub unsettled: bool,
+}
+
+impl ChangeState {
+    /// Returns a change that was just proposed. `call` made it alone if it has no parts (logs of 0.1).
+    pub(crate) fn proposed(mut change: FileChange, call: &ToolCallId) -> Self {
+        let ids = || change.hunks.iter().map(|hunk| hunk.id.clone());
+        if change.parts.is_empty() {
+            change.parts = vec![CallPart { call: call.clone(), hunks: ids().collect() }];
+        }
+        let hunks = ids().map(|id| (id, HunkState::Proposed)).collect();
+        Self { hunks, batch: change.change_set.clone(), unsettled: false, change }
+    }
+
+    /// Returns the calls that edit the file, in their order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCallId> {
+        self.change.parts.iter().map(|part| &part.call)
+    }
+
+    /// Whether this call edits the file.
+    pub fn is_of(&self, call: &ToolCallId) -> bool {
+        self.calls().any(|other| other == call)
+    }
+
+    /// Whether a hunk is on its way into the text.
+    pub fn is_applying(&self) -> bool {
+        self.hunks.values().any(|hunk| *hunk == HunkState::Applying)
+    }
 }
 
 /// A run that is over, with the values that a run that continues it needs.
@@ -201,32 +230,41 @@ impl Run {
 
 /// How many reads of one turn run at the same time: a bound for open files, walks and asks, not a measured optimum.
 const MOST_AT_ONCE: usize = 8;
+/// How many edits of one turn are prepared and asked together. It bounds the texts that are in memory at once.
+const MOST_EDITS_AT_ONCE: usize = 256;
 
 impl Turn {
-    /// Returns the calls that may run now. Reads run at the same time. A call with an effect runs alone, after all
-    /// calls before it, so that a read sees the effects of the calls before it and no others.
+    /// Returns the calls that may run now. Reads next to each other run at the same time, and edits next to each
+    /// other are prepared and asked together. Any other call runs alone. Each begins after all calls before it, so
+    /// that a read sees the effects of the calls before it and no others.
     pub fn runnable_calls(&self) -> impl Iterator<Item = &Call> {
-        let mut open = self.calls.iter().filter(|call| !call.is_finished());
-        let first = open.next();
-        let next = first.is_some_and(Call::is_read).then_some(open);
-        let reads = next.into_iter().flatten().take_while(|call| call.is_read()).take(MOST_AT_ONCE - 1);
-        first.into_iter().chain(reads)
+        let open = || self.calls.iter().filter(|call| !call.is_finished());
+        let first = open().next().map(|call| call.effect);
+        let most = match first {
+            Some(Effect::Read) => MOST_AT_ONCE,
+            Some(Effect::OwnEdit) => MOST_EDITS_AT_ONCE,
+            Some(Effect::Opaque | Effect::Question | Effect::End) | None => 1,
+        };
+        open().take_while(move |call| Some(call.effect) == first).take(most)
     }
 
     /// Returns the ends of its calls in their order, from the first call without a result in the history up to the
-    /// first open call. Call `id` counts as ended with `end`. Calls that were refused with the reply are left out,
-    /// because they were counted then.
-    pub(crate) fn ends_from<'a>(
-        &'a self,
-        id: &'a ToolCallId,
-        end: CallEnd,
-    ) -> impl Iterator<Item = (&'a Call, CallEnd)> {
-        let ends = self.calls.iter().skip(self.appended).map_while(move |call| match call.phase {
-            _ if call.id == *id => Some((call, end)),
-            CallPhase::Finished { end } => Some((call, end)),
-            _ => None,
+    /// first open call. A call that `now` has an end for counts as ended with it. Calls that were refused with the
+    /// reply are left out, because they were counted then.
+    pub(crate) fn ends_from(
+        &self,
+        now: impl Fn(&Call) -> Option<CallEnd>,
+    ) -> impl Iterator<Item = (&Call, CallEnd)> {
+        let ends = self.calls.iter().skip(self.appended).map_while(move |call| {
+            let end = match call.phase {
+                CallPhase::Finished { end } if call.was_prepared() => Some(end),
+                // It was counted when its reply came.
+                CallPhase::Finished { .. } => None,
+                _ => Some(now(call)?),
+            };
+            Some((call, end))
         });
-        ends.filter(move |(call, _)| call.id == *id || call.was_prepared())
+        ends.filter_map(|(call, end)| Some((call, end?)))
     }
 }
 
@@ -249,6 +287,11 @@ impl Call {
     /// Whether it changes nothing, so that it may run at the same time as other reads.
     pub fn is_read(&self) -> bool {
         self.effect == Effect::Read
+    }
+
+    /// Whether it edits a file.
+    pub fn is_edit(&self) -> bool {
+        self.effect == Effect::OwnEdit
     }
 
     /// Whether it was prepared as a command.

@@ -1,35 +1,77 @@
-//! The text of a file after the open edits that come earlier in the same turn.
+//! The text of one file as the edits of a turn would leave it, and which edits made each hunk.
 //!
-//! Never judges an edit and keeps no text: the result depends only on the open proposals and the current text.
+//! Never reads a file: the caller has the text.
 
-use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
 
-use crate::session::run::HunkState;
-use crate::session::{Call, Session};
-use crate::text::review::{ConflictReport, Hunk, apply_hunks};
+use crate::text::review::{Hunk, hunks};
 
-/// Returns the text of a file as the earlier edits of the same turn would leave it. `now` is the current text.
-/// `target` names the file, as [`FileChange::target`](crate::record::FileChange::target) does.
-///
-/// Only hunks that are proposed or being applied count. Applied hunks are already in the text. Rejected and failed
-/// hunks are left out. Fails if a hunk has no place in the current text.
-pub fn draft<'t>(
-    session: &Session,
-    call: &Call,
-    target: &str,
-    now: &'t str,
-) -> Result<Cow<'t, str>, ConflictReport> {
-    let turn = session.open_run().and_then(|run| run.turn.as_ref());
-    let before = turn.into_iter().flat_map(|turn| turn.calls.iter().take_while(|other| other.id != call.id));
-    let changes = before.filter_map(|call| session.change_of(call));
-    let mut text = Cow::Borrowed(now);
-    for state in changes.filter(|state| state.change.target == target) {
-        let is_open =
-            |hunk: &&Hunk| matches!(state.hunks[&hunk.id], HunkState::Proposed | HunkState::Applying);
-        let open: Vec<Hunk> = state.change.hunks.iter().filter(is_open).cloned().collect();
-        if !open.is_empty() {
-            text = Cow::Owned(apply_hunks(&text, &open)?);
-        }
+/// A file with the edits of a turn so far. Its hunks always lead from the text before the first edit to the text
+/// after the last, so that no hunk of a file depends on another.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    before: Arc<str>,
+    text: Arc<str>,
+    hunks: Vec<Hunk>,
+    /// For each hunk the numbers of the edits that made it.
+    makers: Vec<BTreeSet<usize>>,
+}
+
+impl Draft {
+    /// Returns a draft without edits.
+    pub fn of(before: Arc<str>) -> Self {
+        Self { text: before.clone(), before, hunks: Vec::new(), makers: Vec::new() }
     }
-    Ok(text)
+
+    /// Returns the text after all edits.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the hunks of all edits, in order.
+    pub fn hunks(&self) -> &[Hunk] {
+        &self.hunks
+    }
+
+    /// Returns the ids of the hunks that an edit made, alone or with others.
+    pub fn made_by(&self, edit: usize) -> Vec<String> {
+        let pairs = self.hunks.iter().zip(&self.makers);
+        pairs.filter(|(_, makers)| makers.contains(&edit)).map(|(hunk, _)| hunk.id.clone()).collect()
+    }
+
+    /// Returns the draft after one more edit, which leaves `text`. A hunk that stays as it was keeps its makers. Any
+    /// other is made by this edit, and by the makers of the hunks that it touches.
+    #[must_use]
+    pub fn after(&self, edit: usize, text: Arc<str>) -> Self {
+        let hunks = hunks(&self.before, &text);
+        let makers = hunks.iter().map(|hunk| self.makers_of(hunk, edit)).collect();
+        Self { before: self.before.clone(), text, hunks, makers }
+    }
+
+    fn makers_of(&self, hunk: &Hunk, edit: usize) -> BTreeSet<usize> {
+        // The hunks are in order, so that most are skipped by a search.
+        let first = self.hunks.partition_point(|old| place(old).end() < place(hunk).start());
+        let near = self.hunks.iter().zip(&self.makers).skip(first);
+        let near = near.take_while(|(old, _)| place(old).start() <= place(hunk).end());
+        let mut makers = BTreeSet::from([edit]);
+        for (old, before) in near {
+            if is_same(old, hunk) {
+                return before.clone();
+            }
+            makers.extend(before);
+        }
+        makers
+    }
+}
+
+/// Returns the lines of the text before that a hunk replaces, with the line after them.
+fn place(hunk: &Hunk) -> RangeInclusive<usize> {
+    hunk.line..=hunk.line + hunk.removed.len()
+}
+
+/// Whether two hunks replace the same lines by the same.
+fn is_same(one: &Hunk, other: &Hunk) -> bool {
+    one.line == other.line && one.removed == other.removed && one.inserted == other.inserted
 }

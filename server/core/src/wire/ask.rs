@@ -1,10 +1,10 @@
 //! Asks as clients see them: the whole diff or command, and the label of each button.
 
-use adjutant_protocol::ask::{AskOption, AskSubject, AskView, OptionKind, UnsavedDocument};
+use adjutant_protocol::ask::{AskOption, AskSubject, AskView, EditedFile, OptionKind, UnsavedDocument};
 
 use crate::policy::ask::WAIT;
 use crate::policy::permission::read_asks;
-use crate::record::{self, Ask, AskId, Payload, UnsavedText};
+use crate::record::{self, Ask, AskId, FileChange, Payload, UnsavedText};
 use crate::session::{Call, Session};
 use crate::text::display::one_line;
 use crate::text::review::unified_diff;
@@ -33,13 +33,10 @@ pub fn view(session: &Session, ask: &Ask) -> AskView {
         group: ask.kind.group().into(),
         title: ask.title.clone(),
         description: ask.description.clone(),
-        subject: ask
-            .calls
-            .first()
-            .and_then(|call| session.call(call))
-            .and_then(|call| subject(session, call, &ask.unsaved)),
+        subject: subject(session, ask),
         run_id: Some(ask.run.clone()),
         tool_call_id: ask.calls.first().cloned(),
+        tool_call_ids: if ask.calls.len() > 1 { ask.calls.clone() } else { Vec::new() },
         origin: session.origin_of(&ask.run).map(Into::into),
         options: options(&ask.options),
         free_text: ask.free_text,
@@ -62,16 +59,29 @@ pub fn open_view(session: &Session, id: &AskId) -> Option<AskView> {
     session.asks.get(id).map(|open| view(session, &open.ask))
 }
 
-fn subject(session: &Session, call: &Call, unsaved: &[UnsavedText]) -> Option<AskSubject> {
-    if let Some(state) = session.change_of(call) {
-        let change = &state.change;
-        return Some(AskSubject::Edit {
-            uri: change.uri.clone(),
-            path: change.path.clone(),
-            diff: unified_diff(&change.path, change.existed, &change.hunks).into(),
-            new_file: !change.existed,
-        });
+fn subject(session: &Session, ask: &Ask) -> Option<AskSubject> {
+    let call = session.call(ask.calls.first()?)?;
+    let mut files = session.changes_of(ask).map(|state| edited_file(&state.change));
+    if let Some(first) = files.next() {
+        let mut files: Vec<EditedFile> = std::iter::once(first).chain(files).collect();
+        return match files.len() {
+            1 => files.pop().map(AskSubject::Edit),
+            _ => Some(AskSubject::Edits { files }),
+        };
     }
+    payload_subject(call, &ask.unsaved)
+}
+
+fn edited_file(change: &FileChange) -> EditedFile {
+    EditedFile {
+        uri: change.uri.clone(),
+        path: change.path.clone(),
+        diff: unified_diff(&change.path, change.existed, &change.hunks).into(),
+        new_file: !change.existed,
+    }
+}
+
+fn payload_subject(call: &Call, unsaved: &[UnsavedText]) -> Option<AskSubject> {
     match call.payload.as_ref()? {
         Payload::Command { line, cwd, timeout_seconds, .. } => Some(AskSubject::Command {
             command: line.clone(),

@@ -338,9 +338,12 @@ fn change_view(session: &Session, id: &ChangeSetId) -> Vec<Update> {
             inserted: count(&hunk.inserted),
         })
         .collect();
+    let calls: Vec<ToolCallId> = state.calls().cloned().collect();
+    let Some(first) = calls.first().cloned() else { return Vec::new() };
     vec![Update::ChangeSet(ChangeSetView {
         change_set_id: id.clone(),
-        tool_call_id: state.call.clone(),
+        tool_call_id: first,
+        tool_call_ids: if calls.len() > 1 { calls } else { Vec::new() },
         uri: state.change.uri.clone(),
         path: state.change.path.clone(),
         hunks,

@@ -102,15 +102,17 @@ impl Transcript {
         if let Some(why) = &ask.description {
             text.push_str(&format!("\n\n{}", quoted(why)));
         }
+        for file in ask.subject.iter().flat_map(AskSubject::files) {
+            text.push_str(&format!("\n\n{}", short_diff(&file.diff)));
+        }
         match &ask.subject {
-            Some(AskSubject::Edit { diff, .. }) => text.push_str(&format!("\n\n{}", short_diff(diff))),
+            Some(AskSubject::Edit(_) | AskSubject::Edits { .. }) | None => {}
             Some(AskSubject::Command { command, cwd, .. }) => {
                 text.push_str(&format!("\n\nin {}:\n\n{}", code(cwd), fenced("sh", &shown_command(command))));
             }
             Some(AskSubject::Read { path, reason }) => {
                 text.push_str(&format!("\n\n{} ({})", code(path), code(reason)));
             }
-            None => {}
         }
         Some(text)
     }

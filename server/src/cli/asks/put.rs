@@ -4,7 +4,7 @@
 
 use adjutant_core::text::cells;
 use adjutant_core::text::display::{Surface, display_diff, shown_command};
-use adjutant_protocol::ask::{AskGroup, AskSubject, AskView, OptionKind};
+use adjutant_protocol::ask::{AskGroup, AskSubject, AskView, EditedFile, OptionKind};
 
 use crate::cli::page::{Ink, Printer};
 
@@ -32,12 +32,13 @@ pub fn put_whole(page: &mut Printer, ask: &AskView) {
             page.line(&format!("  {line}"));
         }
     }
+    for EditedFile { path, diff, new_file, .. } in ask.subject.iter().flat_map(AskSubject::files) {
+        let what = if *new_file { "makes the file" } else { "changes" };
+        page.line(&format!("  {what} {path}:"));
+        put_diff(page, diff);
+    }
     match &ask.subject {
-        Some(AskSubject::Edit { path, diff, new_file, .. }) => {
-            let what = if *new_file { "makes the file" } else { "changes" };
-            page.line(&format!("  {what} {path}:"));
-            put_diff(page, diff);
-        }
+        Some(AskSubject::Edit(_) | AskSubject::Edits { .. }) | None => {}
         Some(AskSubject::Command { command, cwd, timeout_seconds, .. }) => {
             let limit =
                 timeout_seconds.map(|seconds| format!(", for at most {seconds} s")).unwrap_or_default();
@@ -53,7 +54,6 @@ pub fn put_whole(page: &mut Printer, ask: &AskView) {
         Some(AskSubject::Read { path, reason }) => {
             page.line(&format!("  reads {path}: {reason}"));
         }
-        None => {}
     }
 }
 

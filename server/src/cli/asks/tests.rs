@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use adjutant_core::policy::ask::{options, takes_text};
 use adjutant_core::wire::ask::options as shown_options;
-use adjutant_protocol::ask::{AskKind, AskSubject, AskView, PermissionOutcome};
+use adjutant_protocol::ask::{AskKind, AskSubject, AskView, EditedFile, PermissionOutcome};
 
 use super::*;
 use crate::cli::page::tests::{coloured, plain};
@@ -21,6 +21,7 @@ fn ask(kind: AskKind, suggestions: &[&str]) -> AskView {
         subject: None,
         run_id: None,
         tool_call_id: None,
+        tool_call_ids: Vec::new(),
         origin: None,
         options: shown_options(&options(kind.into(), Some("Allow exactly this"), &suggestions)),
         free_text: takes_text(kind.into()),
@@ -83,12 +84,12 @@ fn what_takes_no_text_takes_none() {
 fn a2_the_whole_diff_is_put_and_odd_characters_are_seen() {
     let lines: String = (0..500).map(|line| format!("+line {line} {}\n", "x".repeat(120))).collect();
     let diff = format!("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,500 @@\n{lines}+odd\u{202e}\u{1b}[2J\r\n");
-    let subject = AskSubject::Edit {
+    let subject = AskSubject::Edit(EditedFile {
         uri: "file:///a.txt".into(),
         path: "a.txt".into(),
         diff: diff.into(),
         new_file: true,
-    };
+    });
     let (mut page, paper) = plain(40, true);
     put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Tool, &[]) });
     let text = paper.text();
@@ -151,8 +152,12 @@ fn finding_a6_a_long_command_says_how_many_lines_it_has() {
 #[test]
 fn finding_a6_a_line_that_looks_like_the_head_of_a_file_is_drawn_as_what_it_is() {
     let diff = "--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-- b/README.md\n+++ b/README.md\n+a \n";
-    let subject =
-        AskSubject::Edit { uri: "file:///x".into(), path: "x".into(), diff: diff.into(), new_file: false };
+    let subject = AskSubject::Edit(EditedFile {
+        uri: "file:///x".into(),
+        path: "x".into(),
+        diff: diff.into(),
+        new_file: false,
+    });
     let (mut page, paper) = coloured(60);
     put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Tool, &[]) });
     let text = paper.text();
@@ -203,12 +208,12 @@ fn one_ask_is_on_the_desk_and_what_blocks_comes_first() {
 #[test]
 fn finding_a2_line_ends_that_are_all_alike_are_no_news() {
     let put_diff = |diff: &str| {
-        let subject = AskSubject::Edit {
+        let subject = AskSubject::Edit(EditedFile {
             uri: "file:///x".into(),
             path: "x".into(),
             diff: diff.into(),
             new_file: false,
-        };
+        });
         let (mut page, paper) = plain(60, true);
         put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Tool, &[]) });
         paper.text()

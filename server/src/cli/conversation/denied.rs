@@ -31,7 +31,7 @@ impl DenialSummary {
             self.titles.push(title);
         }
         match ask.subject {
-            Some(AskSubject::Edit { .. }) => self.edits = true,
+            Some(AskSubject::Edit(_) | AskSubject::Edits { .. }) => self.edits = true,
             Some(AskSubject::Command { .. }) => self.commands = true,
             Some(AskSubject::Read { .. }) | None => {}
         }

@@ -43,6 +43,7 @@ mod tests {
         ChangeSetView {
             change_set_id: "change-1".into(),
             tool_call_id: "call-1".into(),
+            tool_call_ids: Vec::new(),
             uri: format!("file:///{path}"),
             path: path.to_owned(),
             hunks: states.iter().enumerate().map(hunk).collect(),

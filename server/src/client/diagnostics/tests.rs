@@ -3,6 +3,7 @@
 use adjutant_core::policy::ask::options;
 use adjutant_core::wire::ask::options as shown_options;
 use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::ask::{AskSubject, EditedFile};
 use adjutant_protocol::origin::{Origin, Position, Range};
 
 use super::*;
@@ -23,6 +24,7 @@ fn ask(id: &str, origin: Option<u32>, subject: Option<AskSubject>) -> AskView {
         subject,
         run_id: None,
         tool_call_id: None,
+        tool_call_ids: Vec::new(),
         origin: origin.map(|line| Origin { uri: URI.to_owned(), range: Some(at(line)) }),
         options: shown_options(&options(kind.into(), Some("Always"), &[])),
         free_text: true,
@@ -62,11 +64,13 @@ fn s03_an_ask_is_shown_at_its_origin_and_taken_back() {
 fn an_edit_without_origin_is_shown_at_its_first_changed_line() {
     let diff = "--- a/a.rs\n+++ b/a.rs\n@@ -5,4 +5,4 @@\n five\n six\n-seven\n+SEVEN\n eight\n";
     assert_eq!(first_line(diff), 6);
-    let subject = |new_file| AskSubject::Edit {
-        uri: URI.to_owned(),
-        path: "a.rs".to_owned(),
-        diff: diff.into(),
-        new_file,
+    let subject = |new_file| {
+        AskSubject::Edit(EditedFile {
+            uri: URI.to_owned(),
+            path: "a.rs".to_owned(),
+            diff: diff.into(),
+            new_file,
+        })
     };
     let (documents, mut diagnostics) = (Documents::default(), Diagnostics::new(true));
     let edit = ask("edit", None, Some(subject(false)));

@@ -21,6 +21,7 @@ fn ask(kind: AskKind, subject: Option<AskSubject>, suggestions: &[&str]) -> AskV
         subject,
         run_id: None,
         tool_call_id: None,
+        tool_call_ids: Vec::new(),
         origin: None,
         options: shown_options(&options(kind.into(), Some("Always allow exactly this"), &suggestions)),
         free_text: true,
@@ -40,7 +41,11 @@ fn command(line: &str) -> AskView {
 
 fn edit(diff: &str) -> AskView {
     let (uri, path) = ("file:///project/a.txt".to_owned(), "a.txt".to_owned());
-    ask(AskKind::Tool, Some(AskSubject::Edit { uri, path, diff: diff.into(), new_file: false }), &[])
+    ask(
+        AskKind::Tool,
+        Some(AskSubject::Edit(EditedFile { uri, path, diff: diff.into(), new_file: false })),
+        &[],
+    )
 }
 
 fn titles(offers: &[Offer]) -> Vec<&str> {

@@ -3,11 +3,13 @@
 //! The client link decides what may be offered. Never offers an approval if neither
 //! its title nor its diagnostic shows the whole subject, and the user has not opened it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adjutant_core::policy::ask::ALLOW;
 use adjutant_core::policy::unsaved::in_short;
 use adjutant_core::text::display::{Surface, display_command, one_line};
+use adjutant_core::text::document::Snapshot;
 use adjutant_core::text::edit::text_edits;
 use adjutant_core::text::review::{Placement, apply_hunks, placement_all};
 use adjutant_protocol::ask::{AskGroup, AskKind, AskSubject, AskView, OptionKind};
@@ -18,7 +20,7 @@ use tower_lsp::ls_types::{CodeActionParams, Diagnostic};
 use super::{ANSWER, ActionOffer, MAX_TITLE, is_from_adjutant};
 use crate::agent::Agent;
 use crate::aside::aside;
-use crate::client::{Choice, Offer};
+use crate::client::{CarriedHunks, Choice, Offer};
 use crate::documents::Text;
 use crate::editor::DocumentEdit;
 use crate::lsp::words::carried;
@@ -116,27 +118,38 @@ impl<'a> Asks<'a> {
 fn by_action(ask: &AskView, agent: &Agent) -> CarriedEdit {
     let world = agent.sessions.world();
     let abilities = world.link.abilities();
-    let Some(AskSubject::Edit { uri, .. }) = &ask.subject else { return CarriedEdit::Nothing };
-    let Text::Open(open) = world.documents.under(uri) else { return CarriedEdit::Nothing };
-    if !abilities.edits_by_action() {
+    let open_text = |uri: &str| match world.documents.under(uri) {
+        Text::Open(open) => Some(open),
+        Text::Unsynced(_) | Text::Closed => None,
+    };
+    let files = ask.subject.iter().flat_map(AskSubject::files);
+    let open: BTreeMap<String, Snapshot> =
+        files.filter_map(|file| Some((file.uri.clone(), open_text(&file.uri)?))).collect();
+    if open.is_empty() || !abilities.edits_by_action() {
         return CarriedEdit::Nothing;
     }
-    let Some(hunks) = world.link.items().carried(&ask.ask_id) else { return CarriedEdit::NotYet };
-    let (uri, encoding) = (uri.clone(), world.documents.encoding());
+    let Some(edits) = world.link.items().carried(&ask.ask_id) else { return CarriedEdit::NotYet };
+    let encoding = world.documents.encoding();
     CarriedEdit::Edit(Box::new(move || {
-        let text = open.string();
-        let is_as_shown = |place: &Placement| {
-            matches!(place, Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. })
-        };
-        let wanted = apply_hunks(&text, &hunks).ok();
-        let wanted = wanted.filter(|_| placement_all(&text, &hunks).iter().all(is_as_shown))?;
-        Some(carried(&DocumentEdit {
-            label: String::new(),
-            uri,
-            version: open.version,
-            unversioned: !abilities.document_changes,
-            edits: text_edits(&text, &wanted, encoding).into(),
-        }))
+        let edits = edits.iter().filter_map(|edit| Some((edit, open.get(&edit.uri)?)));
+        let edits: Option<Vec<DocumentEdit>> = edits
+            .map(|(CarriedHunks { uri, hunks }, open)| {
+                let text = open.string();
+                let is_as_shown = |place: &Placement| {
+                    matches!(place, Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. })
+                };
+                let wanted = apply_hunks(&text, hunks).ok();
+                let wanted = wanted.filter(|_| placement_all(&text, hunks).iter().all(is_as_shown))?;
+                Some(DocumentEdit {
+                    label: String::new(),
+                    uri: uri.clone(),
+                    version: open.version,
+                    unversioned: !abilities.document_changes,
+                    edits: text_edits(&text, &wanted, encoding).into(),
+                })
+            })
+            .collect();
+        edits.map(|edits| carried(&edits))
     }))
 }
 
@@ -160,7 +173,7 @@ fn title(ask: &AskView, offer: &Offer, words: &str) -> String {
         Choice::Show => None,
         Choice::Option { id, .. } => ask.options.iter().find(|option| option.option_id == *id),
     };
-    let edits = matches!(ask.subject, Some(AskSubject::Edit { .. }));
+    let edits = ask.subject.as_ref().is_some_and(|subject| !subject.files().is_empty());
     let verb = match option {
         Some(option) if option.kind == OptionKind::AllowOnce && edits => "Yes, apply".to_owned(),
         Some(option) if option.kind == OptionKind::AllowAlways => {
@@ -195,10 +208,19 @@ fn subject(ask: &AskView, agent: &Agent) -> Subject {
                 words: format!("run `{}`{place}{limit}{}", line(command), unsaved.unwrap_or_default()),
             }
         }
-        Some(AskSubject::Edit { path, diff, new_file, .. }) => {
-            let count = |mark: &str| diff.lines().skip(2).filter(|line| line.starts_with(mark)).count();
-            let verb = if *new_file { "create" } else { "edit" };
-            let words = format!("{verb} {} (+{} -{})", line(path), count("+"), count("-"));
+        Some(edits @ (AskSubject::Edit(_) | AskSubject::Edits { .. })) => {
+            let files = edits.files();
+            let count = |mark: &str| {
+                let lines = files.iter().flat_map(|file| file.diff.lines().skip(2));
+                lines.filter(|line| line.starts_with(mark)).count()
+            };
+            let verb = if files.iter().all(|file| file.new_file) { "create" } else { "edit" };
+            let first = files.first().map(|file| line(&file.path)).unwrap_or_default();
+            let more = match files.len() {
+                0 | 1 => String::new(),
+                count => format!(" and {} more", count - 1),
+            };
+            let words = format!("{verb} {first}{more} (+{} -{})", count("+"), count("-"));
             Subject { words, whole: false }
         }
         Some(AskSubject::Read { path, .. }) => {

@@ -7,20 +7,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use adjutant_core::machine::input::Report;
+use adjutant_core::machine::accept::{READ_AGAIN, leads_elsewhere};
+use adjutant_core::machine::input::{EditLocation, EditOutcome, Report};
 use adjutant_core::policy::observation::{EditRoute, ObservedPath};
 use adjutant_core::policy::permission::BY_ACTION;
-use adjutant_core::record::FileChange;
-use adjutant_core::session::Call;
-use adjutant_core::text::display::one_line;
+use adjutant_core::record::{CallPart, ChangeSetId, FileChange};
 use adjutant_core::text::edit::{TextEdit, replaced, split_bom, text_edits};
-use adjutant_core::text::review::{Placement, apply_hunks, follow, hunks, placement_all};
+use adjutant_core::text::review::{Hunk, Placement, apply_hunks, follow, hunks, placement_all};
 use tokio::sync::OwnedMutexGuard;
 
-use super::landed::{LandedIn, check_location, has_exactly, may_save, save};
-use super::outcome::{
-    READ_AGAIN, failed_result, landed, leads_elsewhere, misplaced, not_applied, partly, strayed, undone,
-};
+use super::landed::{check_location, has_exactly, may_save, save};
 use super::verify::{ApplyAttempt, EditVerifier, HunkCheck, SentEdit, is_called_applied};
 use super::{CurrentFile, SETTLE, SessionWorld, current_file, no_way, put_blob};
 use crate::aside::{self, aside};
@@ -36,67 +32,62 @@ type Turn = OwnedMutexGuard<()>;
 /// How often an edit is placed and sent again after the first try.
 const MORE_TRIES: u32 = 2;
 
+/// An approved edit of one file, with what its calls observed.
+pub struct BatchEdit {
+    /// The title of its first call, for the editor's undo list.
+    pub title: String,
+    pub seen: Option<ObservedPath>,
+    pub change: FileChange,
+}
+
+/// Makes the approved edits of a batch, one file after the other, and reports on each.
+pub async fn apply_all(place: &Arc<SessionWorld>, edits: Vec<BatchEdit>, report: impl Fn(Report)) {
+    for edit in edits {
+        let started = Instant::now();
+        let change_set: ChangeSetId = edit.change.change_set.clone();
+        let outcome = apply(place, &edit).await;
+        let elapsed_ms = started.elapsed().as_millis() as u64;
+        report(Report::Edited { change_set, outcome, elapsed_ms });
+    }
+}
+
 /// Makes an approved edit in at most three tries. Each try places the hunks in the present text, and counts
 /// only if the text has them afterwards.
-pub async fn apply(place: &Arc<SessionWorld>, call: &Call, change: &FileChange) -> Report {
-    let started = Instant::now();
+async fn apply(place: &Arc<SessionWorld>, edit: &BatchEdit) -> EditOutcome {
+    let change = &edit.change;
     // Held until the save: another edit in between would be saved too, or look like a save that failed.
     let target = uri::to_path(&change.target).unwrap_or_default();
     let turn = Arc::new(place.world.edit_turns.turn(&target).await);
     let mut stale = String::new();
     for _ in 0..=MORE_TRIES {
-        match attempt(place, call, change, &turn).await {
+        match attempt(place, &edit.title, change, &turn).await {
             ApplyAttempt::Landed { exact, text, saves } => {
                 let (here, owned) = (place.clone(), change.clone());
                 let unchanged = move || text.is_none_or(|text| has_exactly(&here, &owned, &text));
                 let saves = saves && exact && aside(unchanged).await;
-                return finish(place, change, saves, exact, started).await;
+                return EditOutcome::Landed { location: save(place, change, saves).await, exact };
             }
-            ApplyAttempt::Undone => return undone(change, started),
-            ApplyAttempt::Misplaced => return misplaced(change, started),
+            ApplyAttempt::Undone => return EditOutcome::Undone,
+            ApplyAttempt::Misplaced => return EditOutcome::Misplaced,
             ApplyAttempt::Stale(why) => stale = why,
-            ApplyAttempt::Overtaken(why) => return ask_again(place, call, change, why, started).await,
-            ApplyAttempt::Partly(hunks) => return partly(change, hunks, started),
-            ApplyAttempt::Failed { why, in_doubt } => return not_applied(change, &why, in_doubt, started),
+            ApplyAttempt::Overtaken(why) => return ask_again(place, edit, why).await,
+            ApplyAttempt::Partly(landed) => return EditOutcome::Partly { landed },
+            ApplyAttempt::Failed { why, in_doubt } => return EditOutcome::NotApplied { why, in_doubt },
         }
     }
-    ask_again(place, call, change, format!("the text kept changing ({stale})"), started).await
+    ask_again(place, edit, format!("the text kept changing ({stale})")).await
 }
 
-/// Saves the change if `saves`, and reports where it is then.
-async fn finish(
-    place: &Arc<SessionWorld>,
-    change: &FileChange,
-    saves: bool,
-    exact: bool,
-    started: Instant,
-) -> Report {
-    match save(place, change, saves).await {
-        LandedIn::Elsewhere(path) => {
-            let summary = format!("landed in another file: {}", one_line(&path, 50));
-            strayed(change, &leads_elsewhere(&path), &summary, started)
+/// Returns the change as it would be made in the present text, so that the user decides again. If it has no
+/// place there any more, returns a failure.
+async fn ask_again(place: &Arc<SessionWorld>, edit: &BatchEdit, why: String) -> EditOutcome {
+    let (here, seen, owned) = (place.clone(), edit.seen.clone(), edit.change.clone());
+    match aside(move || updated_change(&here, seen, &owned, &why)).await {
+        Some(outcome) => outcome,
+        None => {
+            let location = save(place, &edit.change, false).await;
+            EditOutcome::Landed { location, exact: false }
         }
-        LandedIn::Unknown(why) => {
-            let summary = format!("made, but where it is now is not known: {}", one_line(&why, 40));
-            strayed(change, &format!("where it is now is not known: {why}"), &summary, started)
-        }
-        location => landed(change, location, exact, started),
-    }
-}
-
-/// Reports the change as it would be made in the present text, so that the user decides again. If it has no
-/// place there any more, reports a failure to the model.
-async fn ask_again(
-    place: &Arc<SessionWorld>,
-    call: &Call,
-    change: &FileChange,
-    why: String,
-    started: Instant,
-) -> Report {
-    let (here, seen, owned) = (place.clone(), call.seen.clone(), change.clone());
-    match aside(move || updated_change(&here, seen, &owned, &why, started)).await {
-        Some(report) => report,
-        None => finish(place, change, false, false, started).await,
     }
 }
 
@@ -106,9 +97,8 @@ fn updated_change(
     seen: Option<ObservedPath>,
     change: &FileChange,
     why: &str,
-    started: Instant,
-) -> Option<Report> {
-    let failed = |why: String| Some(not_applied(change, &why, false, started));
+) -> Option<EditOutcome> {
+    let failed = |why: String| Some(EditOutcome::NotApplied { why, in_doubt: false });
     let at = match approved_place(place, change) {
         Ok(at) => at,
         Err(why) => return failed(why),
@@ -132,16 +122,31 @@ fn updated_change(
         route: place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom),
         ..seen.unwrap_or_else(|| ObservedPath::inside(&change.path))
     };
+    let hunks = hunks(&now.text, &wanted);
     let updated = FileChange {
         open: now.open.is_some(),
         existed: now.exists,
         before,
-        hunks: hunks(&now.text, &wanted).into(),
+        parts: parts_after(change, &hunks),
+        hunks: hunks.into(),
         ..change.clone()
     };
-    let text = format!("The edit of {} was not applied: {why}; read the file and try again.", change.path);
-    let result = failed_result(text, &format!("not applied: {}", one_line(why, 60)), started);
-    Some(Report::Overtaken { change: Box::new(updated), seen: Box::new(seen), result })
+    Some(EditOutcome::Overtaken { change: Box::new(updated), seen: Box::new(seen), why: why.to_owned() })
+}
+
+/// Returns the parts of a change whose hunks were made again. A hunk that says the same as before has the same
+/// makers; any other counts for all calls.
+fn parts_after(change: &FileChange, hunks: &[Hunk]) -> Vec<CallPart> {
+    let before = |hunk: &Hunk| {
+        let same = |old: &&Hunk| old.removed == hunk.removed && old.inserted == hunk.inserted;
+        change.hunks.iter().find(same).map(|old| &old.id)
+    };
+    let is_of = |part: &CallPart, hunk: &Hunk| before(hunk).is_none_or(|id| part.hunks.contains(id));
+    let part = |part: &CallPart| {
+        let hunks = hunks.iter().filter(|hunk| is_of(part, hunk)).map(|hunk| hunk.id.clone());
+        CallPart { call: part.call.clone(), hunks: hunks.collect() }
+    };
+    change.parts.iter().map(part).collect()
 }
 
 /// How one try continues after a look at the present text.
@@ -171,14 +176,14 @@ struct PendingEdit {
 
 async fn attempt(
     place: &Arc<SessionWorld>,
-    call: &Call,
+    title: &str,
     change: &FileChange,
     turn: &Arc<Turn>,
 ) -> ApplyAttempt {
-    let (here, title, owned) = (place.clone(), call.title.clone(), change.clone());
-    match aside(move || plan(&here, &title, &owned)).await {
+    let (here, label, owned) = (place.clone(), title.to_owned(), change.clone());
+    match aside(move || plan(&here, &label, &owned)).await {
         Plan::Over(attempt) => attempt,
-        Plan::Send(pending) => send(place, call, change, *pending).await,
+        Plan::Send(pending) => send(place, title, change, *pending).await,
         Plan::Await(pending) => await_action(place, *pending).await,
         Plan::Write { at, now, wanted } => write(place, at, now, wanted, turn.clone()).await,
     }
@@ -326,7 +331,7 @@ async fn write(
 /// Sends the edit to the editor and waits until the text has it.
 async fn send(
     place: &Arc<SessionWorld>,
-    call: &Call,
+    title: &str,
     change: &FileChange,
     pending: PendingEdit,
 ) -> ApplyAttempt {
@@ -355,17 +360,17 @@ async fn send(
         Some(HunkCheck::Exactly) => true,
         Some(HunkCheck::Otherwise) => false,
         Some(HunkCheck::Undone) => return ApplyAttempt::Undone,
-        Some(HunkCheck::Misplaced(misplaced)) => return revert(place, call, &at, misplaced).await,
+        Some(HunkCheck::Misplaced(misplaced)) => return revert(place, title, &at, misplaced).await,
         None if reply == Err(NoAnswer::Unknown) && link.abilities().edits_by_action() => {
             return ApplyAttempt::Overtaken("the editor accepts no edits that are sent to it".to_owned());
         }
         None => {
             let (here, owned) = (place.clone(), change.clone());
-            return match aside(move || check_location(&here, &owned, LandedIn::Open)).await {
-                LandedIn::Elsewhere(path) => {
+            return match aside(move || check_location(&here, &owned, EditLocation::Open)).await {
+                EditLocation::Elsewhere(path) => {
                     ApplyAttempt::Failed { why: leads_elsewhere(&path), in_doubt: false }
                 }
-                LandedIn::Unknown(why) => ApplyAttempt::Failed { why, in_doubt: true },
+                EditLocation::Unknown(why) => ApplyAttempt::Failed { why, in_doubt: true },
                 _ => verifier.not_landed(reply).await,
             };
         }
@@ -393,12 +398,12 @@ async fn await_action(place: &SessionWorld, pending: PendingEdit) -> ApplyAttemp
 /// Reverts an edit that an editor made at the wrong place because it ignores versions. The user's typing stays.
 async fn revert(
     place: &Arc<SessionWorld>,
-    call: &Call,
+    title: &str,
     at: &Arc<ResolvedPath>,
     misplaced: MisplacedEdit,
 ) -> ApplyAttempt {
     let (documents, link) = (&place.world.documents, &place.world.link);
-    let (here, at, label) = (place.clone(), at.clone(), format!("Adjutant: taken back, {}", call.title));
+    let (here, at, label) = (place.clone(), at.clone(), format!("Adjutant: taken back, {title}"));
     let Some((edit, expectation)) = aside(move || reverting_edit(&here, label, &at, misplaced)).await else {
         return ApplyAttempt::Misplaced;
     };

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use adjutant_core::machine::input::EditLocation;
 use adjutant_core::policy::cause::Cause;
 use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::split_bom;
@@ -14,20 +15,6 @@ use crate::documents::Text;
 use crate::faults::point;
 use crate::tools::paths::{ResolvedPath, resolve};
 use crate::uri;
-
-/// Where a change is when it has landed.
-pub(super) enum LandedIn {
-    /// On disk.
-    Saved,
-    /// In a document that the user has open; the user decides when to save it.
-    Open,
-    /// In a buffer that was not saved, with the reason if there is one.
-    Unsaved(Option<String>),
-    /// In this other file, because the path now leads there.
-    Elsewhere(String),
-    /// Not known, because the path cannot be resolved any more, for this reason.
-    Unknown(String),
-}
 
 /// Whether Adjutant may save the file after a change: only if it has no unsaved text now, so that nothing but
 /// the change is written.
@@ -49,13 +36,13 @@ pub(super) fn has_exactly(place: &SessionWorld, change: &FileChange, text: &str)
 
 /// What is left to do for a change that is in the text.
 enum SaveStep {
-    Over(LandedIn),
+    Over(EditLocation),
     /// Asks the editor to save the document with this URI.
     Ask(String),
 }
 
 /// Saves the change if `saves`, and returns where it is then.
-pub(super) async fn save(place: &Arc<SessionWorld>, change: &FileChange, saves: bool) -> LandedIn {
+pub(super) async fn save(place: &Arc<SessionWorld>, change: &FileChange, saves: bool) -> EditLocation {
     let (here, owned) = (place.clone(), change.clone());
     let uri = match aside(move || save_step(&here, &owned, saves)).await {
         SaveStep::Over(location) => return location,
@@ -69,7 +56,7 @@ pub(super) async fn save(place: &Arc<SessionWorld>, change: &FileChange, saves: 
                 point("edit-saved");
                 check_saved(&here, &owned)
             }
-            Err(why) => LandedIn::Unsaved(Some(why.to_string())),
+            Err(why) => EditLocation::Unsaved(Some(why.to_string())),
         };
         check_location(&here, &owned, location)
     })
@@ -80,24 +67,24 @@ pub(super) async fn save(place: &Arc<SessionWorld>, change: &FileChange, saves: 
 fn save_step(place: &SessionWorld, change: &FileChange, saves: bool) -> SaveStep {
     let at = match resolve(&place.roots, &change.path) {
         Ok(at) => at,
-        Err(why) => return SaveStep::Over(LandedIn::Unknown(why.to_string())),
+        Err(why) => return SaveStep::Over(EditLocation::Unknown(why.to_string())),
     };
     let documents = &place.world.documents;
     if !matches!(documents.text(&at.absolute), Text::Open(_)) {
-        return SaveStep::Over(check_location(place, change, LandedIn::Saved));
+        return SaveStep::Over(check_location(place, change, EditLocation::Saved));
     }
     if !saves {
         let opened_by_edit = documents.is_opened_by_edit(&at.absolute);
-        return SaveStep::Over(if opened_by_edit { LandedIn::Unsaved(None) } else { LandedIn::Open });
+        return SaveStep::Over(if opened_by_edit { EditLocation::Unsaved(None) } else { EditLocation::Open });
     }
     if !place.world.link.surfaces().abilities.save {
         // Some editors save on their own after an edit of a server.
         let location = if matches_disk(place, &at) {
-            check_location(place, change, LandedIn::Saved)
+            check_location(place, change, EditLocation::Saved)
         } else if change.open {
-            LandedIn::Open
+            EditLocation::Open
         } else {
-            LandedIn::Unsaved(None)
+            EditLocation::Unsaved(None)
         };
         return SaveStep::Over(location);
     }
@@ -106,31 +93,35 @@ fn save_step(place: &SessionWorld, change: &FileChange, saves: bool) -> SaveStep
 
 /// Returns `location` if the path still leads to the approved file. An editor writes by name, so a link that
 /// changed meanwhile can lead the write to another file.
-pub(super) fn check_location(place: &SessionWorld, change: &FileChange, location: LandedIn) -> LandedIn {
+pub(super) fn check_location(
+    place: &SessionWorld,
+    change: &FileChange,
+    location: EditLocation,
+) -> EditLocation {
     match resolve(&place.roots, &change.path) {
         Ok(at) if at.inside && uri::of_path(&at.absolute) == change.target => location,
-        Ok(at) => LandedIn::Elsewhere(at.display),
-        Err(why) => LandedIn::Unknown(why.to_string()),
+        Ok(at) => EditLocation::Elsewhere(at.display),
+        Err(why) => EditLocation::Unknown(why.to_string()),
     }
 }
 
 /// Checks on disk whether the document was saved. A file in another encoding than UTF-8 counts as saved, because
 /// the editor chooses how it writes.
-fn check_saved(place: &SessionWorld, change: &FileChange) -> LandedIn {
+fn check_saved(place: &SessionWorld, change: &FileChange) -> EditLocation {
     let at = match resolve(&place.roots, &change.path) {
         Ok(at) => at,
-        Err(why) => return LandedIn::Unknown(why.to_string()),
+        Err(why) => return EditLocation::Unknown(why.to_string()),
     };
     let shows =
         |buffer: &str, disk: &str| same_text(buffer, disk) || check_text(disk, change) == EditCheck::Landed;
-    let Text::Open(buffer) = place.world.documents.text(&at.absolute) else { return LandedIn::Saved };
+    let Text::Open(buffer) = place.world.documents.text(&at.absolute) else { return EditLocation::Saved };
     let problem = match on_disk(&at) {
-        Ok(disk) if disk.exists && shows(&buffer.string(), &disk.text) => return LandedIn::Saved,
+        Ok(disk) if disk.exists && shows(&buffer.string(), &disk.text) => return EditLocation::Saved,
         Ok(_) => "the file does not show it".to_owned(),
-        Err(why) if why.cause == Cause::NotText => return LandedIn::Saved,
+        Err(why) if why.cause == Cause::NotText => return EditLocation::Saved,
         Err(why) => format!("the file could not be checked: {}", why.text),
     };
-    LandedIn::Unsaved(Some(format!("the editor said it was saved, but {problem}")))
+    EditLocation::Unsaved(Some(format!("the editor said it was saved, but {problem}")))
 }
 
 /// Whether the open document has the same text as the disk.

@@ -83,7 +83,7 @@ fn finding_b2_the_names_of_a_file_are_looked_for_on_a_thread_that_may_wait() {
         // The only blocking thread is busy.
         let (release, released) = std::sync::mpsc::channel::<()>();
         let busy = tokio::task::spawn_blocking(move || released.recv());
-        let mut prepared = Box::pin(prepare(&place, &call, Mode::Code, &rules));
+        let mut prepared = Box::pin(prepare(&place, std::slice::from_ref(&call), Mode::Code, &rules));
         for _ in 0..3 {
             assert!(poll!(prepared.as_mut()).is_pending(), "the runtime waited for the disk");
             tokio::task::yield_now().await;

@@ -2,7 +2,7 @@
 //!
 //! Never keeps streamed text after its item is finished.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use adjutant_protocol::update::{
     ChangeSetView, HunkState, SessionUpdateParams, ToolCallView, ToolStatus, TurnPhase, Update,
@@ -30,7 +30,8 @@ struct Stream {
 }
 
 struct ChangeSeen {
-    call: ToolCallId,
+    /// The calls that made it.
+    calls: BTreeSet<ToolCallId>,
     uri: String,
     /// Whether the document was open in the editor at the proposal of the change.
     open: bool,
@@ -152,7 +153,8 @@ impl Items {
             Update::ToolCallUpdate(view) if view.status == ToolStatus::Completed => {
                 // One edit may contain the changes of all calls of a turn, because one ask covers them.
                 let untouched = |uri: &String| world.edits.get(uri) == self.edits_before.get(uri);
-                let of_this_call = |change: &&ChangeSeen| change.call == view.tool_call_id && change.applied;
+                let of_this_call =
+                    |change: &&ChangeSeen| change.calls.contains(&view.tool_call_id) && change.applied;
                 for change in self.changes.values().filter(of_this_call) {
                     if change.open && untouched(&change.uri) {
                         let what = format!("{} is open and was not edited through the editor", change.uri);
@@ -168,7 +170,7 @@ impl Items {
         let uri = plain_uri(&view.uri);
         let live = self.missed_until.is_none_or(|until| seq > until);
         let change = self.changes.entry(view.change_set_id.clone()).or_insert_with(|| ChangeSeen {
-            call: view.tool_call_id.clone(),
+            calls: std::iter::once(&view.tool_call_id).chain(&view.tool_call_ids).cloned().collect(),
             open: live && world.open.contains(&uri),
             uri,
             applied: false,

@@ -170,6 +170,7 @@ fn ask(id: &str, kind: AskKind) -> AskView {
         subject: None,
         run_id: None,
         tool_call_id: None,
+        tool_call_ids: Vec::new(),
         origin: None,
         options: Vec::new(),
         free_text: false,
@@ -189,6 +190,7 @@ fn change_set(state: HunkState) -> Update {
     Update::ChangeSet(ChangeSetView {
         change_set_id: "x1".into(),
         tool_call_id: "c1".into(),
+        tool_call_ids: Vec::new(),
         uri: "file:///w/a%2Ers".into(),
         path: "a.rs".into(),
         hunks: vec![HunkView { hunk_id: "h1".into(), state, removed: 1, inserted: 1 }],

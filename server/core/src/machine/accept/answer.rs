@@ -2,9 +2,9 @@
 //!
 //! Only an answer that names one of the options is an approval; any other is never one.
 
-use super::call::{denied, end_call};
+use super::call::{denied, end_calls};
 use super::ending::{Ending, end_run, result};
-use super::{Refusal, consent};
+use super::{Refusal, consent, edits};
 use crate::machine::input::{Answer, Choice, Stamp};
 use crate::policy::ask;
 use crate::policy::cause::Cause;
@@ -26,21 +26,21 @@ pub fn accept(session: &Session, stamp: &Stamp, answer: Answer) -> Result<Vec<Ev
     let ask = &open.ask;
     let (resolution, kind) = resolve(ask, &answer)?;
     let closed = Event::AskClosed { ask: ask.id.clone(), resolution };
-    let mut events = vec![closed];
-    events.extend(match ask.kind {
+    let mut batch = vec![closed];
+    match ask.kind {
         AskKind::Tool | AskKind::Command | AskKind::BrowserActionLaunch | AskKind::UseMcpServer => {
-            permission(session, stamp, ask, &answer, kind)?
+            permission(session, stamp, ask, &answer, kind, &mut batch)?;
         }
-        AskKind::Followup => followup(session, stamp, ask, &answer)?,
-        AskKind::CommandOutput => command_output(session, stamp, ask, &answer.choice)?,
-        AskKind::ResumeTask => resume(session, stamp, ask, &answer),
+        AskKind::Followup => followup(session, stamp, ask, &answer, &mut batch)?,
+        AskKind::CommandOutput => command_output(session, stamp, ask, &answer.choice, &mut batch)?,
+        AskKind::ResumeTask => batch.extend(resume(session, stamp, ask, &answer)),
         AskKind::CompletionResult
         | AskKind::ApiReqFailed
         | AskKind::MistakeLimitReached
         | AskKind::AutoApprovalMaxReqReached
-        | AskKind::ResumeCompletedTask => continue_run(session, stamp, ask, &answer),
-    });
-    Ok(events)
+        | AskKind::ResumeCompletedTask => batch.extend(continue_run(session, stamp, ask, &answer)),
+    }
+    Ok(batch)
 }
 
 /// Returns the resolution to record, and the kind of the chosen option.
@@ -75,28 +75,24 @@ fn asked_call<'a>(session: &'a Session, ask: &'a Ask) -> Result<&'a Call, Refusa
     asked_calls(session, ask).next().ok_or(Refusal::Stale)
 }
 
-/// Applies one answer to all calls of the ask; each call starts when its turn comes. A new standing rule may
-/// also answer other open asks.
+/// Applies one answer to all calls of the ask. A new standing rule may also answer other open asks.
 fn permission(
     session: &Session,
     stamp: &Stamp,
     ask: &Ask,
     answer: &Answer,
     kind: Option<OptionKind>,
-) -> Result<Vec<Event>, Refusal> {
-    asked_call(session, ask)?;
-    let mut events: Vec<Event> = Vec::new();
-    for call in asked_calls(session, ask) {
-        for event in permission_of(session, stamp, call, ask, answer, kind)? {
-            let is_repeated_rule = matches!(event, Event::RuleAdded { .. }) && events.contains(&event);
-            events.extend((!is_repeated_rule).then_some(event));
-        }
+    batch: &mut Vec<Event>,
+) -> Result<(), Refusal> {
+    let call = asked_call(session, ask)?;
+    if call.is_edit() {
+        edits::answered(session, stamp, ask, kind, &rejected(answer), batch)?;
+    } else {
+        permission_of(session, stamp, ask, answer, kind, batch)?;
     }
-    let rules: Vec<&Rule> = events.iter().filter_map(rule_of).collect();
-    let others: Vec<Event> =
-        rules.into_iter().flat_map(|rule| answer_covered(session, ask, rule, answer)).collect();
-    events.extend(others);
-    Ok(events)
+    let rules: Vec<Rule> = batch.iter().filter_map(rule_of).cloned().collect();
+    batch.extend(rules.iter().flat_map(|rule| answer_covered(session, ask, rule, answer)));
+    Ok(())
 }
 
 fn rule_of(event: &Event) -> Option<&Rule> {
@@ -130,49 +126,32 @@ fn answer_covered(session: &Session, answered: &Ask, rule: &Rule, answer: &Answe
     events
 }
 
+/// Starts or ends a call that edits nothing.
 fn permission_of(
     session: &Session,
     stamp: &Stamp,
-    call: &Call,
     ask: &Ask,
     answer: &Answer,
     kind: Option<OptionKind>,
-) -> Result<Vec<Event>, Refusal> {
-    let change = session.change_of(call).map(|state| &state.change);
+    batch: &mut Vec<Event>,
+) -> Result<(), Refusal> {
+    let call = asked_call(session, ask)?;
     let act = Act::of_call(session, call).ok_or(Refusal::Stale)?;
     let allow = matches!(kind, Some(OptionKind::AllowOnce | OptionKind::AllowAlways));
     // A deny rule may have been added since the ask was opened.
     let run = session.open_run().ok_or(Refusal::Stale)?;
     let forbidden = forbidden(&session.roots, &run.policy, &call.tool, act).filter(|_| allow);
-    let allow = allow && forbidden.is_none();
-    let mut events = Vec::new();
-    if let Some(change) = change {
-        events.push(Event::HunkDecided {
-            change_set: change.change_set.clone(),
-            hunks: change.hunks.iter().map(|hunk| hunk.id.clone()).collect(),
-            apply: allow,
-            ask: Some(ask.id.clone()),
-        });
-    }
-    if !allow {
+    if !allow || forbidden.is_some() {
         let result = forbidden.map_or_else(|| rejected(answer), |why| denied(&why));
-        events.extend(end_call(session, stamp, call, result));
-        return Ok(events);
+        end_calls(session, stamp, batch, vec![(call, result)]);
+        return Ok(());
     }
     if kind == Some(OptionKind::AllowAlways) {
-        events.extend(standing_rule(act).map(|rule| Event::RuleAdded { rule }));
+        batch.extend(standing_rule(act).map(|rule| Event::RuleAdded { rule }));
     }
     let allowed_by = Some(AllowedBy::Answer { ask: ask.id.clone() });
-    events.push(match change {
-        Some(change) => Event::ApplyStarted {
-            call: call.id.clone(),
-            change_set: change.change_set.clone(),
-            hunks: change.hunks.iter().map(|hunk| hunk.id.clone()).collect(),
-            allowed_by,
-        },
-        None => Event::ToolStarted { call: call.id.clone(), allowed_by },
-    });
-    Ok(events)
+    batch.push(Event::ToolStarted { call: call.id.clone(), allowed_by });
+    Ok(())
 }
 
 /// Returns the result of a rejected call. The model reads why (S16): the user's words, or that no user was
@@ -200,7 +179,13 @@ fn rejected(answer: &Answer) -> CallResult {
     CallResult { cause: Some(Cause::Rejected), ..rejected }
 }
 
-fn followup(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Result<Vec<Event>, Refusal> {
+fn followup(
+    session: &Session,
+    stamp: &Stamp,
+    ask: &Ask,
+    answer: &Answer,
+    batch: &mut Vec<Event>,
+) -> Result<(), Refusal> {
     let call = asked_call(session, ask)?;
     let text = match &answer.choice {
         Choice::Text(text) => text.clone(),
@@ -224,7 +209,8 @@ fn followup(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Res
         ),
         _ => (format!("The user answered: {text}"), "answered"),
     };
-    Ok(end_call(session, stamp, call, result(CallEnd::Completed, &output, summary)))
+    end_calls(session, stamp, batch, vec![(call, result(CallEnd::Completed, &output, summary))]);
+    Ok(())
 }
 
 fn command_output(
@@ -232,11 +218,12 @@ fn command_output(
     stamp: &Stamp,
     ask: &Ask,
     choice: &Choice,
-) -> Result<Vec<Event>, Refusal> {
+    batch: &mut Vec<Event>,
+) -> Result<(), Refusal> {
     let call = asked_call(session, ask)?;
     let abort = matches!(choice, Choice::Option { id, .. } if id == ask::ABORT);
     if !abort {
-        return Ok(Vec::new());
+        return Ok(());
     }
     let line = match &call.payload {
         Some(Payload::Command { line, .. }) => line.as_str(),
@@ -247,7 +234,8 @@ fn command_output(
         &format!("The user stopped `{line}` while it ran; it and its children were ended."),
         "stopped by the user",
     );
-    Ok(end_call(session, stamp, call, result))
+    end_calls(session, stamp, batch, vec![(call, result)]);
+    Ok(())
 }
 
 fn resume(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<Event> {
@@ -256,7 +244,7 @@ fn resume(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<E
     match &answer.choice {
         Choice::Option { id, .. } if id == crate::policy::ask::DISCARD => {
             let ending = Ending::new(Outcome::Cancelled, StopReason::Cancelled);
-            return end_run(session, stamp, ending.after_answer(&ask.id));
+            return end_run(session, stamp, ending.after_asks(std::slice::from_ref(&ask.id)));
         }
         Choice::Option { text: None, .. } => {}
         Choice::Option { text: Some(text), .. } | Choice::Text(text) => {

@@ -18,15 +18,15 @@ pub struct Ending<'a> {
     summary: Option<String>,
     /// The idle ask that follows.
     ask: Option<(AskKind, String)>,
-    /// A call that an earlier event of the same batch finishes.
-    finished: Option<&'a ToolCallId>,
-    /// An ask that an earlier event of the same batch closes.
-    closed: Option<&'a AskId>,
+    /// Calls that earlier events of the same batch finish.
+    finished: Vec<&'a ToolCallId>,
+    /// Asks that earlier events of the same batch close.
+    closed: &'a [AskId],
 }
 
 impl<'a> Ending<'a> {
     pub fn new(outcome: Outcome, stop: StopReason) -> Self {
-        Self { outcome, stop, summary: None, ask: None, finished: None, closed: None }
+        Self { outcome, stop, summary: None, ask: None, finished: Vec::new(), closed: &[] }
     }
 
     pub fn with_summary(self, summary: Option<String>) -> Self {
@@ -37,12 +37,12 @@ impl<'a> Ending<'a> {
         Self { ask: Some((kind, title)), ..self }
     }
 
-    pub fn after_call(self, finished: &'a ToolCallId) -> Self {
-        Self { finished: Some(finished), ..self }
+    pub fn after_calls(self, finished: impl IntoIterator<Item = &'a ToolCallId>) -> Self {
+        Self { finished: finished.into_iter().collect(), ..self }
     }
 
-    pub fn after_answer(self, closed: &'a AskId) -> Self {
-        Self { closed: Some(closed), ..self }
+    pub fn after_asks(self, closed: &'a [AskId]) -> Self {
+        Self { closed, ..self }
     }
 }
 
@@ -51,15 +51,14 @@ pub fn end_run(session: &Session, stamp: &Stamp, ending: Ending<'_>) -> Vec<Even
     let Some(run) = session.open_run() else { return Vec::new() };
     let mut events: Vec<Event> = session
         .open_asks()
-        .filter(|ask| ask.kind.group() != AskGroup::Idle && Some(&ask.id) != ending.closed)
-        .filter(|ask| ending.finished.is_none_or(|finished| ask.calls != [finished.clone()]))
+        .filter(|ask| ask.kind.group() != AskGroup::Idle && !ending.closed.contains(&ask.id))
         .map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Cancelled })
         .collect();
     let why = match ending.outcome {
         Outcome::Cancelled => "The user cancelled the run.",
         _ => "Not run: the run ended before.",
     };
-    for call in open_calls(session).filter(|call| Some(&call.id) != ending.finished) {
+    for call in open_calls(session).filter(|call| !ending.finished.contains(&&call.id)) {
         let result = result(CallEnd::Cancelled, why, "cancelled");
         events.push(Event::ToolFinished { call: call.id.clone(), result });
     }

@@ -6,7 +6,7 @@ use super::ending::{Ending, close_idle_asks, end_run, open_calls, opened_ask, re
 use super::{Refusal, answer, consent, turn};
 use crate::machine::input::{Answer, Choice, Stamp};
 use crate::machine::retry::{CallFailure, FailureClass};
-use crate::machine::step::WakeReason;
+use crate::machine::step::{WakeReason, may_have_begun};
 use crate::policy::ask;
 use crate::policy::choices::{self, JudgedChoice, Offer};
 use crate::record::{
@@ -94,8 +94,8 @@ pub fn stopping(session: &Session, stamp: &Stamp) -> Result<Vec<Event>, Refusal>
 }
 
 /// Returns the events that close what a stopped server left running. A read that had started may run again.
-/// An edit of a file that was not open may be finished later, because `RunTool` first checks whether the text
-/// has it. Every other call that had started ends as interrupted and is never repeated.
+/// An edit of a file that was not open may be finished later, because `Apply` first checks whether the text has it.
+/// So may an edit of an open document that waited for others of its batch. Every other call that had started ends as interrupted and is never repeated.
 pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
     let Some(turn) = session.open_run().and_then(|run| run.turn.as_ref()) else { return Vec::new() };
     let mut events = Vec::new();
@@ -117,8 +117,10 @@ pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
         }
         let repeatable = match call.effect {
             Effect::Read => true,
-            // If the file was open, its buffer is gone or may differ, so the edit is never repeated.
-            Effect::OwnEdit => session.change_of(call).is_some_and(|state| !state.change.open),
+            // If the file was open, its buffer is gone or may differ, so an edit that may be in it is never repeated.
+            Effect::OwnEdit => session
+                .change_of(call)
+                .is_some_and(|state| !state.change.open || !may_have_begun(session, call)),
             Effect::Opaque | Effect::Question | Effect::End => false,
         };
         if !repeatable {

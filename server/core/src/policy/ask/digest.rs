@@ -18,7 +18,7 @@ pub fn payload_digest(payload: &Payload, observed: Option<&ObservedPath>) -> Str
 }
 
 /// Returns the digest of an edit: its file, and per hunk the removed and inserted lines with their context.
-pub fn change_digest(change: &FileChange) -> String {
+fn change_digest(change: &FileChange) -> String {
     let mut digest = crate::Parts::default();
     digest.add(change.target.as_bytes());
     for hunk in change.hunks.iter() {
@@ -29,6 +29,17 @@ pub fn change_digest(change: &FileChange) -> String {
         }
     }
     digest.in_hex()
+}
+
+/// Returns the digest of the edits that one ask is about. For one file it is that of its change.
+pub fn changes_digest(changes: &[&FileChange]) -> String {
+    match changes {
+        [change] => change_digest(change),
+        _ => {
+            let digests: Vec<String> = changes.iter().map(|change| change_digest(change)).collect();
+            crate::digest_parts(&digests.iter().map(String::as_bytes).collect::<Vec<_>>())
+        }
+    }
 }
 
 /// A JSON object that is written field by field, in order.

@@ -69,7 +69,8 @@ fn f22_whatever_is_changed_in_the_lines_of_an_edit_its_digest_changes() {
         id: "h1".to_owned(),
     };
     let digest = |target: &str, hunks: Vec<Hunk>| {
-        change_digest(&FileChange {
+        changes_digest(&[&FileChange {
+            parts: Vec::new(),
             change_set: "set".into(),
             path: "a.txt".to_owned(),
             uri: target.to_owned(),
@@ -80,7 +81,7 @@ fn f22_whatever_is_changed_in_the_lines_of_an_edit_its_digest_changes() {
             mark: None,
             before: None,
             hunks: hunks.into(),
-        })
+        }])
     };
     let asked = digest("/ws/a.txt", vec![hunk.clone()]);
     assert_ne!(digest("/ws/b.txt", vec![hunk.clone()]), asked);

@@ -1,6 +1,7 @@
 //! Updates in, whole Markdown blocks out.
 
 use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::ask::EditedFile;
 use adjutant_protocol::update::{ImageView, TurnView};
 use proptest::prelude::*;
 
@@ -32,6 +33,7 @@ fn opened(kind: AskKind, subject: Option<AskSubject>) -> Update {
         subject,
         run_id: None,
         tool_call_id: None,
+        tool_call_ids: Vec::new(),
         origin: None,
         options: crate::wire::ask::options(&crate::policy::ask::options(kind.into(), Some("Always"), &[])),
         free_text: true,
@@ -48,7 +50,8 @@ fn written(updates: &[Update]) -> String {
 #[test]
 fn s101_a_session_reads_as_whole_blocks() {
     let diff = "--- a/a.md\n+++ b/a.md\n@@ -1,1 +1,1 @@\n-```\n+````\n".into();
-    let subject = AskSubject::Edit { uri: String::new(), path: "a.md".to_owned(), diff, new_file: false };
+    let subject =
+        AskSubject::Edit(EditedFile { uri: String::new(), path: "a.md".to_owned(), diff, new_file: false });
     let resolution =
         Resolution::Selected { option_id: "allow".to_owned(), text: None, surface: "popup".to_owned() };
     let text = written(&[
@@ -77,8 +80,12 @@ fn s101_a_session_reads_as_whole_blocks() {
 #[test]
 fn s101_s111_a_huge_diff_leaves_room_for_what_follows() {
     let diff = format!("--- a/a.md\n+++ b/a.md\n{}", "+a line\n".repeat(1_000_000));
-    let subject =
-        AskSubject::Edit { uri: String::new(), path: "a.md".to_owned(), diff: diff.into(), new_file: false };
+    let subject = AskSubject::Edit(EditedFile {
+        uri: String::new(),
+        path: "a.md".to_owned(),
+        diff: diff.into(),
+        new_file: false,
+    });
     let text = written(&[opened(AskKind::Tool, Some(subject))]);
     assert!(text.len() < 2 * MAX_DIFF && text.contains("+a line\n```\n"), "{} bytes", text.len());
     let shown = text.matches("+a line\n").count();

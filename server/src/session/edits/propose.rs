@@ -1,0 +1,284 @@
+//! Prepares the edits of a turn: each on the text that those before it would leave, file by file.
+//!
+//! Never judges an edit, and changes nothing: if it is cancelled, at most blobs with texts before the edits are left.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use adjutant_core::config::Denials;
+use adjutant_core::machine::input::{PreparedEdits, PreparedFile, RefusedEdit};
+use adjutant_core::policy::cause::{Cause, Reason};
+use adjutant_core::policy::observation::{EditRoute, ObservedPath};
+use adjutant_core::policy::permission::{Act, forbidden_by};
+use adjutant_core::record::{CallPart, FileChange};
+use adjutant_core::text::display::shown;
+use adjutant_core::text::draft::Draft;
+use adjutant_core::text::edit::lines;
+use adjutant_core::text::review::Hunk;
+use adjutant_core::tool::Arguments;
+use adjutant_protocol::ToolCallId;
+
+use super::{CurrentFile, SessionWorld, current_file, no_way, put_blob};
+use crate::aside::aside;
+use crate::faults::point;
+use crate::tools::FileBefore;
+use crate::tools::paths::{PathRefusal, ResolvedPath, resolve};
+use crate::tools::protected::{class_of, held_by};
+use crate::uri;
+
+/// Bytes of all hunks of one ask: a file of 8 MiB whose whole text is replaced. More does not fit a review.
+const MAX_CHANGE: usize = 16 * 1024 * 1024;
+/// Lines of all hunks of one ask: each line costs memory in addition to its text.
+const MAX_CHANGED_LINES: usize = 500_000;
+/// Hunks of one change times lines of its file: each hunk is searched in all lines.
+const MAX_PLACES_BY_LINES: usize = 400_000_000;
+/// Bytes of the files that are prepared together, because their texts are in memory at once.
+const MAX_FILES: usize = 128 * 1024 * 1024;
+
+/// The function of a tool that makes the new text of a file.
+type After = for<'a> fn(&'a Arguments, &FileBefore<'_>) -> Result<Cow<'a, str>, Reason>;
+
+/// An edit as the model asked for it.
+pub struct GivenEdit {
+    pub call: ToolCallId,
+    pub tool: String,
+    pub given: Arguments,
+    pub after: After,
+}
+
+/// Resolves the paths, reads the texts and locates the changes. Returns the observations and the changes for the
+/// verdict.
+pub async fn prepare(place: &Arc<SessionWorld>, edits: Vec<GivenEdit>, rules: Denials) -> PreparedEdits {
+    let place = place.clone();
+    aside(move || prepared(&place, &edits, &rules)).await
+}
+
+/// As [`prepare`]. Blocks.
+fn prepared(place: &SessionWorld, edits: &[GivenEdit], rules: &Denials) -> PreparedEdits {
+    let mut drafts = Drafts { place, rules, files: Vec::new() };
+    let mut refused: Vec<RefusedEdit> = Vec::new();
+    for edit in edits {
+        if let Err(EditRefusal { seen, why, may_reveal }) = drafts.add(edit) {
+            refused.push(RefusedEdit { call: edit.call.clone(), seen, why, may_reveal });
+        }
+    }
+    let mut files = Vec::new();
+    for file in drafts.files {
+        match file.kept(place) {
+            Ok(file) => files.push(file),
+            Err(edits) => refused.extend(edits),
+        }
+    }
+    PreparedEdits { files, refused }
+}
+
+/// Why an edit cannot be made.
+struct EditRefusal {
+    seen: Option<ObservedPath>,
+    /// `None` if a rule forbids it.
+    why: Option<Reason>,
+    may_reveal: bool,
+}
+
+impl From<Reason> for EditRefusal {
+    fn from(why: Reason) -> Self {
+        Self { seen: None, why: Some(why), may_reveal: false }
+    }
+}
+
+/// The files of the edits so far.
+struct Drafts<'a> {
+    place: &'a SessionWorld,
+    rules: &'a Denials,
+    files: Vec<DraftedFile>,
+}
+
+/// A file with the edits of the turn so far.
+struct DraftedFile {
+    at: ResolvedPath,
+    seen: ObservedPath,
+    now: CurrentFile,
+    draft: Draft,
+    calls: Vec<ToolCallId>,
+}
+
+impl Drafts<'_> {
+    /// Adds one edit to the draft of its file.
+    fn add(&mut self, edit: &GivenEdit) -> Result<(), EditRefusal> {
+        point("call-prepared");
+        let (seen, at) = observe(self.place, edit.given.text("path"))?;
+        let folders = self.place.roots.paths().map(|root| root.to_string_lossy().into_owned());
+        let folders: Vec<String> = folders.collect();
+        let is_forbidden = forbidden_by(self.rules, &folders, &edit.tool, Act::Edit(&seen)).is_some();
+        let Some(at) = at.filter(|_| !is_forbidden) else {
+            // It will be denied, so the text is neither read nor saved.
+            return Err(EditRefusal { seen: Some(seen), why: None, may_reveal: false });
+        };
+        let about = |(why, may_reveal)| EditRefusal { seen: Some(seen.clone()), why: Some(why), may_reveal };
+        let index = match self.files.iter().position(|file| file.at.absolute == at.absolute) {
+            Some(index) => index,
+            None => {
+                let file = self.begin(seen.clone(), at).map_err(|why| about((why, false)))?;
+                self.files.push(file);
+                self.files.len() - 1
+            }
+        };
+        let added = self.edited(index, &seen, edit).map_err(about);
+        match added {
+            Ok(draft) => {
+                let file = &mut self.files[index];
+                file.draft = draft;
+                file.calls.push(edit.call.clone());
+                Ok(())
+            }
+            Err(why) => {
+                self.files.retain(|file| !file.calls.is_empty());
+                Err(why)
+            }
+        }
+    }
+
+    /// Reads a file for its first edit.
+    fn begin(&self, seen: ObservedPath, at: ResolvedPath) -> Result<DraftedFile, Reason> {
+        let now = current_file(self.place, &at)?;
+        let route = self.place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom);
+        if route == EditRoute::Nowhere {
+            // The user must not be asked to allow an edit that cannot be made.
+            return Err(Reason::new(Cause::NotMade, no_way(&at.display)));
+        }
+        let bytes: usize = self.files.iter().map(|file| file.now.text.len()).sum();
+        if bytes + now.text.len() > MAX_FILES {
+            let text = format!(
+                "the files that are edited in one turn have more than {} MiB; edit \"{}\" in the next turn",
+                MAX_FILES >> 20,
+                at.display
+            );
+            return Err(Reason::new(Cause::TooLarge, text));
+        }
+        let draft = Draft::of(now.text.as_str().into());
+        Ok(DraftedFile { seen: ObservedPath { route, ..seen }, at, now, draft, calls: Vec::new() })
+    }
+
+    /// Returns the draft of a file after one more edit. The error says why that is not possible, and whether it may
+    /// reveal text of the file.
+    fn edited(&self, index: usize, seen: &ObservedPath, edit: &GivenEdit) -> Result<Draft, (Reason, bool)> {
+        let file = &self.files[index];
+        let path = &seen.path;
+        if *path != file.seen.path {
+            // What was judged of one name need not be true of the other.
+            let text = format!(
+                "\"{path}\" is the file \"{}\", which this turn edits already; use that name",
+                file.seen.path
+            );
+            return Err((Reason::new(Cause::SecondName, text), false));
+        }
+        let exists = file.now.exists || !file.calls.is_empty();
+        let before = FileBefore { path, text: file.draft.text(), exists, has_mark: file.now.has_bom };
+        let after = (edit.after)(&edit.given, &before).map_err(|why| (why, exists))?;
+        if exists && after == file.draft.text() {
+            let text = format!("\"{path}\" has this content already; nothing to change");
+            return Err((Reason::new(Cause::NothingToChange, text), true));
+        }
+        point("change-compared");
+        let draft = file.draft.after(file.calls.len(), after.into());
+        let others = self.files.iter().enumerate().filter(|(other, _)| *other != index);
+        let others = others.flat_map(|(_, file)| file.draft.hunks());
+        fits_review(others, draft.hunks(), &file.now.text, path).map_err(|why| (why, false))?;
+        Ok(draft)
+    }
+}
+
+impl DraftedFile {
+    /// Saves the text before as a blob, and returns the change for the verdict; else its edits with the reason.
+    fn kept(self, place: &SessionWorld) -> Result<PreparedFile, Vec<RefusedEdit>> {
+        let Self { at, seen, now, draft, calls } = self;
+        let bytes = (now.exists && !draft.hunks().is_empty()).then(|| now.bytes_of(&now.text));
+        let before = match bytes.map(|bytes| put_blob(place, &bytes)).transpose() {
+            Ok(before) => before,
+            Err(why) => {
+                let why = Some(Reason::new(Cause::NotMade, why));
+                let refused = |call| RefusedEdit {
+                    call,
+                    seen: Some(seen.clone()),
+                    why: why.clone(),
+                    may_reveal: false,
+                };
+                return Err(calls.into_iter().map(refused).collect());
+            }
+        };
+        let part = |(edit, call): (usize, ToolCallId)| CallPart { call, hunks: draft.made_by(edit) };
+        let change = FileChange {
+            change_set: "".into(),
+            parts: calls.into_iter().enumerate().map(part).collect(),
+            path: at.display.clone(),
+            uri: place.world.documents.name_of(&at.absolute),
+            target: uri::of_path(&at.absolute),
+            open: now.open.is_some(),
+            existed: now.exists,
+            always_ask: None,
+            mark: None,
+            before,
+            hunks: draft.hunks().into(),
+        };
+        Ok(PreparedFile { change, seen })
+    }
+}
+
+/// Observes the path of an edit and resolves it; `None` outside the workspace, where nothing may be read yet.
+fn observe(place: &SessionWorld, path: &str) -> Result<(ObservedPath, Option<ResolvedPath>), Reason> {
+    // Only the given name is used.
+    let outside = || Ok((ObservedPath::outside(shown(path)), None));
+    let at = match resolve(&place.roots, path) {
+        Ok(at) if at.inside => at,
+        Ok(_) | Err(PathRefusal::Outside { .. }) => return outside(),
+        Err(why) => return Err(why.into()),
+    };
+    let own = place.world.own(&place.roots);
+    let (class, holds) = (class_of(&at, &own), held_by(&at, &own));
+    Ok((ObservedPath { write_class: class, secret: holds, ..ObservedPath::inside(&at.display) }, Some(at)))
+}
+
+/// Refuses a change that is too large for a review, or that would cost too much memory or time. `others` are the
+/// hunks of the other files that are asked together with it.
+fn fits_review<'a>(
+    others: impl Iterator<Item = &'a Hunk>,
+    hunks: &'a [Hunk],
+    before: &str,
+    path: &str,
+) -> Result<(), Reason> {
+    let too_large = |size: usize, what: &str, limit: usize, alone: bool| {
+        let text = if alone {
+            format!("the change of \"{path}\" has {size} {what}; at most {limit} fit one review, so split it")
+        } else {
+            format!(
+                "with the change of \"{path}\" the edits of this turn have {size} {what}; at most {limit} fit one \
+                 review, so make it in the next turn"
+            )
+        };
+        Reason::new(Cause::TooLarge, text)
+    };
+    let (own_bytes, own_lines) = size_of(hunks.iter());
+    let (other_bytes, other_lines) = size_of(others);
+    let (bytes, count) = (own_bytes + other_bytes, own_lines + other_lines);
+    if bytes > MAX_CHANGE {
+        return Err(too_large(bytes, "bytes", MAX_CHANGE, own_bytes > MAX_CHANGE || other_bytes == 0));
+    }
+    if count > MAX_CHANGED_LINES {
+        let alone = own_lines > MAX_CHANGED_LINES || other_lines == 0;
+        return Err(too_large(count, "lines", MAX_CHANGED_LINES, alone));
+    }
+    let places = MAX_PLACES_BY_LINES / lines(before).count().max(1);
+    if hunks.len() > places {
+        return Err(too_large(hunks.len(), "separate places", places, true));
+    }
+    Ok(())
+}
+
+/// Returns the bytes and the lines of hunks.
+fn size_of<'a>(hunks: impl Iterator<Item = &'a Hunk>) -> (usize, usize) {
+    let lines = hunks.flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted));
+    lines.fold((0, 0), |(bytes, count), line| (bytes + line.len(), count + 1))
+}
+
+#[cfg(test)]
+mod tests;
