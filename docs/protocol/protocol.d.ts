@@ -473,7 +473,7 @@ export type Resolution = { "type": "selected", optionId: string, text?: string,
 /**
  * The way by which the answer arrived, for example `request_permission`.
  */
-surface: string, } | { "type": "answered", text: string, surface: string, } | { "type": "cancelled" } | { "type": "superseded" } | { "type": "withdrawn" };
+surface: string, } | { "type": "answered", text: string, surface: string, } | { "type": "decided" } | { "type": "cancelled" } | { "type": "superseded" } | { "type": "withdrawn" };
 
 export type AskResolvedParams = { sessionId: SessionId, askId: AskId, resolution: Resolution, };
 

@@ -281,10 +281,11 @@ impl SessionTask {
     /// Adds the present deny rules of the settings to the open run, before a verdict.
     async fn join_denials(&mut self, input: &Input) -> Result<(), RecordError> {
         let needs_verdict = match input {
-            Input::Answer(_) => true,
-            Input::Step { step, .. } => {
-                matches!(step, Step::Prepare { .. } | Step::RunTool { .. } | Step::Apply { .. })
-            }
+            Input::Answer(_) | Input::Decide(_) => true,
+            Input::Step { step, .. } => !matches!(
+                step,
+                Step::CallModel { .. } | Step::Settle { .. } | Step::DeliverAsk { .. } | Step::Wake(_)
+            ),
             _ => false,
         };
         let rules = needs_verdict.then(|| self.place.world.settings().deny.texts());
@@ -340,7 +341,11 @@ impl SessionTask {
         match step {
             Step::RunTool { call } => self.session.call(call).is_none_or(|call| !call.is_read()),
             Step::Apply { .. } | Step::DeliverAsk { .. } => true,
-            Step::CallModel { .. } | Step::Prepare { .. } | Step::Settle { .. } | Step::Wake(_) => false,
+            Step::CallModel { .. }
+            | Step::Prepare { .. }
+            | Step::Reobserve { .. }
+            | Step::Settle { .. }
+            | Step::Wake(_) => false,
         }
     }
 

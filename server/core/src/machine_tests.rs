@@ -21,8 +21,8 @@ mod waiting;
 
 use crate::machine::accept::{Refusal, accept};
 use crate::machine::input::{
-    Answer, Choice, EditLocation, EditOutcome, Input, Preparation, PreparedEdits, PreparedFile, Prompt,
-    Report, Stamp,
+    Answer, ChangeNow, Choice, EditLocation, EditOutcome, Input, Preparation, PreparedEdits, PreparedFile,
+    Prompt, ReobservedChange, Report, Stamp,
 };
 use crate::machine::step::{Step, next_steps};
 use crate::policy::cause::{Cause, Reason};
@@ -177,6 +177,20 @@ pub fn prepared_calls(bench: &Bench) -> Vec<ToolCallId> {
         _ => None,
     });
     calls.unwrap_or_default()
+}
+
+/// Returns the report of `Reobserve`: every change that waits for an answer is as it was.
+pub fn same(bench: &Bench) -> Report {
+    let changes = next_steps(&bench.session).into_iter().find_map(|step| match step {
+        Step::Reobserve { changes, .. } => Some(changes),
+        _ => None,
+    });
+    let same = |change_set| ReobservedChange { change_set, found: ChangeNow::Same };
+    Report::Reobserved(changes.into_iter().flatten().map(same).collect())
+}
+
+pub fn is_reobserve(step: &Step) -> bool {
+    matches!(step, Step::Reobserve { .. })
 }
 
 /// Returns the report of `Apply` on its first file.

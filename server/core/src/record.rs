@@ -13,11 +13,12 @@ mod run;
 
 pub use ask::{Ask, AskGroup, AskKind, AskOption, OptionKind, Resolution};
 pub use call::{
-    AllowedBy, CallEnd, CallPart, CallResult, EditCheck, Effect, FileChange, Payload, Rule, UnsavedText,
+    AllowedBy, CallEnd, CallPart, CallResult, EditCheck, Effect, FileChange, HunkNote, HunkSet, Payload,
+    Rule, UnsavedText,
 };
 pub use choice::{ChoiceChange, ChoiceId, Choices, Follows, JudgedChoice, Offer, Takes};
 pub use event::Event;
-pub use ids::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
+pub use ids::{AskId, BatchId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 pub use reading::read;
 pub use run::{KeyUse, Mode, Outcome, Policy, RunOrigin, StopReason, UnattendedPolicy};
 

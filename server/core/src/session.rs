@@ -5,12 +5,13 @@
 
 mod fold;
 mod forget;
+pub mod hunks;
 mod order;
 pub mod run;
 
 pub(crate) use fold::mistakes_after;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::policy::choices::{Choices, JudgedChoice, Offer, Takes};
@@ -21,9 +22,8 @@ use crate::record::{
 };
 use crate::session::run::{SessionState, SubState};
 
-pub use crate::session::run::{
-    Call, CallPhase, ChangeState, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey,
-};
+pub use crate::session::hunks::{ChangeState, Changes, HunkState};
+pub use crate::session::run::{Call, CallPhase, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey};
 use crate::tool::Toolset;
 
 /// How many keys, closed asks and ended runs a session remembers: the newest of each.
@@ -52,7 +52,7 @@ pub struct Session {
     pub asks: BTreeMap<AskId, OpenAsk>,
     pub closed_asks: VecDeque<(AskId, Resolution)>,
     /// The change sets of the open turn, and the unsettled ones of earlier turns.
-    pub changes: BTreeMap<ChangeSetId, ChangeState>,
+    pub changes: Changes,
     pub rules: Vec<Rule>,
     pub choices: Choices,
     pub keys: VecDeque<UsedKey>,
@@ -208,10 +208,33 @@ impl Session {
 
     /// Returns the changes that an ask is about, in the order of their first calls.
     pub fn changes_of(&self, ask: &Ask) -> impl Iterator<Item = &ChangeState> {
-        let mut seen = BTreeSet::new();
-        let calls: Vec<&Call> = ask.calls.iter().filter_map(|id| self.call(id)).collect();
-        let changes = calls.into_iter().filter_map(|call| self.change_of(call));
-        changes.filter(move |state| seen.insert(&state.change.change_set))
+        let mut ids = ask.changes.clone();
+        if ids.is_empty() {
+            // A log of 0.1.
+            ids = ask.calls.iter().filter_map(|id| self.call(id)?.change_set.clone()).collect();
+        }
+        ids.into_iter().filter_map(|id| self.changes.get(&id))
+    }
+
+    /// Returns the open ask that a change waits for.
+    pub fn open_ask_about(&self, change_set: &ChangeSetId) -> Option<&OpenAsk> {
+        let is_about = |open: &&OpenAsk| {
+            open.ask.kind.group() == AskGroup::Interactive
+                && self.changes_of(&open.ask).any(|state| state.change.change_set == *change_set)
+        };
+        self.asks.values().find(is_about)
+    }
+
+    /// Returns the changes that the edits of the open turn wait for, in the order of their first calls.
+    pub fn live_changes(&self) -> Vec<&ChangeState> {
+        let Some(turn) = self.run.as_ref().and_then(|run| run.turn.as_ref()) else { return Vec::new() };
+        let place = |id: &ToolCallId| turn.calls.iter().position(|call| call.id == *id);
+        let is_open = |id: &ToolCallId| turn.runnable_calls().any(|call| call.is_edit() && call.id == *id);
+        let live = self.changes.values().filter(|state| !state.unsettled && state.calls().any(is_open));
+        let mut live: Vec<(Option<usize>, &ChangeState)> =
+            live.map(|state| (state.calls().next().and_then(place), state)).collect();
+        live.sort_by_key(|(first, _)| *first);
+        live.into_iter().map(|(_, state)| state).collect()
     }
 
     /// Returns how an ask was closed, if the session still remembers it.

@@ -301,6 +301,8 @@ pub enum Resolution {
         text: String,
         surface: String,
     },
+    /// The user decided hunk by hunk, or what was left to decide ended by itself.
+    Decided,
     /// The run was cancelled or discarded.
     Cancelled,
     /// The subject of the ask changed, or a newer event replaced the ask.

@@ -193,7 +193,7 @@ fn judged(resolution: &Resolution, answer: &AskRespondParams) -> Exit {
         Resolution::Answered { text, surface } => {
             surface == inbox::SURFACE && Some(text) == answer.answer.as_ref()
         }
-        Resolution::Cancelled | Resolution::Superseded | Resolution::Withdrawn => false,
+        Resolution::Decided | Resolution::Cancelled | Resolution::Superseded | Resolution::Withdrawn => false,
     };
     if !by_this_answer {
         return late(resolution);
@@ -213,6 +213,7 @@ fn late(resolution: &Resolution) -> Exit {
             format!("already answered: {option_id} ({text}), {}", from(surface))
         }
         Resolution::Answered { text, surface } => format!("already answered: \"{text}\", {}", from(surface)),
+        Resolution::Decided => "already answered, change by change".to_owned(),
         Resolution::Cancelled => "already closed: the run was cancelled or is over".to_owned(),
         Resolution::Superseded => {
             "already closed: what it asked about has changed, or the environment it would run in; `adjutant asks` \

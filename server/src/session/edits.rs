@@ -6,6 +6,7 @@
 mod apply;
 mod landed;
 mod propose;
+mod reobserve;
 mod verify;
 
 use std::io::Read;
@@ -20,6 +21,7 @@ use adjutant_core::text::review::{Presence, present_all};
 
 pub use apply::{BatchEdit, apply_all};
 pub use propose::{GivenEdit, prepare};
+pub use reobserve::{WaitingChange, reobserve};
 
 use super::SessionWorld;
 use super::mailbox::Message;

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use adjutant_core::machine::step::{BatchPart, Step};
+use adjutant_core::machine::step::Step;
 use adjutant_core::session::Session;
 use adjutant_protocol::{RunId, ToolCallId};
 use tracing::field::{Empty, display};
@@ -40,12 +40,13 @@ pub fn of(step: &Step, session: &Session) -> Span {
         }
         Step::Prepare { calls, .. } => about = calls.first(),
         Step::RunTool { call } => about = Some(call),
-        Step::Apply { batch, part } => {
-            let first = match part {
-                BatchPart::Open { change_set } => change_set,
-                BatchPart::Closed => batch,
-            };
-            about = session.changes.get(first).and_then(|state| state.calls().next());
+        Step::Reobserve { changes, .. } => {
+            let first = changes.first().and_then(|id| session.changes.get(id));
+            about = first.and_then(|state| state.calls().next());
+        }
+        Step::Apply { batch, .. } => {
+            let mut of_batch = session.changes.values().filter(|state| state.batches.contains_key(batch));
+            about = of_batch.find_map(|state| state.calls().next());
         }
         Step::DeliverAsk { ask } => {
             let ask = session.asks.get(ask).map(|open| &open.ask);
@@ -91,6 +92,7 @@ fn name_of(step: &Step) -> &'static str {
         Step::CallModel { .. } => "call_model",
         Step::Prepare { .. } => "prepare",
         Step::RunTool { .. } => "run_tool",
+        Step::Reobserve { .. } => "reobserve",
         Step::Apply { .. } => "apply",
         Step::DeliverAsk { .. } => "deliver_ask",
         Step::Settle { .. } => "settle",

@@ -14,15 +14,15 @@ use adjutant_core::machine::step::{BatchPart, Step, Wake, longest_wait};
 use adjutant_core::policy::ask;
 use adjutant_core::policy::cause::Cause;
 use adjutant_core::prompt::{self, ModelRequest};
-use adjutant_core::record::{CallEnd, CallResult, ChangeSetId, EditCheck};
-use adjutant_core::session::{Call, CallPhase, ChangeState, Session};
+use adjutant_core::record::{BatchId, CallEnd, CallResult, EditCheck};
+use adjutant_core::session::{Call, ChangeState, HunkState, Session};
 use adjutant_core::wire;
 use adjutant_protocol::ask::{AskView, PermissionOutcome};
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-use super::edits::BatchEdit;
+use super::edits::{BatchEdit, WaitingChange};
 use super::mailbox::Message;
 use super::prepare::{Rules, prepare, run};
 use super::spans::StepTimer;
@@ -132,6 +132,7 @@ enum Work {
     Model { model: String, request: Box<ModelRequest>, attempt: u32 },
     Prepare { calls: Vec<Call>, mode: adjutant_core::record::Mode, rules: Rules },
     Tool { call: Box<Call>, rules: Rules },
+    Reobserve { waiting: Vec<WaitingChange> },
     Apply { edits: Vec<BatchEdit> },
     Settle { change: Box<ChangeState> },
     Deliver { ask: Arc<AskView>, edits: Vec<CarriedHunks> },
@@ -162,6 +163,13 @@ impl Work {
                 let rules = Rules { tools: tools.clone(), deny: run?.policy.deny.clone() };
                 Work::Tool { call: Box::new(session.call(call)?.clone()), rules }
             }
+            Step::Reobserve { changes, .. } => {
+                let waiting = changes.iter().filter_map(|id| session.changes.get(id)).map(|state| {
+                    let seen = state.calls().find_map(|call| session.call(call)?.seen.clone());
+                    WaitingChange { change: state.of_hunks(&state.in_state(HunkState::Proposed)), seen }
+                });
+                Work::Reobserve { waiting: waiting.collect() }
+            }
             Step::Apply { batch, part } => Work::Apply { edits: batch_edits(session, batch, part) },
             Step::Settle { change_set } => {
                 Work::Settle { change: Box::new(session.changes.get(change_set)?.clone()) }
@@ -190,6 +198,7 @@ impl Work {
             }
             Work::Prepare { calls, mode, rules } => prepare(place, &calls, mode, &rules).await,
             Work::Tool { call, rules } => run(place, stream, &call, &rules).await,
+            Work::Reobserve { waiting } => edits::reobserve(place, waiting).await,
             Work::Apply { edits } => {
                 let report = |report| place.mailbox.post(Message::Report { step: step.clone(), report });
                 edits::apply_all(place, edits, report).await;
@@ -212,23 +221,15 @@ impl Work {
     }
 }
 
-/// Returns the edits of a part of a batch whose calls have not ended, in the order of their first calls.
-fn batch_edits(session: &Session, batch: &ChangeSetId, part: &BatchPart) -> Vec<BatchEdit> {
-    let mut edits: Vec<BatchEdit> = Vec::new();
-    for call in session.runnable_calls().filter(|call| matches!(call.phase, CallPhase::Started { .. })) {
-        let state = session.change_of(call).filter(|state| state.batch == *batch);
-        let Some(change) = state.map(|state| &state.change).filter(|change| part.has(change)) else {
-            continue;
-        };
-        if edits.iter().all(|edit| edit.change.change_set != change.change_set) {
-            edits.push(BatchEdit {
-                title: call.title.clone(),
-                seen: call.seen.clone(),
-                change: change.clone(),
-            });
-        }
-    }
-    edits
+/// Returns the edits of a part of a batch, in the order of their first calls.
+fn batch_edits(session: &Session, batch: &BatchId, part: &BatchPart) -> Vec<BatchEdit> {
+    let of_batch = |state: &&ChangeState| part.has(&state.change);
+    let edit = |state: &ChangeState| {
+        let hunks = state.batches.get(batch)?;
+        let call = state.calls().find_map(|call| session.call(call))?;
+        Some(BatchEdit { title: call.title.clone(), seen: call.seen.clone(), change: state.of_hunks(hunks) })
+    };
+    session.live_changes().into_iter().filter(of_batch).filter_map(edit).collect()
 }
 
 /// Returns the request for the model of the open run.
@@ -350,7 +351,7 @@ pub fn broken(step: &Step) -> Option<Report> {
             message: "calling the model broke inside Adjutant; the log says more".to_owned(),
             retry_after_ms: None,
         })),
-        Step::Prepare { .. } | Step::RunTool { .. } | Step::Apply { .. } => {
+        Step::Prepare { .. } | Step::Reobserve { .. } | Step::RunTool { .. } | Step::Apply { .. } => {
             Some(Report::Finished(failed(None, why, "broke")))
         }
         Step::Settle { .. } => Some(Report::Settled(EditCheck::Unclear)),

@@ -185,6 +185,7 @@ pub fn closed_message(how: &Resolution) -> String {
         Resolution::Answered { surface, .. } => {
             format!("this question is closed: it was answered{}", from(surface))
         }
+        Resolution::Decided => "this question is closed: it was answered, change by change".to_owned(),
         Resolution::Cancelled => "this question is closed: its run was cancelled".to_owned(),
         Resolution::Superseded => "this question is closed: another one took its place".to_owned(),
         Resolution::Withdrawn => "this question is closed: its answer is no longer needed".to_owned(),

@@ -58,6 +58,7 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
     match input {
         Input::Prompt(prompt) => prompt::accept(session, stamp, prompt),
         Input::Answer(answer) => answer::accept(session, stamp, answer),
+        Input::Decide(decision) => edits::decide(session, stamp, decision),
         Input::Cancel { run } => lifecycle::cancel(session, stamp, run.as_ref()),
         Input::Denials(now) => consent::denials(session, now),
         Input::Consent(given) => consent::give(session, given),
@@ -104,12 +105,18 @@ fn accept_report(
             edits::broke(session, stamp, batch, part, &result)
         }
         (Step::Apply { batch, part }, Report::Edited { change_set, outcome, elapsed_ms }) => {
-            let state = session.changes.get(&change_set);
-            let state = state.filter(|state| state.batch == *batch && part.has(&state.change));
-            edits::edited(session, stamp, state.ok_or(Refusal::Stale)?, outcome, elapsed_ms)
+            let state = session.changes.get(&change_set).filter(|state| part.has(&state.change));
+            edits::edited(session, stamp, state.ok_or(Refusal::Stale)?, batch, outcome, elapsed_ms)
+        }
+        (Step::Reobserve { changes, .. }, Report::Reobserved(found)) => {
+            edits::reobserved(session, stamp, changes, found)
+        }
+        (Step::Reobserve { changes, .. }, Report::Finished(_)) => {
+            edits::reobserved(session, stamp, changes, Vec::new())
         }
         (Step::Settle { change_set }, Report::Settled(found)) => {
-            Ok(vec![Event::Settled { change_set: change_set.clone(), found }])
+            let (hunks, note) = (Vec::new(), None);
+            Ok(vec![Event::Settled { change_set: change_set.clone(), found, hunks, note }])
         }
         _ => Err(Refusal::Stale),
     }

@@ -13,7 +13,7 @@ use crate::policy::observation::ObservedPath;
 use crate::prompt::image::Image;
 use crate::prompt::message::{GenerationSettings, Reply};
 use crate::record::{
-    AskId, AskKind, CallResult, ChangeSetId, EditCheck, FileChange, KeyUse, Payload, Policy, RunId,
+    AskId, AskKind, CallResult, ChangeSetId, EditCheck, FileChange, HunkSet, KeyUse, Payload, Policy, RunId,
     RunOrigin, ToolCallId, UnattendedPolicy, UnsavedText,
 };
 
@@ -53,6 +53,8 @@ impl Stamp {
 pub enum Input {
     Prompt(Prompt),
     Answer(Answer),
+    /// The user decides about single hunks.
+    Decide(Decision),
     /// The user's own cancel; beats everything (S90).
     Cancel {
         run: Option<RunId>,
@@ -112,6 +114,15 @@ pub struct Answer {
     /// Consent for the run that continues by this answer: what may run without asking. Consent of an earlier
     /// run or process does not carry over.
     pub consent: Option<UnattendedPolicy>,
+}
+
+/// A decision about hunks that wait for an answer.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    pub targets: Vec<HunkSet>,
+    pub apply: bool,
+    /// Why they are rejected, in the user's words; the model reads it.
+    pub reason: Option<String>,
 }
 
 /// The choice of an answer.
@@ -176,7 +187,9 @@ pub enum Report {
     Prepared(Box<Preparation>),
     /// `Prepare` of edits ended.
     PreparedEdits(PreparedEdits),
-    /// `RunTool` ended, or `Prepare` or `Apply` broke.
+    /// `Reobserve` ended.
+    Reobserved(Vec<ReobservedChange>),
+    /// `RunTool` ended, or another step broke.
     Finished(CallResult),
     /// `Apply` ended for one file.
     Edited {
@@ -254,6 +267,24 @@ pub struct RefusedEdit {
     pub why: Option<Reason>,
     /// Whether the reason may reveal text of the file.
     pub may_reveal: bool,
+}
+
+/// What a change that waits for an answer would do now.
+#[derive(Clone, Debug)]
+pub struct ReobservedChange {
+    pub change_set: ChangeSetId,
+    pub found: ChangeNow,
+}
+
+/// What a change would do in the text of now.
+#[derive(Clone, Debug)]
+pub enum ChangeNow {
+    /// Exactly what was proposed, to the same file.
+    Same,
+    /// Something else: this.
+    Other { change: Box<FileChange>, seen: Box<ObservedPath> },
+    /// It has no place any more.
+    Gone { why: String },
 }
 
 /// What became of the edit of one file.

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use crate::policy::ask;
-use crate::record::{AskGroup, AskId, AskKind, ChangeSetId, FileChange, ToolCallId};
-use crate::session::{Call, CallPhase, ChangeState, Run, Session, Turn, TurnPhase};
+use crate::record::{AskGroup, AskId, AskKind, BatchId, ChangeSetId, FileChange, ToolCallId};
+use crate::session::{Call, CallPhase, ChangeState, HunkState, Run, Session, Turn, TurnPhase};
 
 /// A piece of work that should be running now. The whole value is its key: while `next_steps` returns an equal value,
 /// the work keeps running and its reports are accepted.
@@ -25,9 +25,11 @@ pub enum Step {
     CallModel { turn: u32, attempt: u32 },
     /// Run a call whose start is in the log.
     RunTool { call: ToolCallId },
-    /// Apply the frozen hunks of the changes that one decision allowed, and report on each file. `batch` is the first
-    /// change set of the decision.
-    Apply { batch: ChangeSetId, part: BatchPart },
+    /// Check whether hunks that wait for an answer would still do exactly what the ask shows, because the session was
+    /// opened again. Repeated in each epoch.
+    Reobserve { changes: Vec<ChangeSetId>, epoch: u64 },
+    /// Apply the frozen hunks that one decision allowed, and report on each file.
+    Apply { batch: BatchId, part: BatchPart },
     /// Wait for a time; no other work.
     Wake(Wake),
 }
@@ -105,53 +107,52 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
     steps
 }
 
-/// Returns the steps of edits next to each other. They are prepared while none of them is on its way into the text
-/// and none waits for an answer, because the text of each depends on those before it.
+/// Returns the steps of edits next to each other: what was decided is applied first; then what waits for an answer is
+/// observed again, if that is due. Only when nothing is left of the earlier ones are the other edits prepared, because
+/// the text of each depends on those before it.
 fn edit_steps(session: &Session, turn: &Turn) -> Vec<Step> {
-    let calls: Vec<&Call> = turn.runnable_calls().collect();
-    let started = calls.iter().filter(|call| matches!(call.phase, CallPhase::Started { .. }));
-    let running: BTreeSet<Step> = started
-        .map(|call| match session.change_of(call) {
-            Some(state) => {
-                Step::Apply { batch: state.batch.clone(), part: batch_part(&calls, session, &state.batch) }
-            }
-            // Only a log with missing records has a started edit without a change. It fails as a tool.
-            None => Step::RunTool { call: call.id.clone() },
-        })
+    let live = session.live_changes();
+    let batches: BTreeSet<&BatchId> = live.iter().flat_map(|state| state.batches.keys()).collect();
+    if !batches.is_empty() {
+        let step = |batch: &BatchId| Step::Apply { batch: batch.clone(), part: batch_part(&live, batch) };
+        return batches.into_iter().map(step).collect();
+    }
+    let proposed: Vec<&ChangeSetId> = live
+        .iter()
+        .filter(|state| state.has(HunkState::Proposed))
+        .map(|state| &state.change.change_set)
         .collect();
-    if !running.is_empty() {
-        return running.into_iter().collect();
+    if !proposed.is_empty() {
+        let is_asked =
+            |id: &ChangeSetId| session.open_ask_about(id).is_some_and(|open| open.observed >= session.epoch);
+        let changes: Vec<ChangeSetId> = proposed.into_iter().filter(|id| !is_asked(id)).cloned().collect();
+        return match changes.as_slice() {
+            [] => Vec::new(),
+            _ => vec![Step::Reobserve { changes, epoch: session.epoch }],
+        };
     }
-    if calls.iter().any(|call| matches!(call.phase, CallPhase::Asking { epoch } if epoch >= session.epoch)) {
-        return Vec::new();
+    let is_started = |call: &&Call| matches!(call.phase, CallPhase::Started { .. });
+    // Only a log with missing records has a started edit without a change. It fails as a tool.
+    if let Some(call) = turn.runnable_calls().find(is_started) {
+        return vec![Step::RunTool { call: call.id.clone() }];
     }
-    vec![prepare(session, calls.iter().map(|call| call.id.clone()).collect())]
+    vec![prepare(session, turn.runnable_calls().map(|call| call.id.clone()).collect())]
 }
 
-/// Returns which changes of a batch are applied now. `calls` are the open calls in their order.
-fn batch_part(calls: &[&Call], session: &Session, batch: &ChangeSetId) -> BatchPart {
-    let changes = || started_changes(calls, session, batch);
-    match changes().find(|state| !state.change.open).or_else(|| changes().next()) {
+/// Returns which changes of a batch are applied now.
+fn batch_part(live: &[&ChangeState], batch: &BatchId) -> BatchPart {
+    let of_batch = || live.iter().filter(|state| state.batches.contains_key(batch));
+    match of_batch().find(|state| !state.change.open).or_else(|| of_batch().next()) {
         Some(state) if state.change.open => BatchPart::Open { change_set: state.change.change_set.clone() },
         _ => BatchPart::Closed,
     }
 }
 
-/// Returns the changes of a batch that have not ended, in the order of their calls.
-fn started_changes<'a>(
-    calls: &'a [&'a Call],
-    session: &'a Session,
-    batch: &'a ChangeSetId,
-) -> impl Iterator<Item = &'a ChangeState> {
-    let started = calls.iter().filter(|call| matches!(call.phase, CallPhase::Started { .. }));
-    started.filter_map(|call| session.change_of(call)).filter(move |state| state.batch == *batch)
-}
-
-/// Whether the edit of a started call may have reached its file. In a batch of several files, only the edits of the part
-/// that is applied now have begun.
-pub fn may_have_begun(session: &Session, call: &Call) -> bool {
-    let calls: Vec<&Call> = session.runnable_calls().collect();
-    session.change_of(call).is_none_or(|state| batch_part(&calls, session, &state.batch).has(&state.change))
+/// Whether an edit of a change may have reached its open document without a record of it. In a batch of several files,
+/// only the edits of the part that is applied now have begun.
+pub fn may_be_in_buffer(session: &Session, state: &ChangeState) -> bool {
+    let live = session.live_changes();
+    state.change.open && state.batches.keys().any(|batch| batch_part(&live, batch).has(&state.change))
 }
 
 fn call_steps(session: &Session, run: &Run, call: &Call) -> Vec<Step> {

@@ -6,14 +6,16 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::random::change;
-use super::{Bench, files_of, is_prepare, is_tool, landed, names, option, prepared_calls};
-use crate::machine::input::{Answer, Choice, EditOutcome, Input, PreparedEdits, RefusedEdit, Report};
+use super::{Bench, files_of, is_prepare, is_reobserve, is_tool, landed, names, option, prepared_calls};
+use crate::machine::input::{
+    Answer, ChangeNow, Choice, Decision, EditOutcome, Input, PreparedEdits, RefusedEdit, Report,
+};
 use crate::machine::step::{BatchPart, Step, next_steps};
 use crate::policy::cause::{Cause, Reason};
 use crate::prompt::message::ModelMessage;
-use crate::record::{Ask, AskKind, CallPart, Event, FileChange, Policy, ToolCallId};
+use crate::record::{Ask, AskKind, CallPart, Event, FileChange, HunkSet, Policy, ToolCallId};
 use crate::session::Call;
-use crate::session::run::HunkState;
+use crate::session::HunkState;
 use crate::text::draft::Draft;
 use crate::text::review::apply_hunks;
 
@@ -64,9 +66,13 @@ fn answer(bench: &mut Bench, choice: Choice) -> Vec<Event> {
 /// Reports on the file `name` of the batch that is applied now.
 fn report_on(bench: &mut Bench, name: &str, outcome: EditOutcome) -> Vec<Event> {
     let state = bench.session.changes.values().filter(|state| state.is_applying() && !state.unsettled);
-    let state = state.into_iter().find(|state| state.change.path == name).expect("it is on its way");
+    let state = state.into_iter().find(|state| state.change.path == name);
+    let state = state.unwrap_or_else(|| panic!("{name} is on its way: {:#?}", bench.session.changes));
     let report = Report::Edited { change_set: state.change.change_set.clone(), outcome, elapsed_ms: 3 };
-    bench.report(is_tool, report)
+    let batch = state.batches.keys().next().unwrap().clone();
+    let is_of = |step: &Step| matches!(step, Step::Apply { batch: of, .. } if *of == batch);
+    let step = next_steps(&bench.session).into_iter().find(is_of).expect("it is applied now");
+    bench.input(Input::Step { step, report }).expect("the report is accepted")
 }
 
 fn outputs(bench: &Bench) -> Vec<String> {
@@ -225,16 +231,121 @@ fn after_a_restart_all_are_observed_again_and_the_ask_stays_while_it_shows_the_s
     let (mut bench, _) = asked_together();
     let ask = bench.session.open_asks().next().unwrap().id.clone();
     bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
-    let report = prepared(&bench);
-    assert_eq!(names(&bench.report(is_prepare, report)), "ask_reobserved");
+    let report = super::same(&bench);
+    assert_eq!(names(&bench.report(is_reobserve, report)), "ask_reobserved");
     assert_eq!(bench.session.open_asks().next().unwrap().id, ask);
 
     bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
-    let Report::PreparedEdits(mut other) = prepared(&bench) else { unreachable!() };
-    Arc::make_mut(&mut other.files[1].change.hunks)[0].inserted = vec!["other\n".to_owned()];
-    let events = bench.report(is_prepare, Report::PreparedEdits(other));
-    assert_eq!(names(&events), "ask_closed change_proposed change_proposed ask_opened");
-    assert_ne!(bench.session.open_asks().next().unwrap().id, ask);
+    let Report::Reobserved(mut found) = super::same(&bench) else { unreachable!() };
+    let state = bench.session.changes.values().find(|state| state.change.path == "b").unwrap();
+    let mut change = Box::new(state.change.clone());
+    Arc::make_mut(&mut change.hunks)[0].inserted = vec!["other\n".to_owned()];
+    let seen = Box::new(call(&bench, 1).seen.unwrap());
+    let of_b = found.iter_mut().find(|one| one.change_set == state.change.change_set).unwrap();
+    of_b.found = ChangeNow::Other { change, seen };
+    let events = bench.report(is_reobserve, Report::Reobserved(found));
+    assert_eq!(names(&events), "ask_closed change_proposed ask_opened");
+    let asks: Vec<&Ask> = bench.session.open_asks().collect();
+    assert_eq!((asks.len(), asks[0].title.as_str()), (1, "Edit 2 files: a, b"));
+    assert_ne!(asks[0].id, ask);
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
+fn a_change_that_has_no_place_after_a_restart_fails_and_the_others_are_asked_again() {
+    let (mut bench, _) = asked_together();
+    bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
+    let Report::Reobserved(mut found) = super::same(&bench) else { unreachable!() };
+    let state = bench.session.changes.values().find(|state| state.change.path == "b").unwrap();
+    let of_b = found.iter_mut().find(|one| one.change_set == state.change.change_set).unwrap();
+    of_b.found = ChangeNow::Gone { why: "the file is gone".to_owned() };
+    let events = bench.report(is_reobserve, Report::Reobserved(found));
+    assert_eq!(names(&events), "ask_closed settled ask_opened tool_finished");
+    assert_eq!(bench.session.open_asks().next().unwrap().title, "Edit a");
+    answer(&mut bench, option("allow"));
+    report_on(&mut bench, "a", landed());
+    assert_eq!(outputs(&bench)[1], "The edit of b was not applied: the file is gone.");
+}
+
+/// Decides about hunks of one file.
+fn decide(bench: &mut Bench, name: &str, hunks: &[&str], apply: bool, reason: Option<&str>) -> Vec<Event> {
+    let state = bench.session.changes.values().find(|state| state.change.path == name).unwrap();
+    let hunks = hunks.iter().map(|id| (*id).to_owned()).collect();
+    let targets = vec![HunkSet { change_set: state.change.change_set.clone(), hunks }];
+    let reason = reason.map(str::to_owned);
+    bench.input(Input::Decide(Decision { targets, apply, reason })).unwrap()
+}
+
+#[test]
+fn hunks_are_decided_one_by_one_and_the_ask_is_open_until_the_last() {
+    let (mut bench, _) = asked_together();
+    assert_eq!(names(&decide(&mut bench, "a", &["h1"], true, None)), "hunk_decided apply_started");
+    // The first call made that hunk alone, so it ends while the others wait.
+    assert_eq!(names(&report_on(&mut bench, "a", landed())), "applied tool_finished");
+    assert!(!next_steps(&bench.session).iter().any(|step| is_prepare(step) || is_tool(step)));
+    let because = Some("use tabs");
+    assert_eq!(names(&decide(&mut bench, "b", &["h1"], false, because)), "hunk_decided");
+    assert_eq!(names(&decide(&mut bench, "a", &["h2"], false, None)), "hunk_decided tool_finished");
+    assert_eq!(names(&decide(&mut bench, "b", &["h2"], true, None)), "ask_closed hunk_decided apply_started");
+    assert_eq!(names(&report_on(&mut bench, "b", landed())), "applied tool_finished");
+    assert_eq!(
+        outputs(&bench),
+        [
+            "Edited a: +1 -1 lines.",
+            "Edited b: +1 -1 lines. Not applied at line 1 of b: The user rejected this and says: use tabs",
+            "The user rejected this.",
+        ]
+    );
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
+fn a_hunk_is_decided_once_and_only_while_it_waits() {
+    let (mut bench, _) = asked_together();
+    decide(&mut bench, "a", &["h1"], true, None);
+    let again = |bench: &mut Bench, hunks: &[&str]| {
+        let state = bench.session.changes.values().find(|state| state.change.path == "a").unwrap();
+        let hunks = hunks.iter().map(|id| (*id).to_owned()).collect();
+        let targets = vec![HunkSet { change_set: state.change.change_set.clone(), hunks }];
+        bench.input(Input::Decide(Decision { targets, apply: true, reason: None }))
+    };
+    for hunks in [&["h1"][..], &["h1", "h2"], &["h7"], &[]] {
+        assert!(again(&mut bench, hunks).is_err(), "{hunks:?}");
+    }
+    // After a restart nothing is decided before the proposal was observed again.
+    bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
+    assert!(again(&mut bench, &["h2"]).is_err());
+}
+
+#[test]
+fn what_is_left_of_an_ask_is_answered_as_a_whole() {
+    let (mut bench, _) = asked_together();
+    decide(&mut bench, "a", &["h1"], false, Some("not this one"));
+    let events = answer(&mut bench, option("allow"));
+    assert_eq!(names(&events), "ask_closed hunk_decided apply_started hunk_decided apply_started");
+    report_on(&mut bench, "b", landed());
+    report_on(&mut bench, "a", landed());
+    assert_eq!(outputs(&bench)[0], "The user rejected this and says: not this one");
+    assert_eq!(outputs(&bench)[2], "Edited a: +1 -1 lines.");
+}
+
+#[test]
+fn after_a_restart_what_was_decided_goes_on_and_what_waits_is_asked_again() {
+    let (mut bench, _) = asked_together();
+    decide(&mut bench, "a", &["h1"], true, None);
+    let events = bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
+    assert_eq!(names(&events), "session_opened ask_closed ask_opened");
+    answer(&mut bench, option("resume"));
+    report_on(&mut bench, "a", landed());
+    let report = super::same(&bench);
+    assert_eq!(names(&bench.report(is_reobserve, report)), "ask_opened");
+    let ask = bench.session.open_asks().next().unwrap();
+    assert_eq!((ask.title.as_str(), ask.calls.len()), ("Edit 2 files: a, b", 2));
+    answer(&mut bench, option("allow"));
+    report_on(&mut bench, "a", landed());
+    report_on(&mut bench, "b", landed());
+    assert_eq!(outputs(&bench).len(), 3);
+    assert!(outputs(&bench).iter().all(|output| output.starts_with("Edited ")), "{:?}", outputs(&bench));
     assert_eq!(bench.replayed(), bench.session);
 }
 
@@ -312,7 +423,7 @@ fn a_file_that_changed_is_asked_again_while_the_others_go_on() {
         bench.session.changes.values().find(|state| state.change.path == "a").unwrap().change.clone();
     let seen = Box::new(call(&bench, 0).seen.unwrap());
     let outcome = EditOutcome::Overtaken { change: Box::new(change), seen, why: "it moved".to_owned() };
-    assert_eq!(names(&report_on(&mut bench, "a", outcome)), "settled change_proposed ask_opened");
+    assert_eq!(names(&report_on(&mut bench, "a", outcome)), "change_proposed ask_opened");
     assert_eq!(bench.session.open_asks().next().unwrap().title, "Edit a");
     assert_eq!(names(&report_on(&mut bench, "b", landed())), "applied tool_finished");
     assert!(!next_steps(&bench.session).iter().any(is_prepare), "the ask of `a` is open");
@@ -329,15 +440,14 @@ fn hunks_that_several_calls_made_and_lines_that_were_replaced_are_told_as_such()
     bench.report(is_prepare, report);
     answer(&mut bench, option("allow"));
     report_on(&mut bench, "a", EditOutcome::Partly { landed: vec!["h1".to_owned()] });
+    let left = "The edit of a was applied only in part: 1 of 2 changes are in the text. The editor left out what was at \
+                line 10 before; perhaps the user did not want it. Read the file before you continue.";
     assert_eq!(
         outputs(&bench),
         [
-            "Edited a. A later edit of the same turn replaced what this one wrote. The editor left out other changes of \
-             this turn; read the file before you continue.",
-            "Edited a: +1 -1 lines, with other edits of this turn. The editor left out other changes of this turn; read \
-             the file before you continue.",
-            "The edit of a was applied only in part: 1 of 2 changes are in the text. The editor left out what was at \
-             line 10 before; perhaps the user did not want it. Read the file before you continue.",
+            format!("Edited a. A later edit of the same turn replaced what this one wrote. {left}"),
+            "Edited a: +1 -1 lines, with other edits of this turn.".to_owned(),
+            format!("Edited a: +1 -1 lines, with other edits of this turn. {left}"),
         ]
     );
     let state = bench.session.changes.values().next().unwrap();

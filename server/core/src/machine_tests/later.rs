@@ -7,7 +7,7 @@ use super::random::change;
 use super::stories::{asking_edit, check, command, last_output};
 use super::{Bench, is_prepare, is_tool, names, option};
 use crate::machine::accept::Refusal;
-use crate::machine::input::{Answer, EditOutcome, Input};
+use crate::machine::input::{Answer, ChangeNow, EditOutcome, Input, ReobservedChange, Report};
 use crate::machine::step::{Step, Wake, WakeReason, next_steps};
 use crate::policy::observation::ObservedPath;
 use crate::record::{Event, FileChange, Payload, Policy};
@@ -31,15 +31,19 @@ fn n04_an_edit_the_text_ran_away_from_is_shown_anew_three_times_at_most() {
         bench.report(is_tool, report)
     };
     for _ in 0..2 {
-        check(&again(&mut bench), expect!["settled change_proposed ask_opened"]);
+        check(&again(&mut bench), expect!["change_proposed ask_opened"]);
         assert_eq!(view(&bench.session).state, State::RequiresAction, "no standing answer covers it");
         assert!(!next_steps(&bench.session).iter().any(is_tool));
         // After a restart `Prepare` runs again, and the user must still be asked.
         bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
         let mut other = change(true);
         std::sync::Arc::make_mut(&mut other.hunks)[0].inserted = vec!["other\n".to_owned()];
-        let report = super::edit_of(&bench, other);
-        let seen = bench.report(is_prepare, report);
+        let change_set = bench.session.live_changes().last().unwrap().change.change_set.clone();
+        other.parts.clone_from(&bench.session.changes[&change_set].change.parts);
+        let seen = Box::new(ObservedPath::inside("a"));
+        let found = ChangeNow::Other { change: Box::new(other), seen };
+        let report = Report::Reobserved(vec![ReobservedChange { change_set, found }]);
+        let seen = bench.report(super::is_reobserve, report);
         assert!(seen.iter().any(|event| matches!(event, Event::AskOpened { .. })), "{}", names(&seen));
         bench.input(Input::Answer(answer_of(&bench, "allow"))).unwrap();
     }

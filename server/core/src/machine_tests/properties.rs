@@ -13,10 +13,10 @@ use super::Bench;
 use super::oracle::{Guess, guess};
 use super::random::{Dice, input, report};
 use crate::machine::accept::{Refusal, accept};
-use crate::machine::input::{Answer, Choice, Input, Prompt, Stamp};
+use crate::machine::input::{Answer, Choice, Decision, Input, Prompt, Stamp};
 use crate::machine::step::{BatchPart, Step, Wake, WakeReason, next_steps};
 use crate::prompt::message::{GenerationSettings, ModelMessage};
-use crate::record::{AllowedBy, AskKind, Event, Record, UnattendedPolicy};
+use crate::record::{AllowedBy, AskKind, BatchId, Event, HunkSet, Record, UnattendedPolicy};
 use crate::session::Session;
 use crate::wire::state::{EDGES, Projector, Updates, view};
 
@@ -299,20 +299,25 @@ proptest! {
                 Event::ToolStarted { call, allowed_by } => (call, allowed_by, false),
                 _ => continue,
             };
-            let asked = log[..index].iter().rev().find_map(|past| match &past.event {
-                Event::AskOpened { ask } if ask.is_about(call) => Some(ask.id.clone()),
-                _ => None,
+            let asked: Vec<crate::record::AskId> = log[..index]
+                .iter()
+                .filter_map(|past| match &past.event {
+                    Event::AskOpened { ask } if ask.is_about(call) => Some(ask.id.clone()),
+                    _ => None,
+                })
+                .collect();
+            let allowed = |id: &crate::record::AskId| log[..index].iter().any(|past| match &past.event {
+                Event::AskClosed { ask, resolution: crate::record::Resolution::Selected { option_id, .. } } => {
+                    ask == id && option_id.starts_with("allow")
+                }
+                Event::HunkDecided { ask: Some(ask), apply: true, .. } => edit && ask == id,
+                _ => false,
             });
-            let allowed = |id: &crate::record::AskId| log[..index].iter().any(|past| {
-                matches!(&past.event, Event::AskClosed { ask, resolution:
-                    crate::record::Resolution::Selected { option_id, .. } }
-                    if ask == id && option_id.starts_with("allow"))
-            });
-            let answered = asked.as_ref().is_some_and(allowed);
+            let answered = asked.iter().any(allowed);
             prop_assert!(answered || was_free(&log[..index], call, edit), "{} ran unasked", call);
             // `allowed_by` in the log is true.
             let is_true = match allowed_by {
-                Some(AllowedBy::Answer { ask }) => answered && asked.as_ref() == Some(ask),
+                Some(AllowedBy::Answer { ask }) => asked.contains(ask) && allowed(ask),
                 Some(AllowedBy::Standing { rule }) => log[..index]
                     .iter()
                     .any(|past| matches!(&past.event, Event::RuleAdded { rule: added } if added == rule)),
@@ -332,21 +337,22 @@ proptest! {
         let call = crate::record::ToolCallId(text.clone());
         let wake = |at| Step::Wake(Wake { at, why: WakeReason::StillRunning { call: call.clone() } });
         while !dice.is_used_up() {
-            let step = match dice.roll(8) {
+            let step = match dice.roll(9) {
                 0 => Step::CallModel { turn: dice.roll(9) as u32, attempt: dice.roll(9) as u32 },
                 1 => Step::Prepare { calls: vec![call.clone()], epoch: dice.roll(3) as u64 },
                 2 => Step::RunTool { call: call.clone() },
                 3 => Step::Settle { change_set: text.as_str().into() },
                 4 => Step::DeliverAsk { ask: text.as_str().into() },
                 5 => wake(dice.roll(200) as u64),
-                6 => Step::Apply { batch: text.as_str().into(), part: BatchPart::Closed },
+                6 => Step::Apply { batch: BatchId(text.clone()), part: BatchPart::Closed },
+                7 => Step::Reobserve { changes: vec![text.as_str().into()], epoch: dice.roll(3) as u64 },
                 _ => next_steps(&bench.session).pop().unwrap_or(wake(0)),
             };
             let other = match dice.roll(5) {
                 0 => Step::CallModel { turn: 1, attempt: 1 },
                 1 => Step::RunTool { call: call.clone() },
                 2 => Step::Settle { change_set: "".into() },
-                3 => Step::Apply { batch: "".into(), part: BatchPart::Open { change_set: "".into() } },
+                3 => Step::Apply { batch: BatchId(text.clone()), part: BatchPart::Open { change_set: "".into() } },
                 _ => step.clone(),
             };
             let report = report(&bench, &other, &mut dice);
@@ -354,6 +360,11 @@ proptest! {
             let ask = asks.get(dice.roll(asks.len() + 1)).cloned().unwrap_or_else(|| text.as_str().into());
             let inputs = [
                 Input::Step { step, report },
+                Input::Decide(Decision {
+                    targets: vec![HunkSet { change_set: text.as_str().into(), hunks: vec![text.clone()] }],
+                    apply: dice.roll(2) == 0,
+                    reason: None,
+                }),
                 Input::Woke(Wake { at: u64::MAX, why: WakeReason::CallModel }),
                 Input::Opened { epoch: 0 },
                 Input::Stopping,

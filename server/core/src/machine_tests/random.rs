@@ -4,8 +4,8 @@
 
 use super::{Bench, done, reply};
 use crate::machine::input::{
-    Answer, Choice, EditLocation, EditOutcome, Input, Preparation, PreparedEdits, Prompt, Prospect,
-    RefusedEdit, Report,
+    Answer, ChangeNow, Choice, Decision, EditLocation, EditOutcome, Input, Preparation, PreparedEdits,
+    Prompt, Prospect, RefusedEdit, ReobservedChange, Report,
 };
 use crate::machine::retry::{CallFailure, FailureClass};
 use crate::machine::step::{Step, next_steps};
@@ -14,9 +14,10 @@ use crate::policy::choices::{Follows, JudgedChoice, Takes};
 use crate::policy::observation::{FileClass, ObservedPath};
 use crate::prompt::image::{Image, MediaType};
 use crate::record::{
-    CallEnd, CallPart, ChangeSetId, EditCheck, FileChange, Mode, Payload, Policy, ToolCallId,
-    UnattendedPolicy,
+    BatchId, CallEnd, CallPart, ChangeSetId, EditCheck, FileChange, HunkSet, Mode, Payload, Policy,
+    ToolCallId, UnattendedPolicy,
 };
+use crate::session::HunkState;
 use crate::text::review::Hunk;
 
 /// The numbers of a test case, from which all choices are drawn.
@@ -54,7 +55,8 @@ pub fn input(bench: &Bench, dice: &mut Dice<'_>) -> Input {
             let known = bench.session.open_run().map_or(0, |run| run.policy.deny.len());
             Input::Denials(vec![format!("edit_file(x{known}/**)")])
         }
-        4..=7 => answer(bench, dice).unwrap_or_else(|| step(bench, dice)),
+        4 => decision(bench, dice).unwrap_or_else(|| step(bench, dice)),
+        5..=7 => answer(bench, dice).unwrap_or_else(|| step(bench, dice)),
         _ => step(bench, dice),
     }
 }
@@ -133,6 +135,7 @@ pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
         Step::CallModel { .. } => model_report(dice),
         Step::Prepare { calls, .. } => prepared(bench, calls, dice),
         Step::Apply { batch, .. } => edited(bench, batch, dice),
+        Step::Reobserve { changes, .. } => reobserved(bench, changes, dice),
         Step::RunTool { .. } => {
             let ends = [CallEnd::Completed, CallEnd::Completed, CallEnd::Failed];
             Report::Finished(done(ends[dice.roll(3)]))
@@ -183,8 +186,9 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
 }
 
 /// Draws a report of `Apply` on one file.
-fn edited(bench: &Bench, batch: &ChangeSetId, dice: &mut Dice<'_>) -> Report {
-    let changes: Vec<_> = bench.session.changes.values().filter(|state| state.batch == *batch).collect();
+fn edited(bench: &Bench, batch: &BatchId, dice: &mut Dice<'_>) -> Report {
+    let changes: Vec<_> =
+        bench.session.changes.values().filter(|state| state.batches.contains_key(batch)).collect();
     let Some(state) = changes.get(dice.roll(changes.len().max(1))) else {
         return Report::Finished(done(CallEnd::Failed));
     };
@@ -212,6 +216,37 @@ fn edited(bench: &Bench, batch: &ChangeSetId, dice: &mut Dice<'_>) -> Report {
         }
     };
     Report::Edited { change_set: state.change.change_set.clone(), outcome, elapsed_ms: 3 }
+}
+
+/// Draws a report of `Reobserve`.
+fn reobserved(bench: &Bench, changes: &[ChangeSetId], dice: &mut Dice<'_>) -> Report {
+    let mut report = Vec::new();
+    for id in changes {
+        let Some(state) = bench.session.changes.get(id) else { continue };
+        let found = match dice.roll(6) {
+            0 => ChangeNow::Gone { why: "it is gone".to_owned() },
+            1 => ChangeNow::Other {
+                change: Box::new(state.of_hunks(&state.in_state(HunkState::Proposed))),
+                seen: Box::new(ObservedPath::inside("a")),
+            },
+            2 if dice.roll(4) == 0 => continue,
+            _ => ChangeNow::Same,
+        };
+        report.push(ReobservedChange { change_set: id.clone(), found });
+    }
+    Report::Reobserved(report)
+}
+
+/// Draws a decision about some of the hunks that wait for an answer.
+fn decision(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
+    let open: Vec<_> =
+        bench.session.live_changes().into_iter().filter(|state| state.has(HunkState::Proposed)).collect();
+    let state = open.get(dice.roll(open.len().max(1)))?;
+    let mut hunks = state.in_state(HunkState::Proposed);
+    hunks.truncate(1 + dice.roll(2));
+    let targets = vec![HunkSet { change_set: state.change.change_set.clone(), hunks }];
+    let reason = (dice.roll(2) == 0).then(|| "because".to_owned());
+    Some(Input::Decide(Decision { targets, apply: dice.roll(3) != 0, reason }))
 }
 
 /// Draws a report of `Prepare` for edits: each is refused, forgotten, or in one of two files.

@@ -26,7 +26,10 @@ fn active_calls(bench: &Bench) -> Vec<usize> {
     let calls = |step| match step {
         Step::Prepare { calls, .. } => calls,
         Step::RunTool { call } => vec![call],
-        Step::Apply { batch, .. } => bench.session.changes[&batch].calls().cloned().collect(),
+        Step::Apply { batch, .. } => {
+            let of_batch = bench.session.changes.values().filter(|state| state.batches.contains_key(&batch));
+            of_batch.flat_map(|state| state.calls().cloned()).collect()
+        }
         _ => Vec::new(),
     };
     let calls = next_steps(&bench.session).into_iter().flat_map(calls);

@@ -293,7 +293,7 @@ fn n05_an_edit_applied_in_part_has_hunks_of_both_kinds() {
     let partly = super::edited(&bench, super::EditOutcome::Partly { landed: vec!["h1".to_owned()] });
     check(&bench.report(is_tool, partly), expect!["applied settled tool_finished"]);
     let state = bench.session.changes.values().next().unwrap();
-    assert_eq!(state.hunks["h1"], crate::session::run::HunkState::Applied);
+    assert_eq!(state.hunks["h1"], crate::session::HunkState::Applied);
 }
 
 #[test]

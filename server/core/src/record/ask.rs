@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AskId, RunId, ToolCallId, UnsavedText};
+use super::{AskId, ChangeSetId, RunId, ToolCallId, UnsavedText};
 use crate::policy::cause::Cause;
 
 /// The twelve kinds of asks, with the same names on the wire and in the log.
@@ -113,6 +113,8 @@ pub enum Resolution {
         text: String,
         surface: String,
     },
+    /// The user decided hunk by hunk, or what was left to decide ended by itself.
+    Decided,
     /// The run was cancelled or discarded.
     Cancelled,
     /// The subject of the ask changed, or a newer event replaced the ask.
@@ -132,6 +134,9 @@ pub struct Ask {
     /// single call without brackets, as older versions wrote it.
     #[serde(default, rename = "call", with = "one_or_more", skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCallId>,
+    /// The changes that it is about; empty for any other ask, and in logs of 0.1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeSetId>,
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,

@@ -131,6 +131,26 @@ pub struct CallPart {
     pub hunks: Vec<String>,
 }
 
+/// Hunks of one change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HunkSet {
+    pub change_set: ChangeSetId,
+    pub hunks: Vec<String>,
+}
+
+/// What the result of a call says of hunks that ended, besides that they did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HunkNote {
+    /// `Completed` for hunks that are in the text, `Denied` for rejected ones, `Failed` for all others.
+    pub end: CallEnd,
+    /// For the model; empty if nothing is to be said.
+    pub text: String,
+    /// For the user, a part of a line.
+    pub summary: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+}
+
 /// A standing answer: "allow always", which means for this session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

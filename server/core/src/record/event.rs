@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AllowedBy, Ask, AskId, CallResult, ChangeSetId, ChoiceChange, Choices, EditCheck, Effect, FileChange,
-    Follows, JudgedChoice, KeyUse, MessageId, Offer, Outcome, Payload, Policy, Resolution, Rule, RunId,
-    RunOrigin, SessionId, StopReason, ToolCallId, UnattendedPolicy,
+    AllowedBy, Ask, AskId, BatchId, CallResult, ChangeSetId, ChoiceChange, Choices, EditCheck, Effect,
+    FileChange, Follows, HunkNote, HunkSet, JudgedChoice, KeyUse, MessageId, Offer, Outcome, Payload, Policy,
+    Resolution, Rule, RunId, RunOrigin, SessionId, StopReason, ToolCallId, UnattendedPolicy,
 };
 use crate::machine::retry::CallFailure;
 use crate::policy::observation::ObservedPath;
@@ -149,6 +149,9 @@ pub enum Event {
         /// Its file as `Prepare` observed it; `None` in logs of 0.1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seen: Option<ObservedPath>,
+        /// Hunks of an earlier change that this one proposes again, for the text of now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replaces: Option<HunkSet>,
     },
     AskOpened {
         ask: Box<Ask>,
@@ -186,6 +189,9 @@ pub enum Event {
         apply: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<AskId>,
+        /// Why they are not applied.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<HunkNote>,
     },
     /// The intent of an edit: durable before it is sent.
     ApplyStarted {
@@ -193,15 +199,18 @@ pub enum Event {
         call: ToolCallId,
         change_set: ChangeSetId,
         hunks: Vec<String>,
-        /// The first change set of those that one decision applies together; `None` if it is this one.
+        /// The decision; `None` in logs of 0.1, where each change set was a decision of its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        batch: Option<ChangeSetId>,
+        batch: Option<BatchId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allowed_by: Option<AllowedBy>,
     },
     Applied {
         change_set: ChangeSetId,
         hunks: Vec<String>,
+        /// Where they are, if not on disk alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<HunkNote>,
     },
     /// The intent of every other tool: durable before an effect.
     ToolStarted {
@@ -213,10 +222,16 @@ pub enum Event {
         call: ToolCallId,
         result: CallResult,
     },
-    /// Whether an edit is in the text whose call ended while the edit was on its way.
+    /// Whether hunks that were on their way are in the text.
     Settled {
         change_set: ChangeSetId,
         found: EditCheck,
+        /// Empty for all that were on their way.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        hunks: Vec<String>,
+        /// Why they are not in the text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<HunkNote>,
     },
     Completed {
         run: RunId,

@@ -5,15 +5,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{
-    Call, CallPhase, ChangeState, EndedRun, OpenAsk, REMEMBERED, Run, Session, Turn, TurnPhase, UsedKey,
-};
+use super::{Call, CallPhase, EndedRun, OpenAsk, REMEMBERED, Run, Session, Turn, TurnPhase, UsedKey};
 use crate::machine::retry::{FailureClass, Tries};
 use crate::policy::observation::ObservedPath;
 use crate::prompt::image::{Image, Picture, withheld};
 use crate::prompt::message::{ModelMessage, Reply, Usage};
 use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, EditCheck, Event, Payload, Record, ToolCallId};
-use crate::session::run::{HunkState, RunEnd};
+use crate::session::hunks;
+use crate::session::run::RunEnd;
 use crate::tool::Effect;
 
 impl Session {
@@ -148,7 +147,11 @@ impl Session {
                     open.ask.calls.clone()
                 });
                 for call in calls.into_iter().flatten() {
-                    self.with_call(&call, |call| call.phase = CallPhase::Asking { epoch: *epoch });
+                    self.with_call(&call, |call| {
+                        if !call.is_finished() {
+                            call.phase = CallPhase::Asking { epoch: *epoch };
+                        }
+                    });
                 }
             }
             Event::AskClosed { ask, resolution } => {
@@ -242,58 +245,53 @@ impl Session {
                     call.seen = seen;
                 });
             }
-            Event::ChangeProposed { call, change, seen } => {
+            Event::ChangeProposed { call, change, seen, .. } => {
                 let inferred = || ObservedPath {
                     overtaken: change.always_ask.clone(),
                     ..ObservedPath::inside(&change.path)
                 };
                 let seen = seen.clone().unwrap_or_else(inferred);
-                let state = ChangeState::proposed((**change).clone(), call);
-                for id in state.calls() {
-                    self.with_call(id, |call| {
+                hunks::fold(&mut self.changes, &record.event);
+                for id in self.calls_of(&change.change_set, call) {
+                    self.with_call(&id, |call| {
                         call.change_set = Some(change.change_set.clone());
                         call.seen = Some(seen.clone());
                     });
                 }
-                self.changes.insert(change.change_set.clone(), state);
             }
-            Event::HunkDecided { change_set, hunks, apply: false, .. } => {
-                self.mark_hunks(change_set, hunks, HunkState::Rejected);
-            }
-            Event::ApplyStarted { call, change_set, hunks, batch, .. } => {
-                self.mark_hunks(change_set, hunks, HunkState::Applying);
-                let mut calls = vec![call.clone()];
-                if let Some(state) = self.changes.get_mut(change_set) {
-                    state.batch = batch.as_ref().unwrap_or(change_set).clone();
-                    calls = state.calls().cloned().collect();
-                }
-                for id in calls {
-                    self.with_call(&id, |call| call.phase = CallPhase::Started { at: record.at });
+            Event::ApplyStarted { call, change_set, .. } => {
+                hunks::fold(&mut self.changes, &record.event);
+                for id in self.calls_of(change_set, call) {
+                    // A call whose own hunks were decided before may have ended.
+                    self.with_call(&id, |call| {
+                        if !call.is_finished() {
+                            call.phase = CallPhase::Started { at: record.at };
+                        }
+                    });
                 }
             }
-            Event::Applied { change_set, hunks } => {
-                self.mark_hunks(change_set, hunks, HunkState::Applied);
+            Event::HunkDecided { .. } | Event::Applied { .. } => {
+                hunks::fold(&mut self.changes, &record.event);
             }
             Event::ToolStarted { call, .. } => {
                 self.with_call(call, |call| call.phase = CallPhase::Started { at: record.at });
             }
             Event::ToolFinished { call, result } => {
-                let (mut change_set, mut counts_now) = (None, false);
+                let mut counts_now = false;
                 self.with_call(call, |call| {
                     call.phase = CallPhase::Finished { end: result.end };
                     call.output = Some(result.output.clone());
-                    change_set = call.change_set.clone();
                     counts_now = !call.was_prepared();
                 });
                 if counts_now && let Some(run) = &mut self.run {
                     run.mistakes = mistakes_after(run.mistakes, result.end);
                 }
-                if let Some(state) = change_set.and_then(|id| self.changes.get_mut(&id)) {
+                for state in self.changes.values_mut().filter(|state| state.is_of(call)) {
                     state.unsettled = state.is_applying();
                 }
                 self.append_results();
             }
-            Event::Settled { change_set, found } => self.settle(change_set, *found),
+            Event::Settled { change_set, found, .. } => self.settle(&record.event, change_set, *found),
             _ => {}
         }
     }
@@ -353,18 +351,12 @@ impl Session {
         self.changes.retain(|_, state| state.unsettled || state.calls().any(has));
     }
 
-    fn settle(&mut self, id: &ChangeSetId, found: EditCheck) {
+    fn settle(&mut self, event: &Event, id: &ChangeSetId, found: EditCheck) {
         // This change set stays until the next drop, because the update of this event still shows it.
         self.drop_unread_changes();
+        hunks::fold(&mut self.changes, event);
         let Some(state) = self.changes.get_mut(id) else { return };
         let unsettled = std::mem::take(&mut state.unsettled);
-        let settled = match found {
-            EditCheck::Landed => HunkState::Applied,
-            EditCheck::NotLanded | EditCheck::Unclear => HunkState::NotApplied,
-        };
-        for hunk in state.hunks.values_mut().filter(|hunk| **hunk == HunkState::Applying) {
-            *hunk = settled;
-        }
         // While its call is open, the result of the call reports the outcome, so no note is needed.
         if !unsettled {
             return;
@@ -381,11 +373,11 @@ impl Session {
         }
     }
 
-    fn mark_hunks(&mut self, id: &ChangeSetId, hunks: &[String], state: HunkState) {
-        if let Some(change) = self.changes.get_mut(id) {
-            for hunk in hunks {
-                change.hunks.insert(hunk.clone(), state);
-            }
+    /// Returns the calls that made a change; `first` alone if the change is not known.
+    fn calls_of(&self, change_set: &ChangeSetId, first: &ToolCallId) -> Vec<ToolCallId> {
+        match self.changes.get(change_set) {
+            Some(state) => state.calls().cloned().collect(),
+            None => vec![first.clone()],
         }
     }
 

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use super::Session;
+use super::{ChangeState, Session};
 use crate::prompt::message::ModelMessage;
-use crate::record::{ChangeSetId, Event};
+use crate::record::{ChangeSetId, Event, ToolCallId};
 
 impl Session {
     /// Removes the history for the model, and the text of changes whose call is over. A replay calls it after each
@@ -20,18 +20,26 @@ impl Session {
                 self.history.drain(..last.unwrap_or(self.history.len()));
             }
             Event::ToolFinished { call, .. } => {
-                let change_set = self.call(call).and_then(|call| call.change_set.clone());
-                change_set.into_iter().for_each(|id| self.forget_text(&id));
+                let of_call = self.changes.values().filter(|state| state.is_of(call));
+                let of_call: Vec<ChangeSetId> =
+                    of_call.map(|state| state.change.change_set.clone()).collect();
+                of_call.iter().for_each(|id| self.forget_text(id));
             }
             Event::Settled { change_set, .. } => self.forget_text(change_set),
             _ => {}
         }
     }
 
-    /// Removes the hunks of a change but keeps its id. An unsettled change keeps them, because its update is
-    /// published once more.
+    /// Removes the hunks of a change all of whose calls are over, but keeps its id. An unsettled change keeps them,
+    /// because its update is published once more.
     fn forget_text(&mut self, id: &ChangeSetId) {
-        let Some(state) = self.changes.get_mut(id).filter(|state| !state.unsettled) else { return };
-        state.change.hunks = Arc::default();
+        let is_open = |id: &ToolCallId| self.call(id).is_some_and(|call| !call.is_finished());
+        let is_needed = |state: &ChangeState| state.unsettled || state.calls().any(is_open);
+        if self.changes.get(id).is_none_or(is_needed) {
+            return;
+        }
+        if let Some(state) = self.changes.get_mut(id) {
+            state.change.hunks = Arc::default();
+        }
     }
 }

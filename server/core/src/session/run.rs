@@ -2,7 +2,6 @@
 //!
 //! Plain data; only `Session::apply` changes it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::machine::retry::Tries;
@@ -10,8 +9,8 @@ use crate::policy::choices::Follows;
 use crate::policy::observation::ObservedPath;
 use crate::prompt::message::{GenerationSettings, ModelMessage, Reply, Usage};
 use crate::record::{
-    Ask, CallEnd, CallPart, ChangeSetId, FileChange, KeyUse, MessageId, Mode, Outcome, Payload, Policy,
-    RunId, RunOrigin, StopReason, ToolCallId,
+    Ask, CallEnd, ChangeSetId, KeyUse, MessageId, Mode, Outcome, Payload, Policy, RunId, RunOrigin,
+    StopReason, ToolCallId,
 };
 use crate::tool::Effect;
 
@@ -129,45 +128,6 @@ pub struct OpenAsk {
     pub observed: u64,
     /// When it was opened, or confirmed after a restart; milliseconds since the Unix epoch.
     pub since: u64,
-}
-
-/// A change set and the state of its hunks.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ChangeState {
-    /// With at least one part, also if its record has none.
-    pub change: FileChange,
-    pub hunks: BTreeMap<String, HunkState>,
-    /// The first change set of those that are applied together with it; its own id before it is applied.
-    pub batch: ChangeSetId,
-    /// Its calls ended while the edit was on its way, so it may or may not be in the text.
-    pub unsettled: bool,
-}
-
-impl ChangeState {
-    /// Returns a change that was just proposed. `call` made it alone if it has no parts (logs of 0.1).
-    pub(crate) fn proposed(mut change: FileChange, call: &ToolCallId) -> Self {
-        let ids = || change.hunks.iter().map(|hunk| hunk.id.clone());
-        if change.parts.is_empty() {
-            change.parts = vec![CallPart { call: call.clone(), hunks: ids().collect() }];
-        }
-        let hunks = ids().map(|id| (id, HunkState::Proposed)).collect();
-        Self { hunks, batch: change.change_set.clone(), unsettled: false, change }
-    }
-
-    /// Returns the calls that edit the file, in their order.
-    pub fn calls(&self) -> impl Iterator<Item = &ToolCallId> {
-        self.change.parts.iter().map(|part| &part.call)
-    }
-
-    /// Whether this call edits the file.
-    pub fn is_of(&self, call: &ToolCallId) -> bool {
-        self.calls().any(|other| other == call)
-    }
-
-    /// Whether a hunk is on its way into the text.
-    pub fn is_applying(&self) -> bool {
-        self.hunks.values().any(|hunk| *hunk == HunkState::Applying)
-    }
 }
 
 /// A run that is over, with the values that a run that continues it needs.
@@ -298,19 +258,6 @@ impl Call {
     pub fn is_command(&self) -> bool {
         matches!(self.payload, Some(Payload::Command { .. }))
     }
-}
-
-/// The state of a hunk, from proposed to in the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HunkState {
-    Proposed,
-    /// Allowed and on its way.
-    Applying,
-    /// In the text.
-    Applied,
-    Rejected,
-    /// Sent, and not found in the text afterwards.
-    NotApplied,
 }
 
 /// How a run ended (S18).

@@ -5,7 +5,7 @@ use adjutant_protocol::ask::{AskOption, AskSubject, AskView, EditedFile, OptionK
 use crate::policy::ask::WAIT;
 use crate::policy::permission::read_asks;
 use crate::record::{self, Ask, AskId, FileChange, Payload, UnsavedText};
-use crate::session::{Call, Session};
+use crate::session::{Call, ChangeState, HunkState, Session};
 use crate::text::display::one_line;
 use crate::text::review::unified_diff;
 
@@ -61,7 +61,9 @@ pub fn open_view(session: &Session, id: &AskId) -> Option<AskView> {
 
 fn subject(session: &Session, ask: &Ask) -> Option<AskSubject> {
     let call = session.call(ask.calls.first()?)?;
-    let mut files = session.changes_of(ask).map(|state| edited_file(&state.change));
+    let waits = |state: &&ChangeState| state.has(HunkState::Proposed);
+    let waiting = session.changes_of(ask).filter(waits);
+    let mut files = waiting.map(|state| edited_file(&state.of_hunks(&state.in_state(HunkState::Proposed))));
     if let Some(first) = files.next() {
         let mut files: Vec<EditedFile> = std::iter::once(first).chain(files).collect();
         return match files.len() {

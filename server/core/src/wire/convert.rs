@@ -60,7 +60,19 @@ same!(run::SessionState => state::State { None, Running, RequiresAction, Idle, R
 same!(run::SubState => state::SubState {
     Preparing, Model, Streaming, Stalled, Tools, Retrying, Completed, Stopped, Failed, Limit, Cancelled,
 });
-same!(run::HunkState => update::HunkState { Proposed, Applying, Applied, Rejected, NotApplied });
+impl From<crate::session::HunkState> for update::HunkState {
+    fn from(state: crate::session::HunkState) -> Self {
+        use crate::session::HunkState;
+        match state {
+            HunkState::Proposed => update::HunkState::Proposed,
+            HunkState::Applying => update::HunkState::Applying,
+            HunkState::Applied => update::HunkState::Applied,
+            HunkState::Rejected => update::HunkState::Rejected,
+            // What replaced it is a change set of its own.
+            HunkState::NotApplied | HunkState::Replaced => update::HunkState::NotApplied,
+        }
+    }
+}
 equal!(ChoiceId = ConfigId { Mode, Model, Effort, Verbosity });
 
 impl From<record::Resolution> for ask::Resolution {
@@ -69,6 +81,7 @@ impl From<record::Resolution> for ask::Resolution {
         match from {
             From::Selected { option_id, text, surface } => Self::Selected { option_id, text, surface },
             From::Answered { text, surface } => Self::Answered { text, surface },
+            From::Decided => Self::Decided,
             From::Cancelled => Self::Cancelled,
             From::Superseded => Self::Superseded,
             From::Withdrawn => Self::Withdrawn,

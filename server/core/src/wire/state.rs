@@ -12,11 +12,12 @@ use super::{ask, options};
 use crate::machine::retry::CallFailure;
 use crate::policy::unsaved;
 use crate::record::{AskKind, CallEnd, ChangeSetId, Event, Record, Rule, RunId, ToolCallId};
-use crate::session::run::{HunkState, SessionState};
+use crate::session::HunkState;
+use crate::session::run::SessionState;
 use crate::session::{Call, Session};
 
 /// Every change of state that a batch of events can make; there are no others (S08).
-pub const EDGES: [(SessionState, SessionState); 9] = [
+pub const EDGES: [(SessionState, SessionState); 10] = [
     (SessionState::None, SessionState::Running),
     (SessionState::Running, SessionState::RequiresAction),
     (SessionState::RequiresAction, SessionState::Running),
@@ -27,6 +28,8 @@ pub const EDGES: [(SessionState, SessionState); 9] = [
     (SessionState::Idle, SessionState::Running),
     // The session was opened again with an interrupted run.
     (SessionState::Running, SessionState::Resumable),
+    // The same, and the interrupted run had edits left to make while others waited for an answer.
+    (SessionState::RequiresAction, SessionState::Resumable),
     // Resumed.
     (SessionState::Resumable, SessionState::Running),
     // Discarded, or cancelled.
@@ -167,7 +170,12 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
         | Event::ToolStarted { .. }
         | Event::ApplyStarted { .. }
         | Event::ToolFinished { .. } => call_updates(session, &record.event),
-        Event::ChangeProposed { change, .. } => change_view(session, &change.change_set),
+        Event::ChangeProposed { change, replaces, .. } => {
+            let mut updates =
+                replaces.iter().flat_map(|old| change_view(session, &old.change_set)).collect::<Vec<_>>();
+            updates.extend(change_view(session, &change.change_set));
+            updates
+        }
         Event::HunkDecided { change_set, .. }
         | Event::Applied { change_set, .. }
         | Event::Settled { change_set, .. } => change_view(session, change_set),

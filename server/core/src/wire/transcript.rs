@@ -128,6 +128,7 @@ impl Transcript {
                 format!("**Answered:** {}{more}", code(name))
             }
             Resolution::Answered { text, .. } => format!("**Answered:**\n\n{}", quoted(text)),
+            Resolution::Decided => "**Decided, change by change.**".to_owned(),
             Resolution::Cancelled => "**Cancelled.**".to_owned(),
             Resolution::Superseded | Resolution::Withdrawn => "**Not asked any more.**".to_owned(),
         })

@@ -115,6 +115,7 @@ impl Conversation {
         self.demo_answers_at = None;
         let text = match how {
             Resolution::Selected { .. } | Resolution::Answered { .. } => "(answered elsewhere)",
+            Resolution::Decided => "(decided elsewhere, change by change)",
             Resolution::Cancelled => "(the run was cancelled, so this needs no answer)",
             Resolution::Superseded => "(what this asks about has changed, so this needs no answer)",
             Resolution::Withdrawn => "(this ended by itself, so it needs no answer)",

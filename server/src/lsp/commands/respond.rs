@@ -155,6 +155,7 @@ fn already(resolution: &Resolution) -> String {
         Resolution::Answered { text, surface } => {
             format!("this was answered before{}: {}", from(surface), one_line(text, MAX_TITLE))
         }
+        Resolution::Decided => "this was answered before, change by change".to_owned(),
         Resolution::Cancelled => "this question is closed: its run was cancelled".to_owned(),
         Resolution::Superseded => "this question is closed: another one took its place".to_owned(),
         Resolution::Withdrawn => "this question is closed: its answer is no longer needed".to_owned(),

@@ -82,7 +82,7 @@ async fn apply(place: &Arc<SessionWorld>, edit: &BatchEdit) -> EditOutcome {
 /// place there any more, returns a failure.
 async fn ask_again(place: &Arc<SessionWorld>, edit: &BatchEdit, why: String) -> EditOutcome {
     let (here, seen, owned) = (place.clone(), edit.seen.clone(), edit.change.clone());
-    match aside(move || updated_change(&here, seen, &owned, &why)).await {
+    match aside(move || overtaken(&here, seen, &owned, &why)).await {
         Some(outcome) => outcome,
         None => {
             let location = save(place, &edit.change, false).await;
@@ -92,7 +92,7 @@ async fn ask_again(place: &Arc<SessionWorld>, edit: &BatchEdit, why: String) -> 
 }
 
 /// Makes the change for the present text; `None` if the text has it already. Blocks.
-fn updated_change(
+fn overtaken(
     place: &SessionWorld,
     seen: Option<ObservedPath>,
     change: &FileChange,
@@ -112,26 +112,35 @@ fn updated_change(
         Ok(_) => return None,
         Err(conflict) => return failed(format!("{why}; {conflict}{READ_AGAIN}")),
     };
-    let before = now.exists.then(|| put_blob(place, &now.bytes_of(&now.text))).transpose();
-    let before = match before {
-        Ok(before) => before,
-        Err(why) => return failed(why),
-    };
     let seen = ObservedPath {
         overtaken: Some(why.to_owned()),
         route: place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom),
         ..seen.unwrap_or_else(|| ObservedPath::inside(&change.path))
     };
-    let hunks = hunks(&now.text, &wanted);
-    let updated = FileChange {
+    let change = match updated_change(place, change, &now, &wanted) {
+        Ok(change) => Box::new(change),
+        Err(why) => return failed(why),
+    };
+    Some(EditOutcome::Overtaken { change, seen: Box::new(seen), why: why.to_owned() })
+}
+
+/// Returns a change with the hunks that lead from the present text to `wanted`. Blocks.
+pub(super) fn updated_change(
+    place: &SessionWorld,
+    change: &FileChange,
+    now: &CurrentFile,
+    wanted: &str,
+) -> Result<FileChange, String> {
+    let before = now.exists.then(|| put_blob(place, &now.bytes_of(&now.text))).transpose()?;
+    let hunks = hunks(&now.text, wanted);
+    Ok(FileChange {
         open: now.open.is_some(),
         existed: now.exists,
         before,
         parts: parts_after(change, &hunks),
         hunks: hunks.into(),
         ..change.clone()
-    };
-    Some(EditOutcome::Overtaken { change: Box::new(updated), seen: Box::new(seen), why: why.to_owned() })
+    })
 }
 
 /// Returns the parts of a change whose hunks were made again. A hunk that says the same as before has the same
@@ -191,7 +200,7 @@ async fn attempt(
 
 /// Resolves the path of a change again. Fails if it does not lead to the file that the user was shown, and to
 /// that file alone: another file is neither read nor changed.
-fn approved_place(place: &SessionWorld, change: &FileChange) -> Result<ResolvedPath, String> {
+pub(super) fn approved_place(place: &SessionWorld, change: &FileChange) -> Result<ResolvedPath, String> {
     let at = resolve(&place.roots, &change.path).map_err(|why| why.to_string())?;
     if !at.inside || uri::of_path(&at.absolute) != change.target {
         return Err("the path leads elsewhere than when it was shown".to_owned());

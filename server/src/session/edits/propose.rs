@@ -233,9 +233,14 @@ fn observe(place: &SessionWorld, path: &str) -> Result<(ObservedPath, Option<Res
         Ok(_) | Err(PathRefusal::Outside { .. }) => return outside(),
         Err(why) => return Err(why.into()),
     };
+    Ok((observed(place, &at), Some(at)))
+}
+
+/// Returns the observation of a file in the workspace.
+pub(super) fn observed(place: &SessionWorld, at: &ResolvedPath) -> ObservedPath {
     let own = place.world.own(&place.roots);
-    let (class, holds) = (class_of(&at, &own), held_by(&at, &own));
-    Ok((ObservedPath { write_class: class, secret: holds, ..ObservedPath::inside(&at.display) }, Some(at)))
+    let (class, holds) = (class_of(at, &own), held_by(at, &own));
+    ObservedPath { write_class: class, secret: holds, ..ObservedPath::inside(&at.display) }
 }
 
 /// Refuses a change that is too large for a review, or that would cost too much memory or time. `others` are the

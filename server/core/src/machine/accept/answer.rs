@@ -3,7 +3,7 @@
 //! Only an answer that names one of the options is an approval; any other is never one.
 
 use super::call::{denied, end_calls};
-use super::ending::{Ending, end_run, result};
+use super::ending::{Ending, end_run, rejected_for, result};
 use super::{Refusal, consent, edits};
 use crate::machine::input::{Answer, Choice, Stamp};
 use crate::policy::ask;
@@ -27,6 +27,10 @@ pub fn accept(session: &Session, stamp: &Stamp, answer: Answer) -> Result<Vec<Ev
     let (resolution, kind) = resolve(ask, &answer)?;
     let closed = Event::AskClosed { ask: ask.id.clone(), resolution };
     let mut batch = vec![closed];
+    if ask.kind == AskKind::Tool && asked_call(session, ask)?.is_edit() {
+        let batch = edits::answered(session, stamp, ask, kind, &rejected(&answer), batch)?;
+        return Ok(with_covered(session, ask, &answer, batch));
+    }
     match ask.kind {
         AskKind::Tool | AskKind::Command | AskKind::BrowserActionLaunch | AskKind::UseMcpServer => {
             permission(session, stamp, ask, &answer, kind, &mut batch)?;
@@ -84,15 +88,16 @@ fn permission(
     kind: Option<OptionKind>,
     batch: &mut Vec<Event>,
 ) -> Result<(), Refusal> {
-    let call = asked_call(session, ask)?;
-    if call.is_edit() {
-        edits::answered(session, stamp, ask, kind, &rejected(answer), batch)?;
-    } else {
-        permission_of(session, stamp, ask, answer, kind, batch)?;
-    }
+    permission_of(session, stamp, ask, answer, kind, batch)?;
+    *batch = with_covered(session, ask, answer, std::mem::take(batch));
+    Ok(())
+}
+
+/// Returns the batch with the answers that a standing rule of it gives to other open asks.
+fn with_covered(session: &Session, ask: &Ask, answer: &Answer, mut batch: Vec<Event>) -> Vec<Event> {
     let rules: Vec<Rule> = batch.iter().filter_map(rule_of).cloned().collect();
     batch.extend(rules.iter().flat_map(|rule| answer_covered(session, ask, rule, answer)));
-    Ok(())
+    batch
 }
 
 fn rule_of(event: &Event) -> Option<&Rule> {
@@ -163,20 +168,15 @@ fn rejected(answer: &Answer) -> CallResult {
         }
         _ => None,
     };
-    let rejected = match reason {
-        _ if answer.surface == ask::NOBODY => result(
+    if answer.surface == ask::NOBODY {
+        let absent = result(
             CallEnd::Denied,
             "Nobody is present to allow this, so it was not done. Continue without it, or say in your answer what needs it.",
             "not allowed: nobody is present to answer",
-        ),
-        Some(reason) => result(
-            CallEnd::Denied,
-            &format!("The user rejected this and says: {reason}"),
-            &format!("rejected: {}", reason.lines().next().unwrap_or_default()),
-        ),
-        None => result(CallEnd::Denied, "The user rejected this.", "rejected"),
-    };
-    CallResult { cause: Some(Cause::Rejected), ..rejected }
+        );
+        return CallResult { cause: Some(Cause::Rejected), ..absent };
+    }
+    rejected_for(reason)
 }
 
 fn followup(

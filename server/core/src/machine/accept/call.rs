@@ -200,6 +200,7 @@ fn payload_ask(
         kind,
         run: run.id.clone(),
         calls: vec![call.id.clone()],
+        changes: Vec::new(),
         title,
         description: Some(why),
         options: ask::options(kind, always, &suggestions),

@@ -1,11 +1,12 @@
-//! The result of a call that edited a file, in words for the model and in one line for the user.
+//! The result of a call that edited files, in words for the model and in one line for the user.
 //!
-//! Never looks at the text or the disk: the report of the step says what became of the edit.
+//! Never looks at the text or the disk: the reports of the steps say what became of the hunks.
 
 use super::ending::result;
 use crate::machine::input::{EditLocation, EditOutcome};
 use crate::policy::cause::Cause;
-use crate::record::{CallEnd, CallPart, CallResult, FileChange};
+use crate::record::{CallEnd, CallResult, HunkNote, ToolCallId};
+use crate::session::{ChangeState, Changes, HunkState};
 use crate::text::display::one_line;
 use crate::text::review::Hunk;
 
@@ -14,133 +15,202 @@ pub const READ_AGAIN: &str = "; read the file again";
 /// The reason for an edit at a place that the user did not approve.
 const MISPLACED: &str = "the editor made it at the wrong place, because the text had changed meanwhile, and it \
                          could not be taken back; tell the user to undo the last change of the file";
-/// How many lines a sentence about hunks that were left out names.
+/// How many lines a sentence about hunks names.
 const MOST_LINES: usize = 10;
-
-/// Returns the result of the call that made this part of a change.
-pub fn result_of(change: &FileChange, part: &CallPart, outcome: &EditOutcome) -> CallResult {
-    let path = &change.path;
-    match outcome {
-        EditOutcome::Landed { location, exact } => landed(change, part, location, *exact),
-        EditOutcome::Partly { landed } => partly(change, part, landed),
-        EditOutcome::NotApplied { why, in_doubt } => not_applied(path, why, *in_doubt),
-        EditOutcome::Undone => {
-            let output = format!(
-                "The edit of {path} was applied and undone at once, most likely by the user's undo. Do not make it \
-                 again unless the user wants it."
-            );
-            // The user undid the edit on purpose, so there is nothing to warn about.
-            result(CallEnd::Failed, &output, "applied and undone at once")
-        }
-        EditOutcome::Misplaced => {
-            let output = format!("The edit of {path} was not applied: {MISPLACED}.");
-            failed(&output, "made at the wrong place; undo the last change of the file")
-        }
-        EditOutcome::Overtaken { why, .. } => {
-            let output = format!("The edit of {path} was not applied: {why}; read the file and try again.");
-            failed(&output, &format!("not applied: {}", one_line(why, 60)))
-        }
-    }
-}
-
-/// Returns a result with which the user also gets a notice that the allowed edit was not made.
-fn failed(output: &str, summary: &str) -> CallResult {
-    CallResult { cause: Some(Cause::NotMade), ..result(CallEnd::Failed, output, summary) }
-}
-
-fn landed(change: &FileChange, part: &CallPart, location: &EditLocation, exact: bool) -> CallResult {
-    let path = &change.path;
-    let strayed = |why: &str, summary: &str| {
-        let output = format!("The edit of {path} was made, but {why}. Read the file before you continue.");
-        failed(&output, summary)
-    };
-    let (mut said, mut unsaved) = (String::new(), String::new());
-    match location {
-        EditLocation::Elsewhere(other) => {
-            return strayed(
-                &leads_elsewhere(other),
-                &format!("landed in another file: {}", one_line(other, 50)),
-            );
-        }
-        EditLocation::Unknown(why) => {
-            let summary = format!("made, but where it is now is not known: {}", one_line(why, 40));
-            return strayed(&format!("where it is now is not known: {why}"), &summary);
-        }
-        EditLocation::Saved => {}
-        EditLocation::Open => said.push_str(" The file is open in the editor and not saved yet."),
-        EditLocation::Unsaved(None) => {
-            said.push_str(" The editor has the change in a buffer that is not saved yet.");
-        }
-        EditLocation::Unsaved(Some(why)) => {
-            unsaved = format!(", not saved: {}", one_line(why, 50));
-            said.push_str(&format!(" The editor has the change in a buffer, but did not save it: {why}."));
-        }
-    }
-    if !exact {
-        said.push_str(
-            " Something else in the file changed at the same time; read the file before the next edit.",
-        );
-    }
-    let (made, lines) = what_it_made(change, part);
-    let done = result(CallEnd::Completed, &format!("{made}{said}"), &format!("{lines}{unsaved}"));
-    CallResult { cause: (!unsaved.is_empty()).then_some(Cause::NotSaved), ..done }
-}
 
 /// Returns why an edit is not where the user allowed it.
 pub fn leads_elsewhere(path: &str) -> String {
     format!("the path leads elsewhere since it was allowed: the editor may have written \"{path}\"")
 }
 
-/// Returns what a part of a change that is in the text did: a sentence, and the counts of lines.
-fn what_it_made(change: &FileChange, part: &CallPart) -> (String, String) {
-    let path = &change.path;
-    let is_first = change.parts.first().is_none_or(|first| first.call == part.call);
-    let verb = if !change.existed && is_first { "Created" } else { "Edited" };
-    let alone = change.parts.len() <= 1;
-    let own: Vec<&Hunk> = change.hunks.iter().filter(|hunk| alone || part.hunks.contains(&hunk.id)).collect();
-    if own.is_empty() && !alone {
-        let made = format!("{verb} {path}. A later edit of the same turn replaced what this one wrote.");
-        return (made, "replaced by a later edit of the turn".to_owned());
+/// Returns what is to be said of hunks with this outcome. `ids` are all hunks that were on their way.
+pub fn note_of(state: &ChangeState, ids: &[String], outcome: &EditOutcome) -> Option<HunkNote> {
+    let path = &state.change.path;
+    match outcome {
+        EditOutcome::Landed { location, exact } => landed(path, location, *exact),
+        EditOutcome::Partly { landed } => Some(partly(state, ids, landed)),
+        EditOutcome::NotApplied { why, in_doubt } => Some(not_applied(path, why, *in_doubt)),
+        EditOutcome::Undone => {
+            let text = format!(
+                "The edit of {path} was applied and undone at once, most likely by the user's undo. Do not make it \
+                 again unless the user wants it."
+            );
+            // The user undid the edit on purpose, so there is nothing to warn about.
+            Some(HunkNote { cause: None, ..failed(text, "applied and undone at once".to_owned()) })
+        }
+        EditOutcome::Misplaced => Some(failed(
+            format!("The edit of {path} was not applied: {MISPLACED}."),
+            "made at the wrong place; undo the last change of the file".to_owned(),
+        )),
+        EditOutcome::Overtaken { why, .. } => Some(failed(
+            format!("The edit of {path} was not applied: {why}; read the file and try again."),
+            format!("not applied: {}", one_line(why, 60)),
+        )),
     }
-    let removed: usize = own.iter().map(|hunk| hunk.removed.len()).sum();
-    let inserted: usize = own.iter().map(|hunk| hunk.inserted.len()).sum();
-    let is_shared = |hunk: &&Hunk| {
-        change.parts.iter().any(|other| other.call != part.call && other.hunks.contains(&hunk.id))
-    };
-    let shared = if own.iter().any(is_shared) { ", with other edits of this turn" } else { "" };
-    let lines = format!("+{inserted} -{removed} lines");
-    (format!("{verb} {path}: {lines}{shared}."), lines)
 }
 
-fn not_applied(path: &str, why: &str, in_doubt: bool) -> CallResult {
+/// Returns a note with which the user also gets a notice that the allowed edit was not made.
+fn failed(text: String, summary: String) -> HunkNote {
+    HunkNote { end: CallEnd::Failed, text, summary, cause: Some(Cause::NotMade) }
+}
+
+/// Returns the note with a result that was made for a whole call.
+pub fn as_note(result: &CallResult) -> HunkNote {
+    let CallResult { end, output, summary, cause, .. } = result;
+    HunkNote { end: *end, text: output.to_string(), summary: summary.clone(), cause: *cause }
+}
+
+fn landed(path: &str, location: &EditLocation, exact: bool) -> Option<HunkNote> {
+    let strayed = |why: &str, summary: String| {
+        let text = format!("The edit of {path} was made, but {why}. Read the file before you continue.");
+        Some(failed(text, summary))
+    };
+    let (mut said, mut summary) = (Vec::new(), String::new());
+    match location {
+        EditLocation::Elsewhere(other) => {
+            let summary = format!("landed in another file: {}", one_line(other, 50));
+            return strayed(&leads_elsewhere(other), summary);
+        }
+        EditLocation::Unknown(why) => {
+            let summary = format!("made, but where it is now is not known: {}", one_line(why, 40));
+            return strayed(&format!("where it is now is not known: {why}"), summary);
+        }
+        EditLocation::Saved => {}
+        EditLocation::Open => said.push("The file is open in the editor and not saved yet.".to_owned()),
+        EditLocation::Unsaved(None) => {
+            said.push("The editor has the change in a buffer that is not saved yet.".to_owned());
+        }
+        EditLocation::Unsaved(Some(why)) => {
+            summary = format!("not saved: {}", one_line(why, 50));
+            said.push(format!("The editor has the change in a buffer, but did not save it: {why}."));
+        }
+    }
+    if !exact {
+        let changed =
+            "Something else in the file changed at the same time; read the file before the next edit.";
+        said.push(changed.to_owned());
+    }
+    let cause = (!summary.is_empty()).then_some(Cause::NotSaved);
+    let note = HunkNote { end: CallEnd::Completed, text: said.join(" "), summary, cause };
+    (!note.text.is_empty()).then_some(note)
+}
+
+fn not_applied(path: &str, why: &str, in_doubt: bool) -> HunkNote {
     let (doubt, what) = match in_doubt {
         true => (" It may still appear; read the file before you continue.", "may still appear"),
         false => ("", "not applied"),
     };
     let brief = one_line(why.strip_suffix(READ_AGAIN).unwrap_or(why), 60);
-    failed(&format!("The edit of {path} was not applied: {why}.{doubt}"), &format!("{what}: {brief}"))
+    failed(format!("The edit of {path} was not applied: {why}.{doubt}"), format!("{what}: {brief}"))
 }
 
-/// Returns the result of an edit of which the editor left out hunks. They are not sent again, because the user may
-/// have left them out on purpose.
-fn partly(change: &FileChange, part: &CallPart, landed: &[String]) -> CallResult {
-    let alone = change.parts.len() <= 1;
-    let own = || change.hunks.iter().filter(|hunk| alone || part.hunks.contains(&hunk.id));
-    let left: Vec<&Hunk> = own().filter(|hunk| !landed.contains(&hunk.id)).collect();
-    let (all, made) = (own().count(), own().count() - left.len());
-    if left.is_empty() && !alone {
-        let (sentence, lines) = what_it_made(change, part);
-        let output = format!(
-            "{sentence} The editor left out other changes of this turn; read the file before you continue."
-        );
-        return result(CallEnd::Completed, &output, &lines);
-    }
-    let lines: Vec<String> = left.iter().take(MOST_LINES).map(|hunk| (hunk.line + 1).to_string()).collect();
-    let output = format!(
-        "The edit of {} was applied only in part: {made} of {all} changes are in the text. The editor left out \
-         what was at line {} before; perhaps the user did not want it. Read the file before you continue.",
-        change.path,
-        lines.join(", ")
+/// Returns the note on hunks that the editor left out. They are not sent again, because the user may have left them
+/// out on purpose.
+fn partly(state: &ChangeState, ids: &[String], landed: &[String]) -> HunkNote {
+    let left: Vec<&String> = ids.iter().filter(|id| !landed.contains(id)).collect();
+    let text = format!(
+        "The edit of {} was applied only in part: {} of {} changes are in the text. The editor left out what was at \
+         line {} before; perhaps the user did not want it. Read the file before you continue.",
+        state.change.path,
+        ids.len() - left.len(),
+        ids.len(),
+        line_names(state, &left)
     );
-    failed(&output, &format!("{made} of {all} changes applied"))
+    failed(text, format!("{} of {} changes applied", ids.len() - left.len(), ids.len()))
+}
+
+/// Returns the lines of hunks in the text before, as a list.
+fn line_names(state: &ChangeState, ids: &[&String]) -> String {
+    let is_named = |hunk: &&Hunk| ids.iter().any(|id| **id == hunk.id);
+    let lines = state.change.hunks.iter().filter(is_named).map(|hunk| (hunk.line + 1).to_string());
+    lines.take(MOST_LINES).collect::<Vec<_>>().join(", ")
+}
+
+/// What a call did to one file.
+struct FilePart<'a> {
+    state: &'a ChangeState,
+    /// The ids of the hunks that it waits for.
+    own: Vec<&'a str>,
+}
+
+impl<'a> FilePart<'a> {
+    /// Returns the notes about its hunks.
+    fn notes(&self) -> impl Iterator<Item = &'a (Vec<String>, HunkNote)> {
+        let own = self.own.clone();
+        self.state.notes.iter().filter(move |(ids, _)| ids.iter().any(|id| own.contains(&id.as_str())))
+    }
+
+    /// Returns its hunks that are in the text where the user allowed them.
+    fn applied(&self) -> Vec<&'a str> {
+        let has_failed = |id: &str| {
+            let mut notes = self.notes();
+            notes.any(|(ids, note)| note.end == CallEnd::Failed && ids.iter().any(|of| of == id))
+        };
+        let is_applied = |id: &&&str| self.state.hunks.get(**id) == Some(&HunkState::Applied);
+        self.own.iter().filter(is_applied).filter(|id| !has_failed(id)).copied().collect()
+    }
+}
+
+/// Returns the result of a call all of whose hunks have ended.
+pub fn result_of(changes: &Changes, call: &ToolCallId) -> CallResult {
+    let parts: Vec<FilePart<'_>> = changes
+        .values()
+        .filter(|state| state.is_of(call))
+        .map(|state| FilePart { own: state.waited_for(call), state })
+        .collect();
+    let made: Vec<(String, String)> = parts.iter().filter_map(|part| what_it_made(part, call)).collect();
+    let has_made = !made.is_empty();
+    let (mut texts, mut summaries): (Vec<String>, Vec<String>) = made.into_iter().unzip();
+    let mut end = if has_made { CallEnd::Completed } else { CallEnd::Denied };
+    let mut cause = None;
+    for (part, (ids, note)) in parts.iter().flat_map(|part| part.notes().map(move |note| (part, note))) {
+        let ids: Vec<&String> = ids.iter().filter(|id| part.own.contains(&id.as_str())).collect();
+        let lines = line_names(part.state, &ids);
+        let text = match note.end {
+            // Without other hunks it is plain what is meant.
+            CallEnd::Denied if has_made && !lines.is_empty() => {
+                format!("Not applied at line {lines} of {}: {}", part.state.change.path, note.text)
+            }
+            _ => note.text.clone(),
+        };
+        if note.end == CallEnd::Failed {
+            end = CallEnd::Failed;
+        }
+        cause = if note.end == CallEnd::Failed { note.cause } else { cause.or(note.cause) };
+        for (said, new) in [(&mut texts, text), (&mut summaries, note.summary.clone())] {
+            if !new.is_empty() && !said.contains(&new) {
+                said.push(new);
+            }
+        }
+    }
+    if end == CallEnd::Completed && cause == Some(Cause::Rejected) {
+        cause = None;
+    }
+    CallResult { cause, ..result(end, &texts.join(" "), &summaries.join(", ")) }
+}
+
+/// Returns what a call did to a file: a sentence, and the counts of lines. `None` if nothing of it is in the text.
+fn what_it_made(part: &FilePart<'_>, call: &ToolCallId) -> Option<(String, String)> {
+    let (state, change) = (part.state, &part.state.change);
+    let applied = part.applied();
+    let path = &change.path;
+    if applied.is_empty() {
+        return None;
+    }
+    let is_first = change.parts.first().is_none_or(|first| first.call == *call);
+    let verb = if !change.existed && is_first { "Created" } else { "Edited" };
+    let is_replaced = change.parts.iter().any(|of| of.call == *call && of.hunks.is_empty());
+    if is_replaced && change.parts.len() > 1 {
+        let sentence = format!("{verb} {path}. A later edit of the same turn replaced what this one wrote.");
+        return Some((sentence, "replaced by a later edit of the turn".to_owned()));
+    }
+    let own: Vec<&Hunk> = change.hunks.iter().filter(|hunk| applied.contains(&hunk.id.as_str())).collect();
+    let removed: usize = own.iter().map(|hunk| hunk.removed.len()).sum();
+    let inserted: usize = own.iter().map(|hunk| hunk.inserted.len()).sum();
+    let is_shared = |hunk: &&Hunk| {
+        state.change.parts.iter().any(|other| other.call != *call && other.hunks.contains(&hunk.id))
+    };
+    let shared = if own.iter().any(is_shared) { ", with other edits of this turn" } else { "" };
+    let lines = format!("+{inserted} -{removed} lines");
+    Some((format!("{verb} {path}: {lines}{shared}."), lines))
 }

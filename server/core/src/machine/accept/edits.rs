@@ -1,30 +1,45 @@
-//! The edits of a turn: proposed file by file, asked together, applied together, finished one by one.
+//! The edits of a turn: proposed file by file, asked together, decided hunk by hunk, applied together, finished one by
+//! one.
 //!
 //! The verdict comes from `permission`. No edit is judged before `Prepare` has reported on it, and a new approval is
 //! needed for every other text.
 
+use std::collections::BTreeSet;
+
 use super::Refusal;
-use super::call::{
-    CallEnding, close_asks, current, denied, end_calls, finished, refused, too_many_mistakes, unprepared,
+use super::call::{CallEnding, current, denied, end_calls, finished, refused, too_many_mistakes, unprepared};
+use super::edited::{as_note, note_of, result_of};
+use super::ending::{interrupted_call, rejected_for, result};
+use crate::machine::input::{
+    ChangeNow, Decision, EditOutcome, PreparedEdits, PreparedFile, RefusedEdit, ReobservedChange, Stamp,
 };
-use super::edited::result_of;
-use crate::machine::input::{EditOutcome, PreparedEdits, PreparedFile, RefusedEdit, Stamp};
-use crate::machine::step::BatchPart;
+use crate::machine::step::{BatchPart, may_be_in_buffer};
 use crate::policy::ask;
 use crate::policy::cause::{Cause, Reason};
+use crate::policy::observation::ObservedPath;
 use crate::policy::permission::{Act, Verdict, caution, forbidden, standing_rule, verdict};
 use crate::record::{
-    AllowedBy, Ask, AskGroup, AskId, AskKind, CallPart, CallResult, ChangeSetId, EditCheck, Event,
-    FileChange, OptionKind, ToolCallId,
+    AllowedBy, Ask, AskId, AskKind, BatchId, CallResult, ChangeSetId, EditCheck, Event, FileChange, HunkNote,
+    HunkSet, OptionKind, Resolution, ToolCallId,
 };
-use crate::session::run::HunkState;
-use crate::session::{Call, CallPhase, ChangeState, Run, Session};
+use crate::session::hunks::{after, has_ended, ids_of};
+use crate::session::{Call, ChangeState, Changes, HunkState, OpenAsk, Run, Session};
 
 /// How often the change of one call is proposed again because the file changed meanwhile. After that the call
 /// fails, and the model reads the file again.
 const MOST_PROPOSALS: usize = 3;
 /// How many files the title of an ask names.
 const MOST_NAMED: usize = 3;
+
+/// A change that needs a verdict.
+struct Candidate {
+    change: FileChange,
+    seen: ObservedPath,
+    /// The hunks that it proposes again.
+    replaces: Option<HunkSet>,
+    /// Whether it was proposed before, so that only the ask about it is new.
+    known: bool,
+}
 
 /// Handles the report of `Prepare` on edits: the files that they would change, and the edits that cannot be made.
 /// `calls` are the calls of the step.
@@ -35,150 +50,178 @@ pub fn prepared(
     report: PreparedEdits,
 ) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Stale)?;
-    let is_of = |id: &ToolCallId| calls.contains(id);
-    let confirmed = confirmed_asks(session, run, &report.files);
-    let is_confirmed = |call: &ToolCallId| confirmed.iter().any(|ask| ask.is_about(call));
-    let open: Vec<&Call> = calls
-        .iter()
-        .filter_map(|id| Some(current(session, id).ok()?.call))
-        .filter(|call| !is_confirmed(&call.id))
-        .collect();
-    let mut batch: Vec<Event> = close_asks(session, open.iter().copied());
-    batch.extend(confirmed.iter().map(|ask| reobserved(session, &ask.id)));
+    let open: Vec<&Call> = calls.iter().filter_map(|id| Some(current(session, id).ok()?.call)).collect();
+    let mut batch: Vec<Event> = Vec::new();
     let mut ends: Vec<CallEnding<'_>> = Vec::new();
     for RefusedEdit { call, seen, why, may_reveal } in report.refused {
-        let Some(current) = current(session, &call).ok().filter(|_| is_of(&call)) else { continue };
+        let Ok(current) = current(session, &call) else { continue };
         let (prepared, end) = unprepared(session, current, seen, why, may_reveal);
         batch.push(prepared);
         ends.push(end);
     }
-    let fresh = report
-        .files
-        .into_iter()
-        .filter(|file| !file.change.parts.iter().any(|part| is_confirmed(&part.call)));
-    let fresh = fresh.map(|file| with_earlier_reason(session, file)).collect();
-    let proposed = propose(session, stamp, run, fresh);
+    let mut candidates = Vec::new();
+    for PreparedFile { change, seen } in report.files {
+        if change.hunks.is_empty() && change.existed {
+            let text =
+                format!("the edits of this turn leave \"{}\" as it is; nothing to change", change.path);
+            let why = Reason::new(Cause::NothingToChange, text);
+            ends.extend(calls_of(session, &change).into_iter().map(|call| (call, refused(&why))));
+        } else {
+            candidates.push(Candidate { change, seen, replaces: None, known: false });
+        }
+    }
     // A call that the report does not mention must not stay open for ever.
     let is_left_out = |call: &&Call| {
-        !ends.iter().chain(&proposed.ends).any(|(ended, _)| ended.id == call.id)
-            && !proposed.open.contains(&call.id)
+        !ends.iter().any(|(ended, _)| ended.id == call.id)
+            && !candidates.iter().any(|file| file.change.parts.iter().any(|part| part.call == call.id))
     };
-    let left_out: Vec<&Call> = open.iter().copied().filter(is_left_out).collect();
+    let left_out: Vec<&Call> = open.into_iter().filter(is_left_out).collect();
     ends.extend(left_out.into_iter().map(|call| (call, refused(&not_prepared()))));
-    ends.extend(proposed.ends);
-    // If the run ends with these calls, nothing else is proposed.
+    // If the run ends with these calls, nothing is proposed.
     if too_many_mistakes(session, &ends).is_none() {
-        batch.extend(proposed.events);
+        propose(session, stamp, run, candidates, &mut batch);
     }
-    end_calls(session, stamp, &mut batch, ends);
-    Ok(batch)
+    finish(session, stamp, batch, ends, 0)
 }
 
 fn not_prepared() -> Reason {
     Reason::new(Cause::Other, "the edit was not prepared; this is a fault of Adjutant, so call again")
 }
 
-/// An edit whose file changed after it was allowed always needs an answer, also after a restart.
-fn with_earlier_reason(session: &Session, mut file: PreparedFile) -> PreparedFile {
-    let calls = file.change.parts.iter().filter_map(|part| session.call(&part.call));
-    let before = calls.filter_map(|call| call.seen.as_ref()?.overtaken.clone()).next();
-    file.seen.overtaken = file.seen.overtaken.or(before);
-    file
-}
-
-/// Returns the open asks that still show exactly what their calls would do, and that no rule forbids (after a
-/// restart).
-fn confirmed_asks<'a>(session: &'a Session, run: &Run, files: &[PreparedFile]) -> Vec<&'a Ask> {
-    let is_confirmed = |ask: &&Ask| {
-        let covered: Vec<&PreparedFile> = files
-            .iter()
-            .filter(|file| file.change.parts.iter().all(|part| ask.is_about(&part.call)))
-            .collect();
-        let has = |id: &ToolCallId| {
-            covered.iter().any(|file| file.change.parts.iter().any(|part| part.call == *id))
-        };
-        let waits = |id: &&ToolCallId| session.call(id).is_some_and(|call| !call.is_finished());
-        let changes: Vec<&FileChange> = covered.iter().map(|file| &file.change).collect();
-        !covered.is_empty()
-            && ask.calls.iter().filter(waits).all(has)
-            && ask.digest == ask::changes_digest(&changes)
-            && !covered.iter().any(|file| is_forbidden(session, run, file))
-    };
-    session.open_asks().filter(|ask| ask.kind.group() == AskGroup::Interactive).filter(is_confirmed).collect()
-}
-
-fn reobserved(session: &Session, ask: &AskId) -> Event {
-    Event::AskReobserved { ask: ask.clone(), epoch: session.epoch }
-}
-
-fn is_forbidden(session: &Session, run: &Run, file: &PreparedFile) -> bool {
-    let tools = file.change.parts.iter().filter_map(|part| Some(session.call(&part.call)?.tool.as_str()));
-    forbidden_for(session, run, tools, Act::Edit(&file.seen)).is_some()
-}
-
-/// Returns why one of these tools may not do this.
-fn forbidden_for<'a>(
+/// Handles the report of `Reobserve`: what the changes that wait for an answer would do now. An ask that still shows
+/// exactly that stays open.
+pub fn reobserved(
     session: &Session,
-    run: &Run,
-    mut tools: impl Iterator<Item = &'a str>,
-    act: Act<'_>,
-) -> Option<Reason> {
-    tools.find_map(|tool| forbidden(&session.roots, &run.policy, tool, act))
+    stamp: &Stamp,
+    wanted: &[ChangeSetId],
+    report: Vec<ReobservedChange>,
+) -> Result<Vec<Event>, Refusal> {
+    let run = session.open_run().ok_or(Refusal::Stale)?;
+    let found =
+        |id: &ChangeSetId| report.iter().find(|change| change.change_set == *id).map(|one| &one.found);
+    let mut batch: Vec<Event> = Vec::new();
+    let mut candidates = Vec::new();
+    let mut asks: Vec<&OpenAsk> = Vec::new();
+    for ask in wanted.iter().filter_map(|id| session.open_ask_about(id)) {
+        if asks.iter().all(|known| known.ask.id != ask.ask.id) {
+            asks.push(ask);
+        }
+    }
+    let is_same = |state: &ChangeState| {
+        let is_known = matches!(found(&state.change.change_set), Some(ChangeNow::Same));
+        is_known && !is_forbidden(session, run, state)
+    };
+    let waits = |state: &&ChangeState| state.has(HunkState::Proposed);
+    let confirmed: Vec<&AskId> = asks
+        .iter()
+        .filter(|open| session.changes_of(&open.ask).filter(waits).all(is_same))
+        .map(|open| &open.ask.id)
+        .collect();
+    for open in &asks {
+        batch.push(if confirmed.contains(&&open.ask.id) {
+            Event::AskReobserved { ask: open.ask.id.clone(), epoch: session.epoch }
+        } else {
+            Event::AskClosed { ask: open.ask.id.clone(), resolution: Resolution::Superseded }
+        });
+    }
+    for id in wanted {
+        let is_confirmed = session.open_ask_about(id).is_some_and(|open| confirmed.contains(&&open.ask.id));
+        let Some(state) = session.changes.get(id).filter(|state| waits(state) && !is_confirmed) else {
+            continue;
+        };
+        let hunks = state.in_state(HunkState::Proposed);
+        let Some(seen) = calls_of(session, &state.change).first().and_then(|call| call.seen.clone()) else {
+            continue;
+        };
+        match found(id) {
+            Some(ChangeNow::Same) => {
+                candidates.push(Candidate {
+                    change: state.change.clone(),
+                    seen,
+                    replaces: None,
+                    known: true,
+                });
+            }
+            Some(ChangeNow::Other { change, seen: now }) => {
+                // An edit whose file changed after it was allowed always needs an answer, also after a restart.
+                let mut now = (**now).clone();
+                now.overtaken = now.overtaken.or(seen.overtaken);
+                let replaces = Some(HunkSet { change_set: id.clone(), hunks });
+                candidates.push(Candidate { change: (**change).clone(), seen: now, replaces, known: false });
+            }
+            gone => {
+                let why = match gone {
+                    Some(ChangeNow::Gone { why }) => why.clone(),
+                    _ => not_prepared().text,
+                };
+                let outcome = EditOutcome::NotApplied { why, in_doubt: false };
+                let note = note_of(state, &hunks, &outcome);
+                batch.push(Event::Settled {
+                    change_set: id.clone(),
+                    found: EditCheck::NotLanded,
+                    hunks,
+                    note,
+                });
+            }
+        }
+    }
+    propose(session, stamp, run, candidates, &mut batch);
+    finish(session, stamp, batch, Vec::new(), 0)
 }
 
-/// What follows from files that were just prepared.
-struct Proposals<'a> {
-    events: Vec<Event>,
-    ends: Vec<CallEnding<'a>>,
-    /// The calls that wait for an answer or are applied now.
-    open: Vec<ToolCallId>,
+/// Returns the open calls that made a change.
+fn calls_of<'a>(session: &'a Session, change: &FileChange) -> Vec<&'a Call> {
+    change.parts.iter().filter_map(|part| Some(current(session, &part.call).ok()?.call)).collect()
+}
+
+fn is_forbidden(session: &Session, run: &Run, state: &ChangeState) -> bool {
+    let calls = calls_of(session, &state.change);
+    let Some(seen) = calls.first().and_then(|call| call.seen.as_ref()) else { return true };
+    forbidden_for(session, run, &calls, Act::Edit(seen)).is_some()
+}
+
+/// Returns why the tool of one of these calls may not do this.
+fn forbidden_for(session: &Session, run: &Run, calls: &[&Call], act: Act<'_>) -> Option<Reason> {
+    calls.iter().find_map(|call| forbidden(&session.roots, &run.policy, &call.tool, act))
 }
 
 /// Proposes changes under new ids. The rules then allow them, deny them, or have the user asked about all the others
 /// at once.
-fn propose<'a>(session: &'a Session, stamp: &Stamp, run: &Run, files: Vec<PreparedFile>) -> Proposals<'a> {
-    let mut proposed = Proposals { events: Vec::new(), ends: Vec::new(), open: Vec::new() };
+fn propose(session: &Session, stamp: &Stamp, run: &Run, candidates: Vec<Candidate>, events: &mut Vec<Event>) {
     let mut asked: Vec<(FileChange, Reason)> = Vec::new();
-    let mut batch: Option<ChangeSetId> = None;
-    for PreparedFile { mut change, seen } in files {
-        let calls = change.parts.iter().filter_map(|part| Some(current(session, &part.call).ok()?.call));
-        let calls: Vec<&Call> = calls.collect();
+    let mut decision: Option<BatchId> = None;
+    for Candidate { mut change, seen, replaces, known } in candidates {
+        let calls = calls_of(session, &change);
         let Some(first) = calls.first() else { continue };
-        if change.hunks.is_empty() && change.existed {
-            let text =
-                format!("the edits of this turn leave \"{}\" as it is; nothing to change", change.path);
-            let why = Reason::new(Cause::NothingToChange, text);
-            proposed.ends.extend(calls.iter().map(|call| (*call, refused(&why))));
-            continue;
-        }
-        change.change_set = stamp.id("change").as_str().into();
-        change.mark = caution(&seen, &change);
         let verdict = verdict_for(session, run, &calls, Act::Edit(&seen));
-        proposed.events.push(Event::ChangeProposed {
-            call: first.id.clone(),
-            change: Box::new(change.clone()),
-            seen: Some(seen),
-        });
+        let hunks = match session.changes.get(&change.change_set).filter(|_| known) {
+            Some(state) => state.in_state(HunkState::Proposed),
+            None => {
+                change.change_set = stamp.id("change").as_str().into();
+                change.mark = caution(&seen, &change);
+                events.push(Event::ChangeProposed {
+                    call: first.id.clone(),
+                    change: Box::new(change.clone()),
+                    seen: Some(seen),
+                    replaces,
+                });
+                ids_of(&change)
+            }
+        };
         match verdict {
             Verdict::Allow(by) => {
-                proposed.events.push(decided(&change, true, None));
-                proposed.events.push(apply(&change, &mut batch, by));
-                proposed.open.extend(calls.iter().map(|call| call.id.clone()));
+                events.push(decided(&change, hunks.clone(), true, None, None));
+                events.push(apply(stamp, &change, hunks, &mut decision, by));
             }
             Verdict::Deny(why) => {
-                proposed.events.push(decided(&change, false, None));
-                proposed.ends.extend(calls.iter().map(|call| (*call, denied(&why))));
+                events.push(decided(&change, hunks, false, None, Some(as_note(&denied(&why)))));
             }
-            Verdict::Ask(why) => {
-                proposed.open.extend(calls.iter().map(|call| call.id.clone()));
-                asked.push((change, why));
-            }
+            Verdict::Ask(why) => asked.push((change, why)),
         }
     }
     if !asked.is_empty() {
-        proposed.events.push(Event::AskOpened { ask: Box::new(edits_ask(session, stamp, run, asked)) });
+        events.push(Event::AskOpened { ask: Box::new(edits_ask(session, stamp, run, &asked)) });
     }
-    proposed
 }
 
 /// Returns the verdict on the edit of one file by these calls: the first denial of one of their tools, else the
@@ -192,28 +235,36 @@ fn verdict_for(session: &Session, run: &Run, calls: &[&Call], act: Act<'_>) -> V
     verdicts.find(|verdict| matches!(verdict, Verdict::Deny(_))).unwrap_or(first)
 }
 
-fn decided(change: &FileChange, apply: bool, ask: Option<AskId>) -> Event {
-    Event::HunkDecided { change_set: change.change_set.clone(), hunks: ids(change), apply, ask }
+fn decided(
+    change: &FileChange,
+    hunks: Vec<String>,
+    apply: bool,
+    ask: Option<AskId>,
+    note: Option<HunkNote>,
+) -> Event {
+    Event::HunkDecided { change_set: change.change_set.clone(), hunks, apply, ask, note }
 }
 
-/// Returns the intent to apply a change, in the batch of those before it.
-fn apply(change: &FileChange, batch: &mut Option<ChangeSetId>, by: AllowedBy) -> Event {
-    let batch = batch.get_or_insert_with(|| change.change_set.clone());
+/// Returns the intent to apply hunks, as a part of one decision.
+fn apply(
+    stamp: &Stamp,
+    change: &FileChange,
+    hunks: Vec<String>,
+    decision: &mut Option<BatchId>,
+    by: AllowedBy,
+) -> Event {
+    let batch = decision.get_or_insert_with(|| BatchId(stamp.id("batch")));
     Event::ApplyStarted {
         call: change.parts.first().map(|part| part.call.clone()).unwrap_or_default(),
         change_set: change.change_set.clone(),
-        hunks: ids(change),
-        batch: (*batch != change.change_set).then(|| batch.clone()),
+        hunks,
+        batch: Some(batch.clone()),
         allowed_by: Some(by),
     }
 }
 
-fn ids(change: &FileChange) -> Vec<String> {
-    change.hunks.iter().map(|hunk| hunk.id.clone()).collect()
-}
-
 /// Returns the ask about changes that wait for the user, each with its reason.
-fn edits_ask(session: &Session, stamp: &Stamp, run: &Run, asked: Vec<(FileChange, Reason)>) -> Ask {
+fn edits_ask(session: &Session, stamp: &Stamp, run: &Run, asked: &[(FileChange, Reason)]) -> Ask {
     let changes: Vec<&FileChange> = asked.iter().map(|(change, _)| change).collect();
     let waits =
         |call: &&Call| changes.iter().any(|change| change.parts.iter().any(|part| part.call == call.id));
@@ -226,8 +277,9 @@ fn edits_ask(session: &Session, stamp: &Stamp, run: &Run, asked: Vec<(FileChange
         kind: AskKind::Tool,
         run: run.id.clone(),
         calls,
+        changes: changes.iter().map(|change| change.change_set.clone()).collect(),
         title: title(&changes),
-        description: Some(description(&asked)),
+        description: Some(description(asked)),
         options: ask::options(AskKind::Tool, Some("Allow all edits in this session"), &[]),
         free_text: ask::takes_text(AskKind::Tool),
         digest: ask::changes_digest(&changes),
@@ -271,105 +323,236 @@ fn description(asked: &[(FileChange, Reason)]) -> String {
     parts.join("; ")
 }
 
-/// Handles an answer to an ask about edits: all its files are applied together, or none.
+/// Handles an answer to an ask about edits: all hunks that still wait are applied, or none. `batch` has the event that
+/// closes the ask.
 pub fn answered(
     session: &Session,
     stamp: &Stamp,
     ask: &Ask,
     kind: Option<OptionKind>,
     rejected: &CallResult,
+    mut batch: Vec<Event>,
+) -> Result<Vec<Event>, Refusal> {
+    let allow = matches!(kind, Some(OptionKind::AllowOnce | OptionKind::AllowAlways));
+    let targets = session.changes_of(ask).map(|state| HunkSet {
+        change_set: state.change.change_set.clone(),
+        hunks: state.in_state(HunkState::Proposed),
+    });
+    let note = (!allow).then(|| as_note(rejected));
+    let standing = kind == Some(OptionKind::AllowAlways);
+    decide_all(session, stamp, targets.collect(), note, standing, &mut batch)?;
+    finish(session, stamp, batch, Vec::new(), 0)
+}
+
+/// Handles a decision about single hunks that wait for an answer. The others of their ask go on waiting; an ask whose
+/// hunks are all decided is closed.
+pub fn decide(session: &Session, stamp: &Stamp, decision: Decision) -> Result<Vec<Event>, Refusal> {
+    let Decision { targets, apply, reason } = decision;
+    for target in &targets {
+        let state = session.changes.get(&target.change_set).filter(|state| !state.unsettled);
+        let is_open =
+            |id: &String| state.is_some_and(|state| state.hunks.get(id) == Some(&HunkState::Proposed));
+        let is_asked =
+            session.open_ask_about(&target.change_set).is_some_and(|open| session.is_observed(&open.ask));
+        if !is_asked || target.hunks.is_empty() || !target.hunks.iter().all(is_open) {
+            let text = format!("change set {} has no such hunk that waits for an answer", target.change_set);
+            return Err(Refusal::AnswerInvalid(text));
+        }
+    }
+    if targets.is_empty() {
+        return Err(Refusal::Nothing);
+    }
+    let note = (!apply).then(|| as_note(&rejected_for(reason.as_deref())));
+    let mut batch = Vec::new();
+    decide_all(session, stamp, targets, note, false, &mut batch)?;
+    finish(session, stamp, batch, Vec::new(), 0)
+}
+
+/// Applies these hunks, or rejects them for the reason in `note`. `standing`: all edits of the session are allowed from
+/// now on.
+fn decide_all(
+    session: &Session,
+    stamp: &Stamp,
+    targets: Vec<HunkSet>,
+    note: Option<HunkNote>,
+    standing: bool,
     batch: &mut Vec<Event>,
 ) -> Result<(), Refusal> {
     let run = session.open_run().ok_or(Refusal::Stale)?;
-    let mut ends: Vec<CallEnding<'_>> = Vec::new();
-    let mut started: Option<ChangeSetId> = None;
-    let allow = matches!(kind, Some(OptionKind::AllowOnce | OptionKind::AllowAlways));
-    for state in session.changes_of(ask) {
-        let calls: Vec<&Call> =
-            state.calls().filter_map(|id| Some(current(session, id).ok()?.call)).collect();
+    let mut decision: Option<BatchId> = None;
+    for HunkSet { change_set, hunks } in targets.into_iter().filter(|target| !target.hunks.is_empty()) {
+        let state = session.changes.get(&change_set).ok_or(Refusal::Stale)?;
+        let ask = session.open_ask_about(&change_set).ok_or(Refusal::Stale)?.ask.id.clone();
+        let calls = calls_of(session, &state.change);
         let Some(seen) = calls.first().and_then(|call| call.seen.as_ref()) else { continue };
         // A deny rule may have been added since the ask was opened.
-        let tools = calls.iter().map(|call| call.tool.as_str());
-        let forbidden = forbidden_for(session, run, tools, Act::Edit(seen)).filter(|_| allow);
-        let applies = allow && forbidden.is_none();
-        batch.push(decided(&state.change, applies, Some(ask.id.clone())));
+        let forbidden =
+            forbidden_for(session, run, &calls, Act::Edit(seen)).map(|why| as_note(&denied(&why)));
+        let note = note.clone().or(forbidden);
+        let applies = note.is_none();
+        batch.push(decided(&state.change, hunks.clone(), applies, Some(ask.clone()), note));
         if applies {
-            if kind == Some(OptionKind::AllowAlways) && started.is_none() {
+            if standing && decision.is_none() {
                 batch.extend(standing_rule(Act::Edit(seen)).map(|rule| Event::RuleAdded { rule }));
             }
-            batch.push(apply(&state.change, &mut started, AllowedBy::Answer { ask: ask.id.clone() }));
-        } else {
-            let result = forbidden.map_or_else(|| rejected.clone(), |why| denied(&why));
-            ends.extend(calls.into_iter().map(|call| (call, result.clone())));
+            batch.push(apply(stamp, &state.change, hunks, &mut decision, AllowedBy::Answer { ask }));
         }
     }
-    end_calls(session, stamp, batch, ends);
     Ok(())
 }
 
-/// Handles what became of the edit of one file.
+/// Handles what became of the hunks of one file that a decision applied.
 pub fn edited(
     session: &Session,
     stamp: &Stamp,
     state: &ChangeState,
+    decision: &BatchId,
     outcome: EditOutcome,
     elapsed_ms: u64,
 ) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Stale)?;
-    let change_set = &state.change.change_set;
-    let is_started = |call: &&Call| matches!(call.phase, CallPhase::Started { .. });
-    let calls: Vec<&Call> = state.calls().filter_map(|id| session.call(id)).filter(is_started).collect();
-    if calls.is_empty() {
-        return Err(Refusal::Stale);
-    }
+    let hunks = state.batches.get(decision).filter(|_| !state.unsettled).ok_or(Refusal::Stale)?.clone();
+    let change_set = state.change.change_set.clone();
+    let note = note_of(state, &hunks, &outcome);
     let mut batch = Vec::new();
-    let applied = |hunks: Vec<String>| Event::Applied { change_set: change_set.clone(), hunks };
-    let not_landed = || Event::Settled { change_set: change_set.clone(), found: EditCheck::NotLanded };
-    match &outcome {
-        EditOutcome::Landed { .. } => batch.push(applied(ids(&state.change))),
-        EditOutcome::Partly { landed } => batch.extend([applied(landed.clone()), not_landed()]),
-        EditOutcome::NotApplied { in_doubt: true, .. } => {}
+    let mut ends: Vec<CallEnding<'_>> = Vec::new();
+    let settled = |hunks: Vec<String>, note| Event::Settled {
+        change_set: change_set.clone(),
+        found: EditCheck::NotLanded,
+        hunks,
+        note,
+    };
+    match outcome {
+        EditOutcome::Landed { .. } => {
+            batch.push(Event::Applied { change_set: change_set.clone(), hunks, note });
+        }
+        EditOutcome::Partly { landed } => {
+            let (made, left): (Vec<String>, Vec<String>) =
+                hunks.into_iter().partition(|id| landed.contains(id));
+            if !made.is_empty() {
+                batch.push(Event::Applied { change_set: change_set.clone(), hunks: made, note: None });
+            }
+            if !left.is_empty() {
+                batch.push(settled(left, note));
+            }
+        }
+        // What is in the file is not known, so nothing that waits for an answer about it is applied any more.
+        EditOutcome::NotApplied { in_doubt: true, .. } => {
+            let waiting = state.in_state(HunkState::Proposed);
+            if !waiting.is_empty() {
+                batch.push(settled(waiting, None));
+            }
+            let doubt = note.as_ref().map(in_doubt).ok_or(Refusal::Stale)?;
+            ends.extend(calls_of(session, &state.change).into_iter().map(|call| (call, doubt.clone())));
+        }
         EditOutcome::NotApplied { .. } | EditOutcome::Undone | EditOutcome::Misplaced => {
-            batch.push(not_landed())
+            batch.push(settled(hunks, note));
         }
         EditOutcome::Overtaken { change, seen, .. } => {
-            batch.extend(close_asks(session, calls.iter().copied()));
-            batch.push(not_landed());
-            if proposals(session, calls[0]) < MOST_PROPOSALS {
+            let first = calls_of(session, &state.change).first().map(|call| call.id.clone());
+            let is_of = |state: &&ChangeState| first.as_ref().is_some_and(|first| state.is_of(first));
+            let proposals = session.changes.values().filter(is_of).filter(|state| state.tried).count();
+            if proposals < MOST_PROPOSALS {
                 // The old approval is void.
-                let file = PreparedFile { change: (**change).clone(), seen: (**seen).clone() };
-                let proposed = propose(session, stamp, run, vec![file]);
-                batch.extend(proposed.events);
-                end_calls(session, stamp, &mut batch, proposed.ends);
-                return Ok(batch);
+                let replaces = Some(HunkSet { change_set: change_set.clone(), hunks });
+                let again = Candidate { change: *change, seen: *seen, replaces, known: false };
+                propose(session, stamp, run, vec![again], &mut batch);
+            } else {
+                batch.push(settled(hunks, note));
             }
         }
     }
-    let result = |part: &CallPart| CallResult { elapsed_ms, ..result_of(&state.change, part, &outcome) };
-    let part_of = |call: &Call| state.change.parts.iter().find(|part| part.call == call.id);
-    let ends = calls.into_iter().filter_map(|call| Some((call, result(part_of(call)?)))).collect();
-    end_calls(session, stamp, &mut batch, ends);
-    Ok(batch)
+    finish(session, stamp, batch, ends, elapsed_ms)
+}
+
+fn in_doubt(note: &HunkNote) -> CallResult {
+    let result = result(note.end, &note.text, &note.summary);
+    CallResult { cause: note.cause, ..result }
 }
 
 /// Ends the calls whose step to apply their edits broke.
 pub fn broke(
     session: &Session,
     stamp: &Stamp,
-    batch: &ChangeSetId,
+    decision: &BatchId,
     part: &BatchPart,
-    result: &CallResult,
+    broken: &CallResult,
 ) -> Result<Vec<Event>, Refusal> {
-    let is_running = |call: &&Call| {
-        let state = session.change_of(call);
-        let state = state.filter(|state| state.batch == *batch && part.has(&state.change));
-        state.is_some() && matches!(call.phase, CallPhase::Started { .. })
-    };
-    finished(session, stamp, session.runnable_calls().filter(is_running).map(|call| &call.id), result)
+    let live = session.live_changes();
+    let is_running = |state: &&&ChangeState| state.batches.contains_key(decision) && part.has(&state.change);
+    let calls: Vec<&ToolCallId> = live.iter().filter(is_running).flat_map(|state| state.calls()).collect();
+    finished(session, stamp, calls, broken)
 }
 
-/// Returns how many changes of this call have been decided so far.
-fn proposals(session: &Session, call: &Call) -> usize {
-    let is_decided = |state: &&ChangeState| !state.hunks.values().all(|hunk| *hunk == HunkState::Proposed);
-    session.changes.values().filter(|state| state.is_of(&call.id)).filter(is_decided).count()
+/// Returns the events that close the edits that a stopped server left in open documents: their buffers are gone or may
+/// differ, so an edit that may be in one is never repeated, and nothing else is applied to it. All other edits go on
+/// later, because `Apply` first checks whether the text has them.
+pub fn interrupted(session: &Session) -> Vec<Event> {
+    let mut batch: Vec<Event> = Vec::new();
+    let mut calls: Vec<&Call> = Vec::new();
+    for state in session.live_changes().into_iter().filter(|state| may_be_in_buffer(session, state)) {
+        let hunks = state.in_state(HunkState::Proposed);
+        if !hunks.is_empty() {
+            let change_set = state.change.change_set.clone();
+            batch.push(Event::Settled { change_set, found: EditCheck::NotLanded, hunks, note: None });
+        }
+        calls.extend(calls_of(session, &state.change));
+    }
+    if goes_on(session) {
+        // It goes on only if the user resumes the run, and what waits for an answer is asked again after it.
+        let open = session.open_asks().filter(|ask| session.changes_of(ask).next().is_some());
+        let closed =
+            open.map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Superseded });
+        batch.splice(0..0, closed);
+    }
+    let changes = after(&session.changes, &batch);
+    batch.splice(0..0, decided_asks(session, &batch, &changes));
+    let mut seen = BTreeSet::new();
+    calls.retain(|call| seen.insert(&call.id));
+    let end = |call: &Call| Event::ToolFinished { call: call.id.clone(), result: interrupted_call() };
+    batch.extend(calls.into_iter().map(end));
+    batch
+}
+
+/// Whether edits that were allowed before the server stopped may still be made.
+pub fn goes_on(session: &Session) -> bool {
+    let live = session.live_changes();
+    live.into_iter().any(|state| state.is_applying() && !may_be_in_buffer(session, state))
+}
+
+/// Completes a batch: closes the asks that have nothing left to decide, and ends the calls all of whose hunks have
+/// ended. `ends` are calls that end for another reason.
+fn finish<'a>(
+    session: &'a Session,
+    stamp: &Stamp,
+    mut batch: Vec<Event>,
+    mut ends: Vec<CallEnding<'a>>,
+    elapsed_ms: u64,
+) -> Result<Vec<Event>, Refusal> {
+    let changes = after(&session.changes, &batch);
+    let decided = decided_asks(session, &batch, &changes);
+    batch.splice(0..0, decided);
+    for call in session.runnable_calls().filter(|call| call.is_edit()) {
+        if ends.iter().all(|(ended, _)| ended.id != call.id) && has_ended(&changes, &call.id) {
+            ends.push((call, CallResult { elapsed_ms, ..result_of(&changes, &call.id) }));
+        }
+    }
+    end_calls(session, stamp, &mut batch, ends);
+    if batch.is_empty() { Err(Refusal::Stale) } else { Ok(batch) }
+}
+
+/// Closes the asks about edits that have nothing left to decide after this batch.
+fn decided_asks(session: &Session, batch: &[Event], changes: &Changes) -> Vec<Event> {
+    let is_closed = |ask: &Ask| {
+        batch.iter().any(|event| matches!(event, Event::AskClosed { ask: closed, .. } if *closed == ask.id))
+    };
+    let is_decided = |ask: &&Ask| {
+        let mut of_ask = session.changes_of(ask).peekable();
+        let waits = |state: &ChangeState| {
+            changes.get(&state.change.change_set).is_some_and(|state| state.has(HunkState::Proposed))
+        };
+        ask.kind == AskKind::Tool && of_ask.peek().is_some() && !of_ask.any(waits)
+    };
+    let decided = session.open_asks().filter(is_decided).filter(|ask| !is_closed(ask));
+    decided.map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Decided }).collect()
 }

@@ -5,6 +5,7 @@
 
 use crate::machine::input::Stamp;
 use crate::policy::ask;
+use crate::policy::cause::Cause;
 use crate::record::{
     Ask, AskGroup, AskId, AskKind, CallEnd, CallResult, Event, Outcome, Resolution, RunId, StopReason,
     ToolCallId,
@@ -91,6 +92,29 @@ pub fn result(end: CallEnd, output: &str, summary: &str) -> CallResult {
     }
 }
 
+/// Returns the result of a call that the user rejected, with the user's own words (S16).
+pub fn rejected_for(reason: Option<&str>) -> CallResult {
+    let rejected = match reason.map(str::trim).filter(|reason| !reason.is_empty()) {
+        Some(reason) => result(
+            CallEnd::Denied,
+            &format!("The user rejected this and says: {reason}"),
+            &format!("rejected: {}", reason.lines().next().unwrap_or_default()),
+        ),
+        None => result(CallEnd::Denied, "The user rejected this.", "rejected"),
+    };
+    CallResult { cause: Some(Cause::Rejected), ..rejected }
+}
+
+/// Returns the result of a call whose outcome nobody knows.
+pub fn interrupted_call() -> CallResult {
+    result(
+        CallEnd::Interrupted,
+        "Interrupted: the server stopped while this ran, and its outcome is unknown. \
+         Check what happened before you do it again.",
+        "interrupted, outcome unknown",
+    )
+}
+
 pub fn open_calls(session: &Session) -> impl Iterator<Item = &Call> {
     let turn = session.open_run().and_then(|run| run.turn.as_ref());
     turn.into_iter().flat_map(|turn| turn.calls.iter()).filter(|call| !call.is_finished())
@@ -103,6 +127,7 @@ pub fn run_ask(stamp: &Stamp, run: &RunId, kind: AskKind, title: String) -> Ask 
         kind,
         run: run.clone(),
         calls: Vec::new(),
+        changes: Vec::new(),
         digest: crate::digest_parts(&[title.as_bytes()]),
         title,
         description: None,

@@ -2,15 +2,15 @@
 //!
 //! Never handles a reply or a prepared call; `turn` and `call` do.
 
-use super::ending::{Ending, close_idle_asks, end_run, open_calls, opened_ask, result, run_ask};
-use super::{Refusal, answer, consent, turn};
+use super::ending::{Ending, close_idle_asks, end_run, interrupted_call, open_calls, opened_ask, run_ask};
+use super::{Refusal, answer, consent, edits, turn};
 use crate::machine::input::{Answer, Choice, Stamp};
 use crate::machine::retry::{CallFailure, FailureClass};
-use crate::machine::step::{WakeReason, may_have_begun};
+use crate::machine::step::WakeReason;
 use crate::policy::ask;
 use crate::policy::choices::{self, JudgedChoice, Offer};
 use crate::record::{
-    Ask, AskGroup, AskId, AskKind, CallEnd, Event, Outcome, Resolution, RunId, StopReason, ToolCallId,
+    Ask, AskGroup, AskId, AskKind, Event, Outcome, Resolution, RunId, StopReason, ToolCallId,
 };
 use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
 use crate::tool::Effect;
@@ -56,10 +56,11 @@ pub fn opened(session: &Session, stamp: &Stamp, epoch: u64) -> Result<Vec<Event>
 /// Whether a call of the open turn waits for the user.
 fn waits_for_an_answer(session: &Session) -> bool {
     let blocking = |ask: &Ask| ask.kind.group() == AskGroup::Interactive;
-    session
-        .open_asks()
-        .filter(|ask| blocking(ask))
-        .any(|ask| ask.calls.is_empty() || ask.calls.iter().any(|call| !is_over(session, call)))
+    !edits::goes_on(session)
+        && session
+            .open_asks()
+            .filter(|ask| blocking(ask))
+            .any(|ask| ask.calls.is_empty() || ask.calls.iter().any(|call| !is_over(session, call)))
 }
 
 fn is_over(session: &Session, call: &ToolCallId) -> bool {
@@ -94,8 +95,7 @@ pub fn stopping(session: &Session, stamp: &Stamp) -> Result<Vec<Event>, Refusal>
 }
 
 /// Returns the events that close what a stopped server left running. A read that had started may run again.
-/// An edit of a file that was not open may be finished later, because `Apply` first checks whether the text has it.
-/// So may an edit of an open document that waited for others of its batch. Every other call that had started ends as interrupted and is never repeated.
+/// Every other call that had started ends as interrupted and is never repeated; for edits see `edits::interrupted`.
 pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
     let Some(turn) = session.open_run().and_then(|run| run.turn.as_ref()) else { return Vec::new() };
     let mut events = Vec::new();
@@ -111,26 +111,14 @@ pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
             retry_at: stamp.now,
         });
     }
-    for call in open_calls(session).filter(|call| matches!(call.phase, CallPhase::Started { .. })) {
+    events.extend(edits::interrupted(session));
+    let started = open_calls(session).filter(|call| matches!(call.phase, CallPhase::Started { .. }));
+    for call in started.filter(|call| !call.is_edit()) {
         for ask in session.open_asks().filter(|ask| ask.is_about(&call.id)) {
             events.push(Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn });
         }
-        let repeatable = match call.effect {
-            Effect::Read => true,
-            // If the file was open, its buffer is gone or may differ, so an edit that may be in it is never repeated.
-            Effect::OwnEdit => session
-                .change_of(call)
-                .is_some_and(|state| !state.change.open || !may_have_begun(session, call)),
-            Effect::Opaque | Effect::Question | Effect::End => false,
-        };
-        if !repeatable {
-            let result = result(
-                CallEnd::Interrupted,
-                "Interrupted: the server stopped while this ran, and its outcome is unknown. \
-                 Check what happened before you do it again.",
-                "interrupted, outcome unknown",
-            );
-            events.push(Event::ToolFinished { call: call.id.clone(), result });
+        if call.effect != Effect::Read {
+            events.push(Event::ToolFinished { call: call.id.clone(), result: interrupted_call() });
         }
     }
     events

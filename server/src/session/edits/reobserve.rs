@@ -1,0 +1,82 @@
+//! Checks whether changes that wait for an answer would still do what the user was shown, after the session was opened
+//! again.
+//!
+//! Never runs a tool again: a proposal is its hunks, and some of them may be applied already.
+
+use std::sync::Arc;
+
+use adjutant_core::machine::accept::READ_AGAIN;
+use adjutant_core::machine::input::{ChangeNow, ReobservedChange, Report};
+use adjutant_core::policy::observation::ObservedPath;
+use adjutant_core::record::FileChange;
+use adjutant_core::text::review::{Hunk, apply_hunks, hunks};
+
+use super::apply::{approved_place, updated_change};
+use super::propose::observed;
+use super::{SessionWorld, current_file};
+use crate::aside::aside;
+
+/// A change with the hunks that wait for an answer, and its file as it was observed.
+pub struct WaitingChange {
+    pub change: FileChange,
+    pub seen: Option<ObservedPath>,
+}
+
+/// Returns what each change would do now.
+pub async fn reobserve(place: &Arc<SessionWorld>, waiting: Vec<WaitingChange>) -> Report {
+    let place = place.clone();
+    let found = aside(move || {
+        let found = |waiting: WaitingChange| ReobservedChange {
+            change_set: waiting.change.change_set.clone(),
+            found: now(&place, waiting),
+        };
+        waiting.into_iter().map(found).collect()
+    });
+    Report::Reobserved(found.await)
+}
+
+/// Blocks.
+fn now(place: &SessionWorld, WaitingChange { change, seen }: WaitingChange) -> ChangeNow {
+    let gone = |why: String| ChangeNow::Gone { why };
+    let at = match approved_place(place, &change) {
+        Ok(at) => at,
+        Err(why) => return gone(why),
+    };
+    let now = match current_file(place, &at) {
+        Ok(now) => now,
+        Err(why) => return gone(why.text),
+    };
+    match (change.existed, now.exists) {
+        (true, false) => return gone("the file is gone since it was shown".to_owned()),
+        (false, true) => return gone(format!("the file was created meanwhile{READ_AGAIN}")),
+        _ => {}
+    }
+    let fresh = observed(place, &at);
+    let is_same_file = seen.as_ref().is_some_and(|seen| {
+        (seen.inside, seen.secret, seen.write_class) == (fresh.inside, fresh.secret, fresh.write_class)
+    });
+    let wanted = match apply_hunks(&now.text, &change.hunks) {
+        Ok(wanted) if wanted == now.text && now.exists => return gone("the file has it already".to_owned()),
+        Ok(wanted) => wanted,
+        Err(conflict) => return gone(format!("{conflict}{READ_AGAIN}")),
+    };
+    if is_same_file && shows_the_same(&change.hunks, &hunks(&now.text, &wanted)) {
+        return ChangeNow::Same;
+    }
+    match updated_change(place, &change, &now, &wanted) {
+        Ok(change) => {
+            let route = place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom);
+            ChangeNow::Other { change: Box::new(change), seen: Box::new(ObservedPath { route, ..fresh }) }
+        }
+        Err(why) => gone(why),
+    }
+}
+
+/// Whether hunks show the same lines with the same context. Their line numbers may differ.
+fn shows_the_same(then: &[Hunk], now: &[Hunk]) -> bool {
+    let shown = |hunk: &Hunk| {
+        let Hunk { removed, inserted, context_before, context_after, .. } = hunk.clone();
+        [context_before, removed, inserted, context_after]
+    };
+    then.iter().map(shown).eq(now.iter().map(shown))
+}
