@@ -505,6 +505,66 @@ export type EditedFile = { uri: string,
  */
 path: string, diff: string, newFile: boolean, };
 
+export type ReviewListParams = { sessionId: SessionId, };
+
+export type ReviewListResult = {
+/**
+ * The hunks of the edits that wait for an answer or are on their way, in the order of their calls.
+ */
+hunks: Array<ReviewHunk>, };
+
+export type ReviewHunk = { changeSetId: ChangeSetId, hunkId: string, state: HunkState, uri: string,
+/**
+ * The path as the user sees it.
+ */
+path: string,
+/**
+ * The first line that it replaces, from zero, in the text for which it was proposed.
+ */
+line: number,
+/**
+ * The lines that it removes, with their line ends.
+ */
+removed: string,
+/**
+ * The lines that it inserts, with their line ends.
+ */
+inserted: string,
+/**
+ * The hunk as a unified diff with its context.
+ */
+diff: string, runId: RunId,
+/**
+ * The calls that made it.
+ */
+toolCallIds: Array<ToolCallId>,
+/**
+ * The ask that it waits for.
+ */
+askId?: AskId, };
+
+export type ReviewAction = "apply" | "reject";
+
+export type ReviewTarget = { changeSetId: ChangeSetId,
+/**
+ * Without ids, all of its hunks that wait for an answer.
+ */
+hunkIds?: Array<string>, };
+
+export type ReviewDecideParams = { sessionId: SessionId, targets: Array<ReviewTarget>, action: ReviewAction,
+/**
+ * Why hunks are rejected, in the user's own words.
+ */
+reason?: string, };
+
+export type ReviewDecideResult = {
+/**
+ * The decided hunks, each with the state that the decision gave it.
+ */
+hunks: Array<DecidedHunk>, };
+
+export type DecidedHunk = { changeSetId: ChangeSetId, hunkId: string, state: HunkState, };
+
 export type UnsavedDocument = { uri: string,
 /**
  * The path as the user sees it.

@@ -104,6 +104,8 @@ table! {
         names::START => start,
         names::ASK_LIST => ask_list,
         names::ASK_RESPOND => ask_respond,
+        names::REVIEW_LIST => review_list,
+        names::REVIEW_DECIDE => review_decide,
     }
     notifications {
         names::SESSION_CANCEL => session_cancel,

@@ -196,6 +196,14 @@ impl SessionTask {
                 }
                 self.answer(ask, choice, surface, unattended, reply).await;
             }
+            Message::Hunks { reply } => {
+                let _ = reply.send(Ok(adjutant_core::wire::review::hunks(&self.session)));
+            }
+            Message::Decide { decision, reply } => {
+                // A client that decides gets the updates that follow, also after a restart.
+                self.publisher.attach(&self.session, self.barrier);
+                self.decide(*decision, reply).await;
+            }
             Message::InboxChanged => self.inbox.wake(),
             Message::InboxScanned { events } => self.inbox.scan_finished(events),
             Message::Cancel { run, handled } => {

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::rig::{Rig, count, facts_named, refused, tool_outputs};
 
+mod hunks;
 mod permission;
 mod rest;
 

@@ -7,6 +7,7 @@ pub mod ask;
 mod convert;
 pub mod models;
 pub mod options;
+pub mod review;
 pub mod start;
 pub mod state;
 pub mod transcript;

@@ -13,6 +13,7 @@ pub mod methods;
 pub mod model;
 pub mod option;
 pub mod origin;
+pub mod review;
 pub mod schema;
 pub mod session;
 pub mod start;

@@ -34,6 +34,8 @@ pub const MODEL_LIST: &str = "agent/model/list";
 pub const START: &str = "agent/start";
 pub const ASK_LIST: &str = "agent/ask/list";
 pub const ASK_RESPOND: &str = "agent/ask/respond";
+pub const REVIEW_LIST: &str = "agent/review/list";
+pub const REVIEW_DECIDE: &str = "agent/review/decide";
 pub const SESSION_UPDATE: &str = "agent/session/update";
 pub const REQUEST_PERMISSION: &str = "agent/session/request_permission";
 pub const ASK_RESOLVED: &str = "agent/ask/resolved";
@@ -41,7 +43,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 17] = [
+pub const METHODS: [Method; 19] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -120,6 +122,20 @@ pub const METHODS: [Method; 17] = [
         "AskRespondParams",
         "AskRespondResult",
         "answers an ask; the first valid answer wins",
+    ),
+    row(
+        REVIEW_LIST,
+        ClientRequest,
+        "ReviewListParams",
+        "ReviewListResult",
+        "lists the hunks of a session that wait for an answer or are on their way",
+    ),
+    row(
+        REVIEW_DECIDE,
+        ClientRequest,
+        "ReviewDecideParams",
+        "ReviewDecideResult",
+        "applies or rejects single hunks that wait for an answer",
     ),
     row(SESSION_UPDATE, ServerNotification, "SessionUpdateParams", "", "reports one change, in order"),
     row(

@@ -8,7 +8,8 @@ use ts_rs::TS;
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
-    ask, capability, commands, document, errors, ids, model, option, origin, session, start, state, update,
+    ask, capability, commands, document, errors, ids, model, option, origin, review, session, start, state,
+    update,
 };
 
 macro_rules! wire_types {
@@ -92,6 +93,14 @@ macro_rules! wire_types {
             update::Update,
             update::ImageView,
             ask::EditedFile,
+            review::ReviewListParams,
+            review::ReviewListResult,
+            review::ReviewHunk,
+            review::ReviewAction,
+            review::ReviewTarget,
+            review::ReviewDecideParams,
+            review::ReviewDecideResult,
+            review::DecidedHunk,
             ask::UnsavedDocument,
             update::ToolStatus,
             update::ToolCallView,

@@ -10,6 +10,7 @@ use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, Ask
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::model::{ModelListParams, ModelListResult};
 use adjutant_protocol::option::{SetConfigOptionParams, SetConfigOptionResult};
+use adjutant_protocol::review::{ReviewDecideParams, ReviewDecideResult, ReviewListParams, ReviewListResult};
 use adjutant_protocol::session::{
     CancelParams, Done, NewSessionParams, NewSessionResult, PromptParams, PromptResult, ResumeParams,
     ResumeResult, SessionListParams, SessionListResult, SessionParams, WaitParams, WaitResult,
@@ -162,6 +163,19 @@ impl Agent {
         let choice = Choice::of(params.option_id, params.answer, params.reason)
             .ok_or_else(|| ErrorBody::invalid_params("give either `optionId` or `answer`"))?;
         self.post(params.ask_id, choice, SURFACE_OF_CLIENTS, params.unattended).await
+    }
+
+    pub(super) async fn review_list(&self, params: ReviewListParams) -> Result<ReviewListResult> {
+        let mailbox = self.mailbox(&params.session_id)?;
+        let hunks = answered(mailbox.request(|reply| Message::Hunks { reply })).await?;
+        Ok(ReviewListResult { hunks })
+    }
+
+    pub(super) async fn review_decide(&self, params: ReviewDecideParams) -> Result<ReviewDecideResult> {
+        let mailbox = self.mailbox(&params.session_id)?;
+        // Never refused as `Overloaded`, because a run waits for the decision.
+        let reply = mailbox.admit(|reply| Message::Decide { decision: Box::new(params), reply });
+        Ok(ReviewDecideResult { hunks: answered(Ok(reply)).await? })
     }
 
     /// Posts an answer that came by `surface`.

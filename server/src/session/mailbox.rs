@@ -12,6 +12,7 @@ use adjutant_core::policy::choices::JudgedChoice;
 use adjutant_protocol::ask::{AskRespondResult, AskView};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::option::SetConfigOptionResult;
+use adjutant_protocol::review::{DecidedHunk, ReviewDecideParams, ReviewHunk};
 use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeResult, WaitResult};
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::{mpsc, oneshot};
@@ -108,6 +109,15 @@ pub enum Message {
     Asks {
         reply: Reply<Vec<AskView>>,
     },
+    /// The hunks that are under review.
+    Hunks {
+        reply: Reply<Vec<ReviewHunk>>,
+    },
+    /// A decision about single hunks.
+    Decide {
+        decision: Box<ReviewDecideParams>,
+        reply: Reply<Vec<DecidedHunk>>,
+    },
     /// A blob that a step must save before it continues could not be written.
     BlobFailed {
         why: String,
@@ -170,6 +180,8 @@ impl Message {
             Message::Resume { reply, .. } => answer(reply, refused),
             Message::Transcript { reply } => answer(reply, refused),
             Message::Asks { reply } => answer(reply, refused),
+            Message::Hunks { reply } => answer(reply, refused),
+            Message::Decide { reply, .. } => answer(reply, refused),
             Message::Choose { reply, .. } => answer(reply, refused),
             Message::Delete { reply } => answer(reply, refused),
             Message::InboxChanged

@@ -12,7 +12,14 @@ use super::client::Rig;
 fn params(method: &str) -> Value {
     match method {
         methods::SESSION_NEW | methods::SESSION_LIST | methods::MODEL_LIST => json!({}),
-        methods::ASK_LIST | methods::SESSION_RESUME | methods::SESSION_CLOSE | methods::SESSION_DELETE => {
+        methods::REVIEW_DECIDE => {
+            json!({ "sessionId": "s-0000000000000000", "targets": [], "action": "apply" })
+        }
+        methods::REVIEW_LIST
+        | methods::ASK_LIST
+        | methods::SESSION_RESUME
+        | methods::SESSION_CLOSE
+        | methods::SESSION_DELETE => {
             json!({ "sessionId": "s-0000000000000000" })
         }
         methods::SESSION_PROMPT => {

@@ -195,7 +195,7 @@ pub enum Event {
     },
     /// The intent of an edit: durable before it is sent.
     ApplyStarted {
-        /// The first call that edits the file.
+        /// The first open call that edits the file.
         call: ToolCallId,
         change_set: ChangeSetId,
         hunks: Vec<String>,

@@ -209,8 +209,8 @@ fn call_updates(session: &Session, event: &Event) -> Vec<Update> {
             elapsed_ms: None,
         })],
         Event::ToolStarted { call, .. } => call_view(session, call, ToolStatus::InProgress),
-        Event::ApplyStarted { call, change_set, .. } => {
-            let mut updates = call_view(session, call, ToolStatus::InProgress);
+        Event::ApplyStarted { change_set, hunks, .. } => {
+            let mut updates = started_calls(session, change_set, hunks);
             updates.extend(change_view(session, change_set));
             updates
         }
@@ -309,6 +309,17 @@ fn run_ended(session: &Session, run: &RunId) -> Vec<Update> {
 
 fn call_view(session: &Session, id: &ToolCallId, status: ToolStatus) -> Vec<Update> {
     session.call(id).map(|call| Update::ToolCallUpdate(tool_call(call, status))).into_iter().collect()
+}
+
+/// Returns the open calls that made these hunks, as begun.
+fn started_calls(session: &Session, change_set: &ChangeSetId, hunks: &[String]) -> Vec<Update> {
+    let Some(state) = session.changes.get(change_set) else { return Vec::new() };
+    let calls = state.calls().filter_map(|id| session.call(id)).filter(|call| !call.is_finished());
+    let waits = |call: &&Call| {
+        hunks.is_empty()
+            || state.waited_for(&call.id).into_iter().any(|id| hunks.iter().any(|hunk| hunk == id))
+    };
+    calls.filter(waits).map(|call| Update::ToolCallUpdate(tool_call(call, ToolStatus::InProgress))).collect()
 }
 
 fn tool_call(call: &Call, status: ToolStatus) -> ToolCallView {

@@ -211,7 +211,9 @@ fn propose(session: &Session, stamp: &Stamp, run: &Run, candidates: Vec<Candidat
         match verdict {
             Verdict::Allow(by) => {
                 events.push(decided(&change, hunks.clone(), true, None, None));
-                events.push(apply(stamp, &change, hunks, &mut decision, by));
+                let call = first.id.clone();
+                let batch = decision.get_or_insert_with(|| batch_id(stamp)).clone();
+                events.push(started(&change, call, hunks, batch, by));
             }
             Verdict::Deny(why) => {
                 events.push(decided(&change, hunks, false, None, Some(as_note(&denied(&why)))));
@@ -245,22 +247,20 @@ fn decided(
     Event::HunkDecided { change_set: change.change_set.clone(), hunks, apply, ask, note }
 }
 
+fn batch_id(stamp: &Stamp) -> BatchId {
+    BatchId(stamp.id("batch"))
+}
+
 /// Returns the intent to apply hunks, as a part of one decision.
-fn apply(
-    stamp: &Stamp,
+fn started(
     change: &FileChange,
+    call: ToolCallId,
     hunks: Vec<String>,
-    decision: &mut Option<BatchId>,
+    batch: BatchId,
     by: AllowedBy,
 ) -> Event {
-    let batch = decision.get_or_insert_with(|| BatchId(stamp.id("batch")));
-    Event::ApplyStarted {
-        call: change.parts.first().map(|part| part.call.clone()).unwrap_or_default(),
-        change_set: change.change_set.clone(),
-        hunks,
-        batch: Some(batch.clone()),
-        allowed_by: Some(by),
-    }
+    let change_set = change.change_set.clone();
+    Event::ApplyStarted { call, change_set, hunks, batch: Some(batch), allowed_by: Some(by) }
 }
 
 /// Returns the ask about changes that wait for the user, each with its reason.
@@ -348,6 +348,7 @@ pub fn answered(
 /// hunks are all decided is closed.
 pub fn decide(session: &Session, stamp: &Stamp, decision: Decision) -> Result<Vec<Event>, Refusal> {
     let Decision { targets, apply, reason } = decision;
+    let targets = joined(targets);
     for target in &targets {
         let state = session.changes.get(&target.change_set).filter(|state| !state.unsettled);
         let is_open =
@@ -368,6 +369,24 @@ pub fn decide(session: &Session, stamp: &Stamp, decision: Decision) -> Result<Ve
     finish(session, stamp, batch, Vec::new(), 0)
 }
 
+/// Returns the targets with each change set and each hunk once.
+fn joined(targets: Vec<HunkSet>) -> Vec<HunkSet> {
+    let mut joined: Vec<HunkSet> = Vec::new();
+    for HunkSet { change_set, hunks } in targets {
+        let known = joined.iter().position(|target| target.change_set == change_set);
+        let at = known.unwrap_or_else(|| {
+            joined.push(HunkSet { change_set, hunks: Vec::new() });
+            joined.len() - 1
+        });
+        for hunk in hunks {
+            if !joined[at].hunks.contains(&hunk) {
+                joined[at].hunks.push(hunk);
+            }
+        }
+    }
+    joined
+}
+
 /// Applies these hunks, or rejects them for the reason in `note`. `standing`: all edits of the session are allowed from
 /// now on.
 fn decide_all(
@@ -384,7 +403,8 @@ fn decide_all(
         let state = session.changes.get(&change_set).ok_or(Refusal::Stale)?;
         let ask = session.open_ask_about(&change_set).ok_or(Refusal::Stale)?.ask.id.clone();
         let calls = calls_of(session, &state.change);
-        let Some(seen) = calls.first().and_then(|call| call.seen.as_ref()) else { continue };
+        let Some(first) = calls.first() else { continue };
+        let Some(seen) = first.seen.as_ref() else { continue };
         // A deny rule may have been added since the ask was opened.
         let forbidden =
             forbidden_for(session, run, &calls, Act::Edit(seen)).map(|why| as_note(&denied(&why)));
@@ -395,7 +415,9 @@ fn decide_all(
             if standing && decision.is_none() {
                 batch.extend(standing_rule(Act::Edit(seen)).map(|rule| Event::RuleAdded { rule }));
             }
-            batch.push(apply(stamp, &state.change, hunks, &mut decision, AllowedBy::Answer { ask }));
+            let decision = decision.get_or_insert_with(|| batch_id(stamp)).clone();
+            let by = AllowedBy::Answer { ask };
+            batch.push(started(&state.change, first.id.clone(), hunks, decision, by));
         }
     }
     Ok(())
