@@ -10,7 +10,6 @@ mod put;
 mod tests;
 
 pub use answer::{TypedAnswer, parse};
-#[cfg(test)]
 pub(in crate::cli) use desk::READING_TIME;
 pub use desk::{AskDesk, PendingAsk};
-pub use put::{hint, put, put_whole};
+pub use put::{hint, put, put_diff, put_whole};

@@ -5,6 +5,7 @@
 //! the server to an editor is answered here, if only by an error.
 
 mod asking;
+mod changes;
 mod deciding;
 mod denied;
 mod ears;
@@ -34,6 +35,7 @@ use super::page::{Printer, note};
 use super::pages::Pages;
 use super::present::Person;
 use super::signals::Signals;
+use changes::Changes;
 pub use denied::{AllowedFlags, DenialSummary};
 use ears::{Ears, IncomingEvent};
 use unmade::MissingEdits;
@@ -102,6 +104,8 @@ pub struct Conversation {
     pages: Pages,
     answers: Answers,
     desk: AskDesk,
+    /// The changes of the ask on the desk, if the person decides them one by one.
+    changes: Option<Changes>,
     session: Option<SessionId>,
     run: Option<RunId>,
     ended: Option<(RunId, RunEnd, Instant)>,
@@ -146,6 +150,7 @@ impl Conversation {
             pages,
             answers,
             desk: AskDesk::default(),
+            changes: None,
             session: None,
             run: None,
             ended: None,
@@ -274,7 +279,8 @@ impl Conversation {
         match event {
             IncomingEvent::Message(incoming) => self.handle(incoming).await?,
             IncomingEvent::Closed => return Err(LeaveReason::Closed),
-            IncomingEvent::Typed(typed) => self.typed(typed),
+            // Boxed, because a line may send a request, and events are handled until its result has come.
+            IncomingEvent::Typed(typed) => Box::pin(self.typed(typed)).await?,
             IncomingEvent::Interrupt if self.cancelling.is_none() && self.session.is_some() => {
                 self.cancel("cancelling; Ctrl-C again leaves at once").await?;
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use adjutant_protocol::ask::{AskKind, AskView};
 use adjutant_protocol::review::{ReviewDecideResult, ReviewHunk, ReviewListResult};
-use adjutant_protocol::update::HunkState;
+use adjutant_protocol::update::{HunkState, ToolStatus, Update};
 use adjutant_protocol::{RunId, SessionId, methods};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
@@ -32,6 +32,11 @@ impl Reviewed {
             .and_call("edit_file", arguments("a.txt", "two", "2"))
             .and_call("edit_file", arguments("b.txt", "four", "4"))
             .and_call("edit_file", arguments("a.txt", "three", "3"));
+        Reviewed::start_with(reply)
+    }
+
+    /// Starts a run whose first reply is this one.
+    fn start_with(reply: Reply) -> Reviewed {
         let model = ModelServer::start([reply, Reply::text("Done.")]);
         let workspace = Workspace::new(FILES);
         workspace.openai(&model.base_url());
@@ -170,5 +175,52 @@ fn the_ask_closes_with_the_last_decision_and_a_late_answer_to_it_is_told_so() {
     let outputs = reviewed.outputs();
     assert_eq!(outputs.iter().filter(|output| output.starts_with("Edited ")).count(), 3, "{outputs:?}");
     assert_eq!(reviewed.workspace.read("b.txt"), "four\n");
+    reviewed.rig.end();
+}
+
+/// The hunks of one call are decided at different times: its one result says what became of each.
+#[test]
+fn a_call_ends_when_all_its_hunks_have_ended() {
+    let content = "1\n.\n.\n.\n.\n2\n.\n.\n.\n.\n3\n";
+    let call = Reply::call("write_file", json!({ "path": "a.txt", "content": content }));
+    let reviewed = Reviewed::start_with(call);
+    let (one, two, three) = (reviewed.hunk("1"), reviewed.hunk("2"), reviewed.hunk("3"));
+    reviewed.decide(&[&three], "apply", None);
+    reviewed.rig.await_text("a.txt", "one\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\n3\n");
+    reviewed.decide(&[&two], "reject", Some("keep two"));
+    reviewed.decide(&[&one], "apply", None);
+    assert_eq!(
+        reviewed.outputs(),
+        [
+            "Edited a.txt: +2 -2 lines. Not applied at line 6 of a.txt: The user rejected this and says: keep two"
+        ]
+    );
+    reviewed.rig.end();
+}
+
+/// The server dies between two decisions: what is applied stays, the rest is asked again, with the same lines.
+#[test]
+fn p01_a_review_goes_on_after_the_server_died() {
+    let reviewed = Reviewed::start();
+    let one = reviewed.hunk("1");
+    reviewed.decide(&[&one], "apply", None);
+    reviewed.rig.await_text("a.txt", "1\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\nthree\n");
+    let Reviewed { rig, model, workspace, session, run, .. } = reviewed;
+    let is_done = |update: &Update| matches!(update, Update::ToolCallUpdate(call) if call.status == ToolStatus::Completed);
+    rig.await_update(|params| is_done(&params.update));
+    rig.save("a.txt");
+    rig.die();
+    let rig = Rig::start(&workspace);
+    rig.open("a.txt");
+    rig.resume(&session, None);
+    let ask = rig.await_ask_of(AskKind::Tool);
+    let reviewed = Reviewed { rig, model, workspace, session, run, ask };
+    assert_eq!(reviewed.hunks().len(), 3);
+    let two = reviewed.hunk("2");
+    reviewed.decide(&[&two], "reject", None);
+    reviewed.rig.answer(&reviewed.ask.ask_id, "allow");
+    let outputs = reviewed.outputs();
+    assert_eq!(outputs.iter().filter(|output| output.starts_with("Edited ")).count(), 3, "{outputs:?}");
+    assert_eq!(reviewed.rig.text_of("a.txt"), "1\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\n3\n");
     reviewed.rig.end();
 }

@@ -161,6 +161,58 @@ fn s16_a_text_rejects_and_is_the_reason_the_model_reads() {
     assert!(line.contains("use tabs, please"), "{screen}");
 }
 
+/// Three changes of `a.txt` and two of `b.txt`, in one reply.
+const CHANGES: &str = r#"
+[[turn]]
+[[turn.call]]
+tool = "write_file"
+arguments = { path = "a.txt", content = "1\n.\n.\n.\n.\n2\n.\n.\n.\n.\n3\n" }
+[[turn.call]]
+tool = "write_file"
+arguments = { path = "b.txt", content = "5\n.\n.\n.\n.\n6\n" }
+"#;
+
+fn with_changes() -> Workspace {
+    let files = "//- /a.txt\none\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\nthree\n//- /b.txt\nfive\n.\n.\n.\n.\nsix\n";
+    let workspace = Workspace::new(files);
+    workspace.script(&(CHANGES.to_owned() + LAST_OUTPUT));
+    workspace
+}
+
+#[test]
+fn p01_changes_are_decided_one_by_one_as_in_git() {
+    let workspace = with_changes();
+    let mut terminal = Terminal::run(&workspace, 80, &["run", "change it"]);
+    terminal.asks("? Edit 2 files: a.txt, b.txt");
+    terminal.answers("p", "change 1 of 5");
+    assert!(terminal.screen().contains("-one\n+1\n"), "{}", terminal.screen());
+    terminal.answers("y", "change 2 of 5");
+    terminal.answers("?", "decide the rest as a whole");
+    terminal.answers("two is fine", "change 3 of 5");
+    terminal.answers("n", "change 4 of 5");
+    terminal.answers("a", "I was told");
+    let (ran, screen) = terminal.ends();
+    ran.expect(0);
+    assert_eq!(workspace.read("a.txt"), "1\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\nthree\n");
+    assert_eq!(workspace.read("b.txt"), "5\n.\n.\n.\n.\n6\n");
+    assert!(screen.contains("two is fine"), "{screen}");
+    assert!(!screen.contains("elsewhere"), "{screen}");
+}
+
+#[test]
+fn p01_what_is_left_after_single_changes_is_answered_as_a_whole() {
+    let workspace = with_changes();
+    let mut terminal = Terminal::run(&workspace, 80, &["run", "change it"]);
+    terminal.asks("? Edit 2 files: a.txt, b.txt");
+    terminal.answers("p", "change 1 of 5");
+    terminal.answers("d", "change 4 of 5");
+    terminal.answers("q", "for what is not decided yet");
+    terminal.answers("y", "I was told");
+    terminal.ends().0.expect(0);
+    assert!(workspace.read("a.txt").starts_with("one\n"));
+    assert_eq!(workspace.read("b.txt"), "5\n.\n.\n.\n.\n6\n");
+}
+
 #[test]
 fn always_holds_for_this_line_and_no_other() {
     let other = COMMAND.replace("echo ran >> ran", "echo other >> ran");

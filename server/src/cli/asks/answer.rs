@@ -8,6 +8,8 @@ use adjutant_protocol::ask::{AskOption, AskView, OptionKind, PermissionOutcome};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypedAnswer {
     Answer(PermissionOutcome),
+    /// The person decides change by change.
+    Changes,
     /// No clear answer; the text says what to type instead.
     Unclear(String),
 }
@@ -30,7 +32,15 @@ pub fn parse(ask: &AskView, line: &str) -> TypedAnswer {
     }
 }
 
+/// Whether an ask is about edits.
+pub fn is_of_edits(ask: &AskView) -> bool {
+    ask.subject.as_ref().is_some_and(|subject| !subject.files().is_empty())
+}
+
 fn permission(ask: &AskView, line: &str, lower: &str) -> TypedAnswer {
+    if lower == "p" && is_of_edits(ask) {
+        return TypedAnswer::Changes;
+    }
     let kind = match lower {
         "y" | "yes" => OptionKind::AllowOnce,
         "always" => OptionKind::AllowAlways,

@@ -8,7 +8,7 @@ use adjutant_protocol::ask::{AskGroup, AskSubject, AskView, EditedFile, OptionKi
 
 use crate::cli::page::{Ink, Printer};
 
-use super::answer::of_kind;
+use super::answer::{is_of_edits, of_kind};
 
 /// Columns of a narrow screen, and rows of a text that fits it together with the lines after it.
 const COLUMNS: usize = 80;
@@ -58,7 +58,7 @@ pub fn put_whole(page: &mut Printer, ask: &AskView) {
 }
 
 /// Prints each line of a diff. It is split only at line feeds, so that a different line end is visible.
-fn put_diff(page: &mut Printer, diff: &str) {
+pub fn put_diff(page: &mut Printer, diff: &str) {
     let diff = display_diff(diff, Surface::Plain).text;
     // An inserted line may look like the head of a file. Heads come before the first hunk.
     let mut in_head = true;
@@ -89,7 +89,10 @@ pub fn hint(ask: &AskView) -> String {
     if of_kind(ask, OptionKind::AllowOnce).is_some() {
         let always = of_kind(ask, OptionKind::AllowAlways);
         let always = always.map(|option| format!(" · always = {}", option.name)).unwrap_or_default();
-        return format!("y = yes, once · n = reject{always} · any other text = reject with this reason");
+        let changes = if is_of_edits(ask) { " · p = change by change" } else { "" };
+        return format!(
+            "y = yes, once · n = reject{always}{changes} · any other text = reject with this reason"
+        );
     }
     let text = if ask.free_text { " · or a text of your own" } else { "" };
     match ask.group {

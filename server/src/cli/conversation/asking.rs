@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use adjutant_core::machine::input::Choice;
 use adjutant_protocol::ask::{AskGroup, AskView, PermissionOutcome, PermissionResponse, Resolution};
 
-use super::{Answers, Conversation};
+use super::{Answers, Conversation, LeaveReason};
 use crate::cli::asks::{PendingAsk, TypedAnswer, hint, parse, put};
 use crate::cli::page::{Ink, Printer};
 use crate::cli::present::TerminalInput;
@@ -71,7 +71,7 @@ impl Conversation {
         }
     }
 
-    pub(super) fn typed(&mut self, typed: TerminalInput) {
+    pub(super) async fn typed(&mut self, typed: TerminalInput) -> Result<(), LeaveReason> {
         let (text, at) = match typed {
             TerminalInput::Line { text, at } => (text, at),
             TerminalInput::Gone => {
@@ -81,25 +81,30 @@ impl Conversation {
                     self.on_page(|page| page.line_in(Ink::Dim, text));
                     self.nobody_answers(&ask);
                 }
-                return;
+                return Ok(());
             }
         };
-        let Some(ask) = self.desk.current().cloned() else { return };
+        let Some(ask) = self.desk.current().cloned() else { return Ok(()) };
         self.pages.rest().entered();
+        if self.decides_changes() {
+            return self.change_typed(&text, at).await;
+        }
         let blocking = ask.group != AskGroup::NonBlocking;
         if !self.desk.was_read(at) {
             let text = "that was typed before the question could be read; please answer again";
             self.on_page(|page| page.line_in(Ink::Dim, text));
             self.listen(blocking);
-            return;
+            return Ok(());
         }
         match parse(&ask, &text) {
             TypedAnswer::Answer(outcome) => self.answer(outcome),
+            TypedAnswer::Changes => return self.begin_changes(ask).await,
             TypedAnswer::Unclear(what_to_type) => {
                 self.on_page(|page| page.line_in(Ink::Dim, &what_to_type));
                 self.listen(blocking);
             }
         }
+        Ok(())
     }
 
     /// Answers the ask on the desk with `y`, and prints that the demo did so.
@@ -113,6 +118,10 @@ impl Conversation {
     /// Prints how an ask on the page was closed elsewhere.
     pub(super) fn ask_closed(&mut self, how: &Resolution) {
         self.demo_answers_at = None;
+        if self.changes.take().is_some() && *how == Resolution::Decided {
+            // Decided here.
+            return;
+        }
         let text = match how {
             Resolution::Selected { .. } | Resolution::Answered { .. } => "(answered elsewhere)",
             Resolution::Decided => "(decided elsewhere, change by change)",

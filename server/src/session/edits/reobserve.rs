@@ -9,7 +9,7 @@ use adjutant_core::machine::accept::READ_AGAIN;
 use adjutant_core::machine::input::{ChangeNow, ReobservedChange, Report};
 use adjutant_core::policy::observation::ObservedPath;
 use adjutant_core::record::FileChange;
-use adjutant_core::text::review::{Hunk, apply_hunks, hunks};
+use adjutant_core::text::review::{CONTEXT_LINES, Hunk, apply_hunks, hunks};
 
 use super::apply::{approved_place, updated_change};
 use super::propose::observed;
@@ -72,11 +72,21 @@ fn now(place: &SessionWorld, WaitingChange { change, seen }: WaitingChange) -> C
     }
 }
 
-/// Whether hunks show the same lines with the same context. Their line numbers may differ.
+/// Whether hunks show the same lines with the same context. Their line numbers may differ, and so may the width of a
+/// context that reaches to the next hunk: the hunk there may be applied by now.
 fn shows_the_same(then: &[Hunk], now: &[Hunk]) -> bool {
-    let shown = |hunk: &Hunk| {
-        let Hunk { removed, inserted, context_before, context_after, .. } = hunk.clone();
-        [context_before, removed, inserted, context_after]
+    let is_same = |(then, now): (&Hunk, &Hunk)| {
+        then.removed == now.removed
+            && then.inserted == now.inserted
+            && is_same_context(&then.context_before, &now.context_before, <[String]>::ends_with)
+            && is_same_context(&then.context_after, &now.context_after, <[String]>::starts_with)
     };
-    then.iter().map(shown).eq(now.iter().map(shown))
+    then.len() == now.len() && then.iter().zip(now).all(is_same)
+}
+
+/// Whether the shorter of two contexts is the part of the longer that is next to the hunk (`has`). A context of fewer
+/// lines than usual is at the start or the end of its text, which is a part of what it shows.
+fn is_same_context(one: &[String], other: &[String], has: fn(&[String], &[String]) -> bool) -> bool {
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    short == long || (short.len() >= CONTEXT_LINES && has(long, short))
 }

@@ -4,26 +4,26 @@
 //! The verdict comes from `permission`. No edit is judged before `Prepare` has reported on it, and a new approval is
 //! needed for every other text.
 
-use std::collections::BTreeSet;
+mod restart;
 
 use super::Refusal;
 use super::call::{CallEnding, current, denied, end_calls, finished, refused, too_many_mistakes, unprepared};
 use super::edited::{as_note, note_of, result_of};
-use super::ending::{interrupted_call, rejected_for, result};
-use crate::machine::input::{
-    ChangeNow, Decision, EditOutcome, PreparedEdits, PreparedFile, RefusedEdit, ReobservedChange, Stamp,
-};
-use crate::machine::step::{BatchPart, may_be_in_buffer};
+use super::ending::{rejected_for, result};
+use crate::machine::input::{Decision, EditOutcome, PreparedEdits, PreparedFile, RefusedEdit, Stamp};
+use crate::machine::step::BatchPart;
 use crate::policy::ask;
 use crate::policy::cause::{Cause, Reason};
 use crate::policy::observation::ObservedPath;
 use crate::policy::permission::{Act, Verdict, caution, forbidden, standing_rule, verdict};
 use crate::record::{
-    AllowedBy, Ask, AskId, AskKind, BatchId, CallResult, ChangeSetId, EditCheck, Event, FileChange, HunkNote,
+    AllowedBy, Ask, AskId, AskKind, BatchId, CallEnd, CallResult, EditCheck, Event, FileChange, HunkNote,
     HunkSet, OptionKind, Resolution, ToolCallId,
 };
 use crate::session::hunks::{after, has_ended, ids_of};
-use crate::session::{Call, ChangeState, Changes, HunkState, OpenAsk, Run, Session};
+use crate::session::{Call, ChangeState, Changes, HunkState, Run, Session};
+
+pub use restart::{goes_on, interrupted, reobserved};
 
 /// How often the change of one call is proposed again because the file changed meanwhile. After that the call
 /// fails, and the model reads the file again.
@@ -88,96 +88,9 @@ fn not_prepared() -> Reason {
     Reason::new(Cause::Other, "the edit was not prepared; this is a fault of Adjutant, so call again")
 }
 
-/// Handles the report of `Reobserve`: what the changes that wait for an answer would do now. An ask that still shows
-/// exactly that stays open.
-pub fn reobserved(
-    session: &Session,
-    stamp: &Stamp,
-    wanted: &[ChangeSetId],
-    report: Vec<ReobservedChange>,
-) -> Result<Vec<Event>, Refusal> {
-    let run = session.open_run().ok_or(Refusal::Stale)?;
-    let found =
-        |id: &ChangeSetId| report.iter().find(|change| change.change_set == *id).map(|one| &one.found);
-    let mut batch: Vec<Event> = Vec::new();
-    let mut candidates = Vec::new();
-    let mut asks: Vec<&OpenAsk> = Vec::new();
-    for ask in wanted.iter().filter_map(|id| session.open_ask_about(id)) {
-        if asks.iter().all(|known| known.ask.id != ask.ask.id) {
-            asks.push(ask);
-        }
-    }
-    let is_same = |state: &ChangeState| {
-        let is_known = matches!(found(&state.change.change_set), Some(ChangeNow::Same));
-        is_known && !is_forbidden(session, run, state)
-    };
-    let waits = |state: &&ChangeState| state.has(HunkState::Proposed);
-    let confirmed: Vec<&AskId> = asks
-        .iter()
-        .filter(|open| session.changes_of(&open.ask).filter(waits).all(is_same))
-        .map(|open| &open.ask.id)
-        .collect();
-    for open in &asks {
-        batch.push(if confirmed.contains(&&open.ask.id) {
-            Event::AskReobserved { ask: open.ask.id.clone(), epoch: session.epoch }
-        } else {
-            Event::AskClosed { ask: open.ask.id.clone(), resolution: Resolution::Superseded }
-        });
-    }
-    for id in wanted {
-        let is_confirmed = session.open_ask_about(id).is_some_and(|open| confirmed.contains(&&open.ask.id));
-        let Some(state) = session.changes.get(id).filter(|state| waits(state) && !is_confirmed) else {
-            continue;
-        };
-        let hunks = state.in_state(HunkState::Proposed);
-        let Some(seen) = calls_of(session, &state.change).first().and_then(|call| call.seen.clone()) else {
-            continue;
-        };
-        match found(id) {
-            Some(ChangeNow::Same) => {
-                candidates.push(Candidate {
-                    change: state.change.clone(),
-                    seen,
-                    replaces: None,
-                    known: true,
-                });
-            }
-            Some(ChangeNow::Other { change, seen: now }) => {
-                // An edit whose file changed after it was allowed always needs an answer, also after a restart.
-                let mut now = (**now).clone();
-                now.overtaken = now.overtaken.or(seen.overtaken);
-                let replaces = Some(HunkSet { change_set: id.clone(), hunks });
-                candidates.push(Candidate { change: (**change).clone(), seen: now, replaces, known: false });
-            }
-            gone => {
-                let why = match gone {
-                    Some(ChangeNow::Gone { why }) => why.clone(),
-                    _ => not_prepared().text,
-                };
-                let outcome = EditOutcome::NotApplied { why, in_doubt: false };
-                let note = note_of(state, &hunks, &outcome);
-                batch.push(Event::Settled {
-                    change_set: id.clone(),
-                    found: EditCheck::NotLanded,
-                    hunks,
-                    note,
-                });
-            }
-        }
-    }
-    propose(session, stamp, run, candidates, &mut batch);
-    finish(session, stamp, batch, Vec::new(), 0)
-}
-
 /// Returns the open calls that made a change.
 fn calls_of<'a>(session: &'a Session, change: &FileChange) -> Vec<&'a Call> {
     change.parts.iter().filter_map(|part| Some(current(session, &part.call).ok()?.call)).collect()
-}
-
-fn is_forbidden(session: &Session, run: &Run, state: &ChangeState) -> bool {
-    let calls = calls_of(session, &state.change);
-    let Some(seen) = calls.first().and_then(|call| call.seen.as_ref()) else { return true };
-    forbidden_for(session, run, &calls, Act::Edit(seen)).is_some()
 }
 
 /// Returns why the tool of one of these calls may not do this.
@@ -460,12 +373,9 @@ pub fn edited(
         }
         // What is in the file is not known, so nothing that waits for an answer about it is applied any more.
         EditOutcome::NotApplied { in_doubt: true, .. } => {
-            let waiting = state.in_state(HunkState::Proposed);
-            if !waiting.is_empty() {
-                batch.push(settled(waiting, None));
-            }
+            batch.extend(voided(state));
             let doubt = note.as_ref().map(in_doubt).ok_or(Refusal::Stale)?;
-            ends.extend(calls_of(session, &state.change).into_iter().map(|call| (call, doubt.clone())));
+            ends.extend(calls_on_the_way(session, state).map(|call| (call, doubt.clone())));
         }
         EditOutcome::NotApplied { .. } | EditOutcome::Undone | EditOutcome::Misplaced => {
             batch.push(settled(hunks, note));
@@ -506,40 +416,31 @@ pub fn broke(
     finished(session, stamp, calls, broken)
 }
 
-/// Returns the events that close the edits that a stopped server left in open documents: their buffers are gone or may
-/// differ, so an edit that may be in one is never repeated, and nothing else is applied to it. All other edits go on
-/// later, because `Apply` first checks whether the text has them.
-pub fn interrupted(session: &Session) -> Vec<Event> {
-    let mut batch: Vec<Event> = Vec::new();
-    let mut calls: Vec<&Call> = Vec::new();
-    for state in session.live_changes().into_iter().filter(|state| may_be_in_buffer(session, state)) {
-        let hunks = state.in_state(HunkState::Proposed);
-        if !hunks.is_empty() {
-            let change_set = state.change.change_set.clone();
-            batch.push(Event::Settled { change_set, found: EditCheck::NotLanded, hunks, note: None });
-        }
-        calls.extend(calls_of(session, &state.change));
+/// Ends the hunks of a change that wait for an answer, because what is in their file is not known.
+fn voided(state: &ChangeState) -> Option<Event> {
+    let hunks = state.in_state(HunkState::Proposed);
+    if hunks.is_empty() {
+        return None;
     }
-    if goes_on(session) {
-        // It goes on only if the user resumes the run, and what waits for an answer is asked again after it.
-        let open = session.open_asks().filter(|ask| session.changes_of(ask).next().is_some());
-        let closed =
-            open.map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Superseded });
-        batch.splice(0..0, closed);
-    }
-    let changes = after(&session.changes, &batch);
-    batch.splice(0..0, decided_asks(session, &batch, &changes));
-    let mut seen = BTreeSet::new();
-    calls.retain(|call| seen.insert(&call.id));
-    let end = |call: &Call| Event::ToolFinished { call: call.id.clone(), result: interrupted_call() };
-    batch.extend(calls.into_iter().map(end));
-    batch
+    let path = &state.change.path;
+    let note = HunkNote {
+        end: CallEnd::Failed,
+        text: format!(
+            "The edit of {path} was not made, because it is not known whether an edit of this file before it is in the \
+             text. Read the file before you continue."
+        ),
+        summary: "not made: an earlier edit of the file is in doubt".to_owned(),
+        cause: None,
+    };
+    let change_set = state.change.change_set.clone();
+    Some(Event::Settled { change_set, found: EditCheck::NotLanded, hunks, note: Some(note) })
 }
 
-/// Whether edits that were allowed before the server stopped may still be made.
-pub fn goes_on(session: &Session) -> bool {
-    let live = session.live_changes();
-    live.into_iter().any(|state| state.is_applying() && !may_be_in_buffer(session, state))
+/// Returns the open calls that have hunks on their way into the text.
+fn calls_on_the_way<'a>(session: &'a Session, state: &'a ChangeState) -> impl Iterator<Item = &'a Call> {
+    let is_applying = |id: &str| state.hunks.get(id) == Some(&HunkState::Applying);
+    let calls = calls_of(session, &state.change).into_iter();
+    calls.filter(move |call| state.waited_for(&call.id).into_iter().any(is_applying))
 }
 
 /// Completes a batch: closes the asks that have nothing left to decide, and ends the calls all of whose hunks have
