@@ -37,7 +37,7 @@ fn s40_l06_a_read_ends_while_another_waits_for_its_answer() {
     let ask = rig.await_ask_of(AskKind::Tool);
     // The second read has its result while the first waits for the user.
     wait_until("the second read to end", || count(&workspace, &session, "tool_finished") == 1);
-    assert_eq!(count(&workspace, &session, "change_proposed"), 0, "the edit waits for both");
+    assert_eq!(count(&workspace, &session, "file_change_proposed"), 0, "the edit waits for both");
     rig.answer(&ask.ask_id, "allow");
     let edit = rig.await_ask_of(AskKind::Tool);
     assert_eq!(count(&workspace, &session, "tool_finished"), 2, "the read after the edit waits for it");

@@ -86,7 +86,7 @@ fn outputs(bench: &Bench) -> Vec<String> {
 #[test]
 fn the_edits_of_a_turn_are_one_ask_with_all_files() {
     let (bench, events) = asked_together();
-    assert_eq!(names(&events), "change_proposed change_proposed ask_opened");
+    assert_eq!(names(&events), "file_change_proposed file_change_proposed ask_opened");
     let asks: Vec<&Ask> = bench.session.open_asks().collect();
     let [ask] = asks.as_slice() else { panic!("{asks:?}") };
     assert_eq!(ask.title, "Edit 2 files: a, b");
@@ -158,7 +158,7 @@ fn an_edit_that_cannot_be_made_ends_alone() {
     let why = Some(Reason::new(Cause::NotFound, "it is not there"));
     let refused = vec![RefusedEdit { call: ids[1].clone(), seen: None, why, may_reveal: false }];
     let events = bench.report(is_prepare, Report::PreparedEdits(PreparedEdits { refused, ..good }));
-    assert_eq!(names(&events), "call_prepared change_proposed ask_opened tool_finished");
+    assert_eq!(names(&events), "call_prepared file_change_proposed ask_opened tool_finished");
     assert_eq!(bench.session.open_asks().next().unwrap().calls, [ids[0].clone(), ids[2].clone()]);
     answer(&mut bench, option("allow"));
     report_on(&mut bench, "a", landed());
@@ -214,7 +214,10 @@ fn a_deny_rule_of_one_file_leaves_the_others() {
     bench.reply("", &[EDIT, EDIT, EDIT]);
     let report = prepared(&bench);
     let events = bench.report(is_prepare, report);
-    assert_eq!(names(&events), "change_proposed change_proposed hunk_decided ask_opened tool_finished");
+    assert_eq!(
+        names(&events),
+        "file_change_proposed file_change_proposed hunk_decided ask_opened tool_finished"
+    );
     assert_eq!(bench.session.open_asks().next().unwrap().title, "Edit a");
 
     // A rule that was added while the ask was open.
@@ -244,7 +247,7 @@ fn after_a_restart_all_are_observed_again_and_the_ask_stays_while_it_shows_the_s
     let of_b = found.iter_mut().find(|one| one.change_set == state.change.change_set).unwrap();
     of_b.found = ChangeNow::Other { change, seen };
     let events = bench.report(is_reobserve, Report::Reobserved(found));
-    assert_eq!(names(&events), "ask_closed change_proposed ask_opened");
+    assert_eq!(names(&events), "ask_closed file_change_proposed ask_opened");
     let asks: Vec<&Ask> = bench.session.open_asks().collect();
     assert_eq!((asks.len(), asks[0].title.as_str()), (1, "Edit 2 files: a, b"));
     assert_ne!(asks[0].id, ask);
@@ -423,7 +426,7 @@ fn a_file_that_changed_is_asked_again_while_the_others_go_on() {
         bench.session.changes.values().find(|state| state.change.path == "a").unwrap().change.clone();
     let seen = Box::new(call(&bench, 0).seen.unwrap());
     let outcome = EditOutcome::Overtaken { change: Box::new(change), seen, why: "it moved".to_owned() };
-    assert_eq!(names(&report_on(&mut bench, "a", outcome)), "change_proposed ask_opened");
+    assert_eq!(names(&report_on(&mut bench, "a", outcome)), "file_change_proposed ask_opened");
     assert_eq!(bench.session.open_asks().next().unwrap().title, "Edit a");
     assert_eq!(names(&report_on(&mut bench, "b", landed())), "applied tool_finished");
     assert!(!next_steps(&bench.session).iter().any(is_prepare), "the ask of `a` is open");

@@ -31,7 +31,7 @@ fn n04_an_edit_the_text_ran_away_from_is_shown_anew_three_times_at_most() {
         bench.report(is_tool, report)
     };
     for _ in 0..2 {
-        check(&again(&mut bench), expect!["change_proposed ask_opened"]);
+        check(&again(&mut bench), expect!["file_change_proposed ask_opened"]);
         assert_eq!(view(&bench.session).state, State::RequiresAction, "no standing answer covers it");
         assert!(!next_steps(&bench.session).iter().any(is_tool));
         // After a restart `Prepare` runs again, and the user must still be asked.

@@ -142,6 +142,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seen: Option<ObservedPath>,
     },
+    /// 0.1 calls it `change_proposed` and knows one call for each change; it must refuse a log with this one.
+    #[serde(rename = "file_change_proposed", alias = "change_proposed")]
     ChangeProposed {
         /// The first call that edits the file.
         call: ToolCallId,
@@ -265,7 +267,7 @@ impl Event {
             Event::TurnFailed { .. } => "turn_failed",
             Event::CallOpened { .. } => "call_opened",
             Event::CallPrepared { .. } => "call_prepared",
-            Event::ChangeProposed { .. } => "change_proposed",
+            Event::ChangeProposed { .. } => "file_change_proposed",
             Event::AskOpened { .. } => "ask_opened",
             Event::AskReobserved { .. } => "ask_reobserved",
             Event::AskClosed { .. } => "ask_closed",
