@@ -631,7 +631,7 @@ title: string,
  */
 origin?: Origin, } | { "phase": "ended", runId: RunId, end: RunEnd, };
 
-export type AskChange = { "phase": "opened", ask: AskView, } | { "phase": "closed", askId: AskId, resolution: Resolution, };
+export type AskChange = { "phase": "opened", ask: AskView, } | { "phase": "changed", ask: AskView, } | { "phase": "closed", askId: AskId, resolution: Resolution, };
 
 export type HunkState = "proposed" | "applying" | "applied" | "rejected" | "not_applied";
 

@@ -288,8 +288,17 @@ pub enum RunView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(tag = "phase", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AskChange {
-    Opened { ask: Box<AskView> },
-    Closed { ask_id: AskId, resolution: Resolution },
+    Opened {
+        ask: Box<AskView>,
+    },
+    /// A part of it was decided; `ask` shows what is left.
+    Changed {
+        ask: Box<AskView>,
+    },
+    Closed {
+        ask_id: AskId,
+        resolution: Resolution,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]

@@ -128,7 +128,7 @@ impl Show {
             Update::ConfigOptionUpdate { changed, .. } => {
                 self.remark(pages, Ink::Dim, &format!("• from now on {}", in_words(changed)));
             }
-            Update::Ask(AskChange::Opened { .. } | AskChange::Closed { .. })
+            Update::Ask(AskChange::Opened { .. } | AskChange::Changed { .. } | AskChange::Closed { .. })
             | Update::Complete { .. }
             | Update::UserMessage { .. }
             | Update::AgentThought { .. }

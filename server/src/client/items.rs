@@ -11,8 +11,8 @@ use std::time::Instant;
 use adjutant_core::text::review::Hunk;
 use adjutant_protocol::ask::AskView;
 use adjutant_protocol::state::StateView;
-use adjutant_protocol::update::{AskChange, RunView, SessionUpdateParams, Update};
-use adjutant_protocol::{AskId, SessionId};
+use adjutant_protocol::update::{AskChange, ChangeSetView, HunkState, RunView, SessionUpdateParams, Update};
+use adjutant_protocol::{AskId, ChangeSetId, SessionId};
 use tokio::sync::Notify;
 
 use super::diagnostics::Diagnostics;
@@ -27,6 +27,7 @@ use crate::documents::Documents;
 /// The hunks of one file that a code action has to carry.
 #[derive(Clone, Debug)]
 pub struct CarriedHunks {
+    pub change_set: ChangeSetId,
     pub uri: String,
     pub hunks: Arc<[Hunk]>,
 }
@@ -137,7 +138,8 @@ impl Items {
                 open.runs.remove(session);
                 open.progress.end(session, &progress::end_words(end));
             }
-            Update::Ask(AskChange::Opened { ask }) => {
+            Update::ChangeSet(view) => open.keep_waiting(view),
+            Update::Ask(AskChange::Opened { ask } | AskChange::Changed { ask }) => {
                 open.asks.insert(ask.ask_id.clone(), Arc::new(AskView::clone(ask)));
                 self.publish_diagnostics(&mut open);
             }
@@ -295,6 +297,27 @@ impl Items {
 }
 
 impl Open {
+    /// Removes the hunks that were decided from the edits that a code action carries: a rejected hunk must not be made.
+    fn keep_waiting(&mut self, view: &ChangeSetView) {
+        let waits = |hunk: &Hunk| {
+            let seen = view.hunks.iter().find(|of| of.hunk_id == hunk.id);
+            seen.is_some_and(|of| of.state == HunkState::Proposed)
+        };
+        for carried in self.carried.values_mut() {
+            if !carried.iter().any(|edit| edit.change_set == view.change_set_id) {
+                continue;
+            }
+            let left = carried.iter().map(|edit| match edit.change_set == view.change_set_id {
+                true => CarriedHunks {
+                    hunks: edit.hunks.iter().filter(|hunk| waits(hunk)).cloned().collect(),
+                    ..edit.clone()
+                },
+                false => edit.clone(),
+            });
+            *carried = left.collect();
+        }
+    }
+
     fn begin(&mut self, run: OpenRun, message: &str) {
         self.progress.begin(&run, message);
         self.begun += 1;

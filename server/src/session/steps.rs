@@ -181,6 +181,7 @@ impl Work {
                 let changes =
                     session.asks.get(ask).into_iter().flat_map(|open| session.changes_of(&open.ask));
                 let carried = changes.map(|state| CarriedHunks {
+                    change_set: state.change.change_set.clone(),
                     uri: state.change.uri.clone(),
                     hunks: state.change.hunks.clone(),
                 });

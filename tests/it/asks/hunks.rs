@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use adjutant_protocol::ask::{AskKind, AskView};
+use adjutant_protocol::ask::{AskKind, AskSubject, AskView};
 use adjutant_protocol::review::{ReviewDecideResult, ReviewHunk, ReviewListResult};
-use adjutant_protocol::update::{HunkState, ToolStatus, Update};
+use adjutant_protocol::update::{AskChange, HunkState, ToolStatus, Update};
 use adjutant_protocol::{RunId, SessionId, methods};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
@@ -121,6 +121,10 @@ fn p01_each_hunk_is_decided_by_itself_while_the_user_types() {
     assert!(rig.held_asks().iter().any(|ask| ask.ask_id == reviewed.ask.ask_id), "the rest is still asked");
     // The user types between the hunks; the others are found where their text is.
     rig.replace("a.txt", "1\n", "1\nmine\n");
+    let left = rig.await_update(|params| matches!(params.update, Update::Ask(AskChange::Changed { .. })));
+    let Update::Ask(AskChange::Changed { ask }) = left.update else { unreachable!() };
+    let shown: Vec<&str> = ask.subject.iter().flat_map(AskSubject::files).map(|file| &*file.diff).collect();
+    assert!(!shown.concat().contains("+1\n") && shown.concat().contains("+2\n"), "{shown:?}");
     let two = reviewed.hunk("2");
     assert_eq!(reviewed.decide(&[&two], "reject", Some("two is fine")), [HunkState::Rejected]);
     let (three, four) = (reviewed.hunk("3"), reviewed.hunk("4"));

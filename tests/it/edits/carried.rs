@@ -147,3 +147,44 @@ fn the_action_that_allows_several_files_carries_the_edits_of_those_that_are_open
     assert_eq!(plain.workspace.read("c.txt"), "good bye\n");
     plain.rig.end();
 }
+
+/// A hunk that another client rejected is not in the edit that the action carries.
+#[test]
+fn an_action_carries_only_what_still_waits() {
+    let content = "1\n.\n.\n.\n.\n2\n";
+    let call = Reply::call("write_file", json!({ "path": "a.txt", "content": content }));
+    let turns = [edit("b.txt", "hello", "good bye"), call, Reply::text("Done.")];
+    let message = "Unhandled method workspace/applyEdit".to_owned();
+    let unknown = ApplyBehaviour::Fail(RpcError { code: -32601, message, data: None });
+    let can = Capabilities { apply_edit: false, create_files: false, ..capabilities() };
+    let files = "//- /a.txt\none\n.\n.\n.\n.\ntwo\n//- /b.txt\nhello\n";
+    let plain =
+        Plain::human(files, turns, Duration::ZERO, |options| options.capabilities(can).apply(unknown));
+    plain.rig.open("a.txt");
+    plain.rig.open("b.txt");
+    let started = plain.command("adjutant.start", json!(["do it"])).expect("it is started");
+    for round in 0..2 {
+        let popup = plain.rig.await_popup();
+        let action = plain.await_action("b.txt", "Adjutant: Yes, apply: edit b.txt (+1 -1)");
+        if round == 1 {
+            plain.rig.make(&action["edit"]);
+        }
+        plain.pick(&action).expect("it is accepted");
+        plain.rig.await_popup_withdrawn(&popup);
+    }
+    plain.rig.await_popup();
+    let action = plain.await_action("a.txt", "Adjutant: Yes, apply: edit a.txt (+2 -2)");
+    assert!(action["edit"].to_string().contains("\"2\""), "{action}");
+    let session = &started["sessionId"];
+    let listed = plain.rig.request("agent/review/list", json!({ "sessionId": session })).expect("hunks");
+    let first = &listed["hunks"][0];
+    let target = json!([{ "changeSetId": first["changeSetId"], "hunkIds": [first["hunkId"]] }]);
+    let params = json!({ "sessionId": session, "targets": target, "action": "reject" });
+    plain.rig.request("agent/review/decide", params).expect("it is rejected");
+    let action = plain.await_action("a.txt", "Adjutant: Yes, apply: edit a.txt (+1 -1)");
+    plain.rig.make(&action["edit"]);
+    plain.pick(&action).expect("it is accepted");
+    plain.finish(&started);
+    assert_eq!(plain.rig.text_of("a.txt"), "one\n.\n.\n.\n.\n2\n");
+    plain.rig.end();
+}

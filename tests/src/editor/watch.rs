@@ -308,6 +308,11 @@ impl SessionWatch {
                     fault(format!("{:?} claims the group {:?}", ask.kind, ask.group));
                 }
             }
+            AskChange::Changed { ask } => {
+                if self.whole && !self.asks.get(&ask.ask_id).is_some_and(|seen| seen.open) {
+                    fault(format!("ask {} changes and is not open", ask.ask_id));
+                }
+            }
             AskChange::Closed { ask_id, .. } => match self.asks.get_mut(ask_id) {
                 Some(seen) if !seen.open => fault(format!("ask {ask_id} closes again")),
                 Some(seen) => seen.open = false,

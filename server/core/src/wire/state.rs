@@ -176,9 +176,16 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
             updates.extend(change_view(session, &change.change_set));
             updates
         }
-        Event::HunkDecided { change_set, .. }
-        | Event::Applied { change_set, .. }
-        | Event::Settled { change_set, .. } => change_view(session, change_set),
+        // The intent that follows has the new states of hunks that are applied.
+        Event::HunkDecided { change_set, apply: true, .. } => change_view(session, change_set),
+        Event::HunkDecided { change_set, .. } => {
+            let mut updates = change_view(session, change_set);
+            updates.extend(ask_left(session, change_set));
+            updates
+        }
+        Event::Applied { change_set, .. } | Event::Settled { change_set, .. } => {
+            change_view(session, change_set)
+        }
         Event::TurnStarted { .. }
         | Event::AttemptFailed { .. }
         | Event::TurnFailed { .. }
@@ -212,6 +219,7 @@ fn call_updates(session: &Session, event: &Event) -> Vec<Update> {
         Event::ApplyStarted { change_set, hunks, .. } => {
             let mut updates = started_calls(session, change_set, hunks);
             updates.extend(change_view(session, change_set));
+            updates.extend(ask_left(session, change_set));
             updates
         }
         Event::ToolFinished { call, result } => {
@@ -309,6 +317,12 @@ fn run_ended(session: &Session, run: &RunId) -> Vec<Update> {
 
 fn call_view(session: &Session, id: &ToolCallId, status: ToolStatus) -> Vec<Update> {
     session.call(id).map(|call| Update::ToolCallUpdate(tool_call(call, status))).into_iter().collect()
+}
+
+/// Returns what is left of the open ask about a change of which a part was decided.
+fn ask_left(session: &Session, change_set: &ChangeSetId) -> Option<Update> {
+    let ask = ask::view(session, &session.open_ask_about(change_set)?.ask);
+    Some(Update::Ask(AskChange::Changed { ask: Box::new(ask) }))
 }
 
 /// Returns the open calls that made these hunks, as begun.

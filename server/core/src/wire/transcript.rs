@@ -75,6 +75,7 @@ impl Transcript {
             }
             Update::Run(RunView::Ended { end, .. }) => format!("**{}**", emphasised(&end_line(end))),
             Update::Ask(AskChange::Opened { ask }) => self.ask_opened(ask)?,
+            Update::Ask(AskChange::Changed { .. }) => return None,
             Update::Ask(AskChange::Closed { ask_id, resolution }) => self.ask_closed(ask_id, resolution)?,
             Update::Rule { text } => format!("- from now on: {}", code(text)),
             Update::ConfigOptionUpdate { changed, .. } => {

@@ -61,6 +61,14 @@ impl AskDesk {
         self.shown.as_ref().map(|(delivery, _)| &delivery.ask)
     }
 
+    /// Replaces an ask by what is left of it.
+    pub fn replace(&mut self, ask: &AskView) {
+        let shown = self.shown.iter_mut().map(|(delivery, _)| delivery);
+        for delivery in shown.chain(&mut self.waiting).filter(|delivery| delivery.ask.ask_id == ask.ask_id) {
+            delivery.ask = ask.clone();
+        }
+    }
+
     /// Whether an ask is on the desk or waits.
     pub fn holds(&self, ask: &AskId) -> bool {
         let shown = self.shown.iter().map(|(delivery, _)| delivery);

@@ -7,7 +7,7 @@ use std::time::Instant;
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::methods;
 use adjutant_protocol::state::State;
-use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
+use adjutant_protocol::update::{AskChange, RunView, SessionUpdateParams, Update};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -158,6 +158,7 @@ impl Conversation {
                 self.given_up |= state.state == State::Resumable && self.run.is_some();
             }
             Update::ChangeSet(change) => self.unmade.update(change),
+            Update::Ask(AskChange::Changed { ask }) => self.desk.replace(ask),
             Update::Notice { message } if self.view.is_text() => {
                 if !self.view.has_printed(message) {
                     self.view.aside(&mut self.pages);

@@ -133,7 +133,7 @@ fn by_action(ask: &AskView, agent: &Agent) -> CarriedEdit {
     CarriedEdit::Edit(Box::new(move || {
         let edits = edits.iter().filter_map(|edit| Some((edit, open.get(&edit.uri)?)));
         let edits: Option<Vec<DocumentEdit>> = edits
-            .map(|(CarriedHunks { uri, hunks }, open)| {
+            .map(|(CarriedHunks { uri, hunks, .. }, open)| {
                 let text = open.string();
                 let is_as_shown = |place: &Placement| {
                     matches!(place, Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. })
