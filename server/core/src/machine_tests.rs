@@ -6,6 +6,7 @@ mod changes;
 mod choices;
 mod clocks;
 mod consent;
+mod decisions;
 mod edits;
 mod holes;
 mod later;

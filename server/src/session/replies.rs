@@ -93,8 +93,8 @@ impl Replies {
     }
 }
 
-/// Targets of one decision.
-const MAX_TARGETS: usize = 1_000;
+/// Change sets and hunks that one decision may name.
+const MAX_TARGETS: usize = 20_000;
 
 impl SessionTask {
     pub(super) async fn prompt(&mut self, prompt: PostedPrompt, reply: Reply<PromptResult>) {
@@ -281,8 +281,9 @@ impl SessionTask {
         if params.reason.as_ref().is_some_and(|reason| reason.len() > MAX_WORDS) {
             return Err(invalid(format!("a reason has at most {MAX_WORDS} bytes")));
         }
-        if params.targets.len() > MAX_TARGETS {
-            return Err(invalid(format!("one decision has at most {MAX_TARGETS} targets")));
+        let hunks: usize = params.targets.iter().map(|target| target.hunk_ids.len()).sum();
+        if params.targets.len() + hunks > MAX_TARGETS {
+            return Err(invalid(format!("one decision names at most {MAX_TARGETS} change sets and hunks")));
         }
         let target = |target: ReviewTarget| {
             let ReviewTarget { change_set_id, hunk_ids } = target;

@@ -183,7 +183,7 @@ impl Work {
                 let carried = changes.map(|state| CarriedHunks {
                     change_set: state.change.change_set.clone(),
                     uri: state.change.uri.clone(),
-                    hunks: state.change.hunks.clone(),
+                    hunks: state.of_hunks(&state.in_state(HunkState::Proposed)).hunks,
                 });
                 Work::Deliver { edits: carried.collect(), ask: published.or_else(view)? }
             }

@@ -233,3 +233,40 @@ fn finding_the_answer_opens_and_closes_while_a_question_waits() {
         assert!(shown(editor), "the last window stays");
     });
 }
+
+/// A change of a question is rejected by another client: the float shows what is left.
+#[test]
+fn p01_a_question_shows_what_is_left_of_it() {
+    let stage = || {
+        let content = "print(2)\n#\n#\n#\n#\nprint(3)\n";
+        let call = Reply::call("write_file", json!({ "path": "greet.py", "content": content }));
+        Stage::new("//- /greet.py\nprint(1)\n#\n#\n#\n#\nprint(1)\n", [call, Reply::text("Done.")])
+    };
+    each(stage, |editor| {
+        editor.command("Change both");
+        let asked = editor.wait_asked("print(3)");
+        assert!(asked.contains("+print(2)"), "{asked}");
+        editor.lua(
+            "local client = vim.lsp.get_clients({ name = 'adjutant' })[1] \
+             local function ask(method, params, go_on) \
+               local handler = function(_, result) go_on(result) end \
+               if vim.fn.has('nvim-0.11') == 1 then client:request(method, params, handler) \
+               else client.request(method, params, handler) end end \
+             ask('agent/ask/list', vim.empty_dict(), function(listed) \
+               local session = listed.asks[1].sessionId \
+               ask('agent/review/list', { sessionId = session }, function(review) \
+                 local hunk = review.hunks[1] \
+                 ask('agent/review/decide', { sessionId = session, action = 'reject', \
+                   targets = { { changeSetId = hunk.changeSetId, hunkIds = { hunk.hunkId } } } }, \
+                   function() end) end) end) \
+             return true",
+        );
+        wait_for("the rest of the question", || {
+            let asked = editor.asked()?;
+            (asked.contains("+print(3)") && !asked.contains("+print(2)")).then_some(())
+        });
+        editor.choose("Reject");
+        editor.wait_end("done");
+        editor.wait_buffer("print(1)\n#\n#\n#\n#\nprint(1)\n");
+    });
+}

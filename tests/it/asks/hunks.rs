@@ -228,3 +228,29 @@ fn p01_a_review_goes_on_after_the_server_died() {
     assert_eq!(reviewed.rig.text_of("a.txt"), "1\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\n3\n");
     reviewed.rig.end();
 }
+
+/// What nobody had allowed is no edit that is missing.
+#[test]
+fn a_change_that_lost_its_place_before_it_was_allowed_counts_as_not_wanted() {
+    let reviewed = Reviewed::start();
+    let Reviewed { rig, model, workspace, session, run, .. } = reviewed;
+    rig.die();
+    workspace.write("a.txt", "something else\n");
+    let rig = Rig::start(&workspace);
+    rig.resume(&session, None);
+    let gone = |update: &Update| match update {
+        Update::ChangeSet(view) if view.path == "a.txt" => {
+            view.hunks.iter().all(|hunk| hunk.state == HunkState::Rejected)
+        }
+        _ => false,
+    };
+    rig.await_update(|params| gone(&params.update));
+    let is_left = |ask: &AskView| ask.title == "Edit b.txt";
+    let ask = rig.await_ask_of(AskKind::Tool);
+    assert!(is_left(&ask), "{ask:?}");
+    let reviewed = Reviewed { rig, model, workspace, session, run, ask };
+    reviewed.rig.answer(&reviewed.ask.ask_id, "allow");
+    let outputs = reviewed.outputs();
+    assert!(outputs[0].starts_with("The edit of a.txt was not applied: "), "{outputs:?}");
+    reviewed.rig.end();
+}

@@ -207,10 +207,37 @@ fn p01_what_is_left_after_single_changes_is_answered_as_a_whole() {
     terminal.answers("p", "change 1 of 5");
     terminal.answers("d", "change 4 of 5");
     terminal.answers("q", "for what is not decided yet");
+    let screen = terminal.screen();
+    let rest = screen.rsplit("? Edit").next().unwrap_or_default();
+    assert!(rest.contains("+5") && !rest.contains("a.txt"), "only what is left is asked again: {screen}");
     terminal.answers("y", "I was told");
     terminal.ends().0.expect(0);
     assert!(workspace.read("a.txt").starts_with("one\n"));
     assert_eq!(workspace.read("b.txt"), "5\n.\n.\n.\n.\n6\n");
+}
+
+/// An empty file has no lines, and is a change of its own.
+#[test]
+fn p01_an_empty_file_is_decided_like_a_change() {
+    let both = r#"
+[[turn]]
+[[turn.call]]
+tool = "edit_file"
+arguments = { path = "a.txt", old_text = "one", new_text = "two" }
+[[turn.call]]
+tool = "write_file"
+arguments = { path = "e.txt", content = "" }
+"#;
+    let workspace = workspace(&(both.to_owned() + LAST_OUTPUT));
+    let mut terminal = Terminal::run(&workspace, 80, &["run", "change it"]);
+    terminal.asks("? Edit 2 files: a.txt, e.txt");
+    terminal.answers("p", "change 1 of 2");
+    terminal.answers("n", "change 2 of 2");
+    assert!(terminal.screen().contains("+++ b/e.txt"), "{}", terminal.screen());
+    terminal.answers("y", "I was told");
+    terminal.ends().0.expect(0);
+    assert_eq!(workspace.read("a.txt"), "one\n");
+    assert_eq!(workspace.read("e.txt"), "");
 }
 
 #[test]

@@ -254,6 +254,19 @@ function M.resolved(_, params)
   if entry then entry.answer({ outcome = "cancelled" }) end
 end
 
+-- Shows what is left of a question of which a part was decided elsewhere. If all of it was in sight, what is left was.
+function M.left(ask)
+  for _, entry in ipairs(open) do
+    if entry.id == ask.askId then
+      local all = float.unseen(entry) == 0
+      local subject = subject_of(ask)
+      entry.lines, entry.short, entry.seen, entry.since = subject.lines, subject.short, {}, now()
+      if all then for line = 1, #entry.lines do entry.seen[line] = true end end
+      if entry == shown then draw() end
+    end
+  end
+end
+
 -- How many questions hold something up.
 function M.count()
   local count = 0

@@ -131,7 +131,8 @@ local function update(_, params, context)
     if now.ask.group == "idle" or now.ask.group == "resumable" then
       respond(client, now.ask)
     end
-  elseif kind == "_ask" then asks.resolved(nil, now) end
+  elseif kind == "_ask" and now.phase == "changed" then asks.left(now.ask)
+  elseif kind == "_ask" and now.phase == "closed" then asks.resolved(nil, now) end
 end
 
 -- Says what an earlier server of this folder left open.

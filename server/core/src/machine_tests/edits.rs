@@ -19,22 +19,22 @@ use crate::session::HunkState;
 use crate::text::draft::Draft;
 use crate::text::review::apply_hunks;
 
-const EDIT: (&str, &str) = ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#);
-const READ: (&str, &str) = ("read_file", r#"{"path":"a"}"#);
+pub const EDIT: (&str, &str) = ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#);
+pub const READ: (&str, &str) = ("read_file", r#"{"path":"a"}"#);
 
-fn turn_of(calls: &[(&str, &str)]) -> Bench {
+pub fn turn_of(calls: &[(&str, &str)]) -> Bench {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     bench.reply("", calls);
     bench
 }
 
-fn call(bench: &Bench, index: usize) -> Call {
+pub fn call(bench: &Bench, index: usize) -> Call {
     bench.session.open_run().unwrap().turn.as_ref().unwrap().calls[index].clone()
 }
 
 /// Returns the change of a file by these calls, each with its hunks.
-fn file(name: &str, parts: &[(&ToolCallId, &[&str])]) -> FileChange {
+pub fn file(name: &str, parts: &[(&ToolCallId, &[&str])]) -> FileChange {
     let part = |(call, hunks): &(&ToolCallId, &[&str])| CallPart {
         call: (*call).clone(),
         hunks: hunks.iter().map(|id| (*id).to_owned()).collect(),
@@ -45,7 +45,7 @@ fn file(name: &str, parts: &[(&ToolCallId, &[&str])]) -> FileChange {
 }
 
 /// Returns a bench whose three edits, two of `a` and one of `b`, wait for one answer.
-fn asked_together() -> (Bench, Vec<Event>) {
+pub fn asked_together() -> (Bench, Vec<Event>) {
     let mut bench = turn_of(&[EDIT, EDIT, EDIT]);
     let report = prepared(&bench);
     let events = bench.report(is_prepare, report);
@@ -59,12 +59,12 @@ fn prepared(bench: &Bench) -> Report {
     files_of(vec![file("a", &[(one, &["h1"]), (three, &["h2"])]), file("b", &[(two, &["h1", "h2"])])])
 }
 
-fn answer(bench: &mut Bench, choice: Choice) -> Vec<Event> {
+pub fn answer(bench: &mut Bench, choice: Choice) -> Vec<Event> {
     bench.answer(choice).unwrap()
 }
 
 /// Reports on the file `name` of the batch that is applied now.
-fn report_on(bench: &mut Bench, name: &str, outcome: EditOutcome) -> Vec<Event> {
+pub fn report_on(bench: &mut Bench, name: &str, outcome: EditOutcome) -> Vec<Event> {
     let state = bench.session.changes.values().filter(|state| state.is_applying() && !state.unsettled);
     let state = state.into_iter().find(|state| state.change.path == name);
     let state = state.unwrap_or_else(|| panic!("{name} is on its way: {:#?}", bench.session.changes));
@@ -75,7 +75,7 @@ fn report_on(bench: &mut Bench, name: &str, outcome: EditOutcome) -> Vec<Event> 
     bench.input(Input::Step { step, report }).expect("the report is accepted")
 }
 
-fn outputs(bench: &Bench) -> Vec<String> {
+pub fn outputs(bench: &Bench) -> Vec<String> {
     let output = |message: &ModelMessage| match message {
         ModelMessage::Tool { output, .. } => Some(output.to_string()),
         _ => None,
@@ -263,7 +263,7 @@ fn a_change_that_has_no_place_after_a_restart_fails_and_the_others_are_asked_aga
     let of_b = found.iter_mut().find(|one| one.change_set == state.change.change_set).unwrap();
     of_b.found = ChangeNow::Gone { why: "the file is gone".to_owned() };
     let events = bench.report(is_reobserve, Report::Reobserved(found));
-    assert_eq!(names(&events), "ask_closed settled ask_opened tool_finished");
+    assert_eq!(names(&events), "ask_closed hunk_decided ask_opened tool_finished");
     assert_eq!(bench.session.open_asks().next().unwrap().title, "Edit a");
     answer(&mut bench, option("allow"));
     report_on(&mut bench, "a", landed());
@@ -271,7 +271,13 @@ fn a_change_that_has_no_place_after_a_restart_fails_and_the_others_are_asked_aga
 }
 
 /// Decides about hunks of one file.
-fn decide(bench: &mut Bench, name: &str, hunks: &[&str], apply: bool, reason: Option<&str>) -> Vec<Event> {
+pub fn decide(
+    bench: &mut Bench,
+    name: &str,
+    hunks: &[&str],
+    apply: bool,
+    reason: Option<&str>,
+) -> Vec<Event> {
     let state = bench.session.changes.values().find(|state| state.change.path == name).unwrap();
     let hunks = hunks.iter().map(|id| (*id).to_owned()).collect();
     let targets = vec![HunkSet { change_set: state.change.change_set.clone(), hunks }];

@@ -55,7 +55,7 @@ pub fn input(bench: &Bench, dice: &mut Dice<'_>) -> Input {
             let known = bench.session.open_run().map_or(0, |run| run.policy.deny.len());
             Input::Denials(vec![format!("edit_file(x{known}/**)")])
         }
-        4 => decision(bench, dice).unwrap_or_else(|| step(bench, dice)),
+        4 | 8 | 9 => decision(bench, dice).unwrap_or_else(|| step(bench, dice)),
         5..=7 => answer(bench, dice).unwrap_or_else(|| step(bench, dice)),
         _ => step(bench, dice),
     }
@@ -178,8 +178,15 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
         _ => {
             // Reads are drawn more often than others, because only reads run at the same time.
             let count = 1 + dice.roll(5);
-            let drawn: Vec<_> =
-                (0..count).map(|_| calls[dice.roll(2 * calls.len()) % 11 % calls.len()]).collect();
+            let drawn: Vec<_> = (0..count)
+                .map(|_| {
+                    if dice.roll(2) == 0 {
+                        calls[1]
+                    } else {
+                        calls[dice.roll(2 * calls.len()) % 11 % calls.len()]
+                    }
+                })
+                .collect();
             Report::Replied(reply("", &drawn))
         }
     }
@@ -194,7 +201,7 @@ fn edited(bench: &Bench, batch: &BatchId, dice: &mut Dice<'_>) -> Report {
     };
     let outcome = match dice.roll(8) {
         0 => EditOutcome::Overtaken {
-            change: Box::new(FileChange { parts: state.change.parts.clone(), ..change(true) }),
+            change: Box::new(FileChange { open: dice.roll(2) == 0, ..state.of_hunks(&state.batches[batch]) }),
             seen: Box::new(ObservedPath {
                 overtaken: Some("it moved".to_owned()),
                 ..ObservedPath::inside("a")
@@ -269,6 +276,12 @@ fn prepared_edits(calls: &[ToolCallId], dice: &mut Dice<'_>) -> Report {
     let mut changes = Vec::new();
     for (name, parts) in ["a", "b"].into_iter().zip(files).filter(|(_, parts)| !parts.is_empty()) {
         let uri = format!("file:///ws/{name}");
+        let mut parts = parts;
+        for h in ["h1", "h2"] {
+            if !parts.iter().any(|p| p.hunks.iter().any(|i| i == h)) {
+                parts.last_mut().unwrap().hunks.push(h.to_owned());
+            }
+        }
         changes.push(FileChange {
             parts,
             path: name.to_owned(),

@@ -4,7 +4,7 @@
 
 mod digest;
 
-use crate::record::{AskKind, AskOption, OptionKind, Policy};
+use crate::record::{AskKind, AskOption, FileChange, OptionKind, Policy};
 use crate::session::OpenAsk;
 
 pub use digest::{changes_digest, payload_digest};
@@ -73,6 +73,23 @@ pub fn options(kind: AskKind, always: Option<&str>, suggestions: &[String]) -> V
 /// between a second and a day.
 pub fn wait_ms(asked: Option<u64>) -> u64 {
     asked.unwrap_or(60_000).clamp(1_000, 24 * 3_600_000)
+}
+
+/// How many files the title of an ask names.
+const MOST_NAMED: usize = 3;
+
+/// Returns the title of an ask about these edits.
+pub fn edits_title(changes: &[&FileChange]) -> String {
+    let verb = if changes.iter().all(|change| !change.existed) { "Create" } else { "Edit" };
+    let names: Vec<&str> = changes.iter().take(MOST_NAMED).map(|change| change.path.as_str()).collect();
+    let names = names.join(", ");
+    match changes.len() {
+        1 => format!("{verb} {names}"),
+        count if count > MOST_NAMED => {
+            format!("{verb} {count} files: {names} and {} more", count - MOST_NAMED)
+        }
+        count => format!("{verb} {count} files: {names}"),
+    }
 }
 
 /// Whether the user may answer this kind with a text.

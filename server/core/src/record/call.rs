@@ -195,6 +195,21 @@ pub struct CallResult {
     pub unsaved: Vec<UnsavedText>,
 }
 
+impl CallResult {
+    /// Returns a result that no tool made.
+    pub fn of(end: CallEnd, output: &str, summary: &str) -> Self {
+        Self {
+            end,
+            output: output.into(),
+            summary: summary.to_owned(),
+            elapsed_ms: 0,
+            cause: None,
+            whole: None,
+            unsaved: Vec::new(),
+        }
+    }
+}
+
 /// An open document whose text differs from the file on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnsavedText {

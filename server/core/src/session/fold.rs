@@ -11,7 +11,7 @@ use crate::policy::observation::ObservedPath;
 use crate::prompt::image::{Image, Picture, withheld};
 use crate::prompt::message::{ModelMessage, Reply, Usage};
 use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, EditCheck, Event, Payload, Record, ToolCallId};
-use crate::session::hunks;
+use crate::session::hunks::{self, HunkState};
 use crate::session::run::RunEnd;
 use crate::tool::Effect;
 
@@ -286,9 +286,7 @@ impl Session {
                 if counts_now && let Some(run) = &mut self.run {
                     run.mistakes = mistakes_after(run.mistakes, result.end);
                 }
-                for state in self.changes.values_mut().filter(|state| state.is_of(call)) {
-                    state.unsettled = state.is_applying();
-                }
+                self.note_unsettled(call);
                 self.append_results();
             }
             Event::Settled { change_set, found, .. } => self.settle(&record.event, change_set, *found),
@@ -370,6 +368,19 @@ impl Session {
         match &mut self.run {
             Some(run) => run.pending.push(ModelMessage::user(note)),
             None => self.history.push(ModelMessage::user(note)),
+        }
+    }
+
+    /// Notes the changes that were on their way when their last call ended.
+    fn note_unsettled(&mut self, ended: &ToolCallId) {
+        let turn = self.run.as_ref().and_then(|run| run.turn.as_ref());
+        let is_open = |id: &ToolCallId| {
+            turn.is_some_and(|turn| turn.calls.iter().any(|call| call.id == *id && !call.is_finished()))
+        };
+        for state in self.changes.values_mut().filter(|state| state.is_of(ended)) {
+            let is_applying = |id: &str| state.hunks.get(id) == Some(&HunkState::Applying);
+            let waits = |id: &&ToolCallId| is_open(id) && state.waited_for(id).into_iter().any(is_applying);
+            state.unsettled = state.is_applying() && state.calls().find(waits).is_none();
         }
     }
 

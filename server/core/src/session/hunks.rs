@@ -46,6 +46,8 @@ pub struct ChangeState {
     pub batches: BTreeMap<BatchId, Vec<String>>,
     /// Whether a decision to apply some of it was ever made.
     pub tried: bool,
+    /// How often its hunks were proposed, counted anew only after a decision to apply them.
+    pub attempt: usize,
     /// What is to be said of hunks that ended.
     pub notes: Vec<(Vec<String>, HunkNote)>,
     /// Its calls ended while the edit was on its way, so it may or may not be in the text.
@@ -65,6 +67,7 @@ impl ChangeState {
             ids,
             batches: BTreeMap::new(),
             tried: false,
+            attempt: 1,
             notes: Vec::new(),
             unsettled: false,
             change,
@@ -102,12 +105,13 @@ impl ChangeState {
         if ids.len() == self.ids.len() {
             return change.clone();
         }
-        let part = |part: &CallPart| CallPart {
-            call: part.call.clone(),
-            hunks: part.hunks.iter().filter(|id| ids.contains(id)).cloned().collect(),
+        let part = |part: &CallPart| {
+            let hunks: Vec<String> = part.hunks.iter().filter(|id| ids.contains(id)).cloned().collect();
+            // A part without hunks means that a later call replaced them, which is true only of those that had none.
+            (!hunks.is_empty() || part.hunks.is_empty()).then(|| CallPart { call: part.call.clone(), hunks })
         };
         FileChange {
-            parts: change.parts.iter().map(part).collect(),
+            parts: change.parts.iter().filter_map(part).collect(),
             hunks: change.hunks.iter().filter(|hunk| ids.contains(&hunk.id)).cloned().collect(),
             ..change.clone()
         }
@@ -173,12 +177,23 @@ pub fn ids_of(change: &FileChange) -> Vec<String> {
 pub fn fold(changes: &mut Changes, event: &Event) {
     match event {
         Event::ChangeProposed { call, change, replaces, .. } => {
+            let mut proposed = ChangeState::proposed((**change).clone(), call);
             if let Some(old) = replaces
                 && let Some(state) = changes.get_mut(&old.change_set)
             {
                 state.mark(&old.hunks, HunkState::Replaced, None);
+                proposed.attempt = state.attempt + usize::from(state.tried);
             }
-            changes.insert(change.change_set.clone(), ChangeState::proposed((**change).clone(), call));
+            if change.parts.is_empty() {
+                // 0.1 proposed a call again without a word of its older change.
+                for state in changes.values_mut().filter(|state| state.is_of(call)) {
+                    let void = state.in_state(HunkState::Proposed);
+                    if !void.is_empty() {
+                        state.mark(&void, HunkState::Replaced, None);
+                    }
+                }
+            }
+            changes.insert(change.change_set.clone(), proposed);
         }
         Event::HunkDecided { change_set, hunks, apply: false, note, .. } => {
             if let Some(state) = changes.get_mut(change_set) {

@@ -3,7 +3,7 @@
 //!
 //! Never rejects such an event: `apply` folds it anyway, as far as it makes sense.
 
-use super::{CallPhase, Session, TurnPhase};
+use super::{CallPhase, HunkState, Session, TurnPhase};
 use crate::record::{CallEnd, Event, RunId, ToolCallId};
 use crate::tool::Effect;
 
@@ -50,7 +50,12 @@ impl Session {
     fn has_no_intent(&self, call: &ToolCallId, end: CallEnd) -> bool {
         self.call(call).is_some_and(|call| {
             let acts = matches!(call.effect, Effect::OwnEdit | Effect::Opaque);
-            acts && end == CallEnd::Completed && !matches!(call.phase, CallPhase::Started { .. })
+            let is_made = || {
+                let mut of_call = self.changes.values().filter(|state| state.is_of(&call.id));
+                of_call.any(|state| state.has(HunkState::Applied))
+            };
+            let is_started = matches!(call.phase, CallPhase::Started { .. });
+            acts && end == CallEnd::Completed && !is_started && !is_made()
         })
     }
 }

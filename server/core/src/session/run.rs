@@ -190,8 +190,8 @@ impl Run {
 
 /// How many reads of one turn run at the same time: a bound for open files, walks and asks, not a measured optimum.
 const MOST_AT_ONCE: usize = 8;
-/// How many edits of one turn are prepared and asked together. It bounds the texts that are in memory at once.
-const MOST_EDITS_AT_ONCE: usize = 256;
+/// How many edits of one turn are prepared and asked together: as many as a reply may have.
+const MOST_EDITS_AT_ONCE: usize = 64;
 
 impl Turn {
     /// Returns the calls that may run now. Reads next to each other run at the same time, and edits next to each

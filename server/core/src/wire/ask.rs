@@ -2,7 +2,7 @@
 
 use adjutant_protocol::ask::{AskOption, AskSubject, AskView, EditedFile, OptionKind, UnsavedDocument};
 
-use crate::policy::ask::WAIT;
+use crate::policy::ask::{WAIT, edits_title};
 use crate::policy::permission::read_asks;
 use crate::record::{self, Ask, AskId, FileChange, Payload, UnsavedText};
 use crate::session::{Call, ChangeState, HunkState, Session};
@@ -31,7 +31,7 @@ pub fn view(session: &Session, ask: &Ask) -> AskView {
         ask_id: ask.id.clone(),
         kind: ask.kind.into(),
         group: ask.kind.group().into(),
-        title: ask.title.clone(),
+        title: title(session, ask),
         description: ask.description.clone(),
         subject: subject(session, ask),
         run_id: Some(ask.run.clone()),
@@ -41,6 +41,17 @@ pub fn view(session: &Session, ask: &Ask) -> AskView {
         options: options(&ask.options),
         free_text: ask.free_text,
         opened_at: ask.opened_at,
+    }
+}
+
+/// Returns the title of an ask; of one that is decided in part, the title of what is left.
+fn title(session: &Session, ask: &Ask) -> String {
+    let waits = |state: &&ChangeState| state.has(HunkState::Proposed);
+    let left: Vec<&record::FileChange> =
+        session.changes_of(ask).filter(waits).map(|state| &state.change).collect();
+    match left.len() {
+        count if count == 0 || count == ask.changes.len() => ask.title.clone(),
+        _ => edits_title(&left),
     }
 }
 

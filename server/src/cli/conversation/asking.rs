@@ -118,7 +118,8 @@ impl Conversation {
     /// Prints how an ask on the page was closed elsewhere.
     pub(super) fn ask_closed(&mut self, how: &Resolution) {
         self.demo_answers_at = None;
-        if self.changes.take().is_some() && *how == Resolution::Decided {
+        let is_done = self.changes.take().is_some_and(|changes| changes.left.is_empty());
+        if is_done && *how == Resolution::Decided {
             // Decided here.
             return;
         }

@@ -13,6 +13,8 @@ use adjutant_protocol::review::{
     ReviewTarget,
 };
 
+use adjutant_protocol::update::HunkState;
+
 use super::{Conversation, LeaveReason};
 use crate::cli::asks::{READING_TIME, hint, put, put_diff};
 use crate::cli::client::Failure;
@@ -31,7 +33,7 @@ const HELP: [&str; 6] = [
 /// The changes of the question on the desk that are not decided yet.
 pub(super) struct Changes {
     ask: AskId,
-    left: VecDeque<ReviewHunk>,
+    pub(super) left: VecDeque<ReviewHunk>,
     all: usize,
     /// When the first of them was shown.
     shown: Instant,
@@ -77,7 +79,9 @@ impl Conversation {
     pub(super) async fn begin_changes(&mut self, ask: AskView) -> Result<(), LeaveReason> {
         let params = ReviewListParams { session_id: ask.session_id.clone() };
         let listed: ReviewListResult = self.request(methods::REVIEW_LIST, &params).await?;
-        let of_ask = |hunk: &ReviewHunk| hunk.ask_id.as_ref() == Some(&ask.ask_id);
+        let of_ask = |hunk: &ReviewHunk| {
+            hunk.ask_id.as_ref() == Some(&ask.ask_id) && hunk.state == HunkState::Proposed
+        };
         let left: VecDeque<ReviewHunk> = listed.hunks.into_iter().filter(of_ask).collect();
         let (all, shown) = (left.len(), Instant::now());
         self.changes = Some(Changes { ask: ask.ask_id, left, all, shown, is_sending: false });
@@ -90,7 +94,7 @@ impl Conversation {
         let Some(changes) = &mut self.changes else { return };
         changes.shown = Instant::now();
         let Some(hunk) = changes.left.front() else {
-            // The last decision closes the question. A file that stays empty has no change to show.
+            // The last decision closes the question; with nothing to decide here, it is asked as a whole.
             if changes.all == 0 {
                 self.ask_as_a_whole();
             }

@@ -143,19 +143,22 @@ pub(super) fn updated_change(
     })
 }
 
-/// Returns the parts of a change whose hunks were made again. A hunk that says the same as before has the same
-/// makers; any other counts for all calls.
+/// Returns the parts of a change whose hunks were made again. A hunk that says the same as one before, in order, has the
+/// same makers; any other counts for all calls.
 fn parts_after(change: &FileChange, hunks: &[Hunk]) -> Vec<CallPart> {
-    let before = |hunk: &Hunk| {
+    let mut left: Vec<&Hunk> = change.hunks.iter().collect();
+    let mut before: Vec<Option<&String>> = Vec::new();
+    for hunk in hunks {
         let same = |old: &&Hunk| old.removed == hunk.removed && old.inserted == hunk.inserted;
-        change.hunks.iter().find(same).map(|old| &old.id)
-    };
-    let is_of = |part: &CallPart, hunk: &Hunk| before(hunk).is_none_or(|id| part.hunks.contains(id));
+        before.push(left.iter().position(same).map(|at| &left.remove(at).id));
+    }
     let part = |part: &CallPart| {
-        let hunks = hunks.iter().filter(|hunk| is_of(part, hunk)).map(|hunk| hunk.id.clone());
-        CallPart { call: part.call.clone(), hunks: hunks.collect() }
+        let is_of = |old: &Option<&String>| old.is_none_or(|id| part.hunks.contains(id));
+        let own = hunks.iter().zip(&before).filter(|(_, old)| is_of(old));
+        let own: Vec<String> = own.map(|(hunk, _)| hunk.id.clone()).collect();
+        (!own.is_empty() || part.hunks.is_empty()).then(|| CallPart { call: part.call.clone(), hunks: own })
     };
-    change.parts.iter().map(part).collect()
+    change.parts.iter().filter_map(part).collect()
 }
 
 /// How one try continues after a look at the present text.

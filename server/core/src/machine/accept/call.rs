@@ -3,6 +3,7 @@
 //! The verdict comes from `permission`. A call is never judged before `Prepare` has reported on it.
 
 use super::Refusal;
+use super::edited::with_made;
 use super::ending::{Ending, end_run, result};
 use crate::machine::input::{Preparation, Prospect, Stamp};
 use crate::policy::ask;
@@ -121,7 +122,12 @@ pub fn finished<'a>(
         return Err(Refusal::Stale);
     }
     let mut batch = close_asks(session, calls.iter().copied());
-    end_calls(session, stamp, &mut batch, calls.into_iter().map(|call| (call, result.clone())).collect());
+    end_calls(
+        session,
+        stamp,
+        &mut batch,
+        calls.into_iter().map(|call| (call, with_made(session, call, result.clone()))).collect(),
+    );
     Ok(batch)
 }
 

@@ -2,11 +2,12 @@
 //!
 //! Never looks at the text or the disk: the reports of the steps say what became of the hunks.
 
-use super::ending::result;
+use std::collections::BTreeSet;
+
 use crate::machine::input::{EditLocation, EditOutcome};
 use crate::policy::cause::Cause;
 use crate::record::{CallEnd, CallResult, HunkNote, ToolCallId};
-use crate::session::{ChangeState, Changes, HunkState};
+use crate::session::{Call, ChangeState, Changes, HunkState, Session};
 use crate::text::display::one_line;
 use crate::text::review::Hunk;
 
@@ -130,41 +131,55 @@ fn line_names(state: &ChangeState, ids: &[&String]) -> String {
 struct FilePart<'a> {
     state: &'a ChangeState,
     /// The ids of the hunks that it waits for.
-    own: Vec<&'a str>,
+    own: BTreeSet<&'a str>,
 }
 
 impl<'a> FilePart<'a> {
+    fn of(state: &'a ChangeState, call: &ToolCallId) -> Self {
+        Self { own: state.waited_for(call).into_iter().collect(), state }
+    }
+
     /// Returns the notes about its hunks.
     fn notes(&self) -> impl Iterator<Item = &'a (Vec<String>, HunkNote)> {
-        let own = self.own.clone();
-        self.state.notes.iter().filter(move |(ids, _)| ids.iter().any(|id| own.contains(&id.as_str())))
+        self.state.notes.iter().filter(|(ids, _)| ids.iter().any(|id| self.own.contains(id.as_str())))
     }
 
     /// Returns its hunks that are in the text where the user allowed them.
-    fn applied(&self) -> Vec<&'a str> {
-        let has_failed = |id: &str| {
-            let mut notes = self.notes();
-            notes.any(|(ids, note)| note.end == CallEnd::Failed && ids.iter().any(|of| of == id))
-        };
-        let is_applied = |id: &&&str| self.state.hunks.get(**id) == Some(&HunkState::Applied);
-        self.own.iter().filter(is_applied).filter(|id| !has_failed(id)).copied().collect()
+    fn applied(&self) -> BTreeSet<&'a str> {
+        let failed = self.notes().filter(|(_, note)| note.end == CallEnd::Failed);
+        let failed: BTreeSet<&str> = failed.flat_map(|(ids, _)| ids.iter().map(String::as_str)).collect();
+        let is_applied =
+            |id: &&str| self.state.hunks.get(*id) == Some(&HunkState::Applied) && !failed.contains(id);
+        self.own.iter().copied().filter(is_applied).collect()
+    }
+}
+
+/// Returns the result of a call that ends before all its hunks have: what of them is in the text is told first.
+pub fn with_made(session: &Session, call: &Call, result: CallResult) -> CallResult {
+    let states = session.changes.values().filter(|state| state.is_of(&call.id));
+    let made = states.filter_map(|state| what_it_made(&FilePart::of(state, &call.id), &call.id));
+    let (texts, summaries): (Vec<String>, Vec<String>) = made.unzip();
+    if texts.is_empty() {
+        return result;
+    }
+    CallResult {
+        output: format!("{} What else it asked for: {}", texts.join(" "), result.output).into(),
+        summary: format!("{}, the rest: {}", summaries.join(", "), result.summary),
+        ..result
     }
 }
 
 /// Returns the result of a call all of whose hunks have ended.
 pub fn result_of(changes: &Changes, call: &ToolCallId) -> CallResult {
-    let parts: Vec<FilePart<'_>> = changes
-        .values()
-        .filter(|state| state.is_of(call))
-        .map(|state| FilePart { own: state.waited_for(call), state })
-        .collect();
+    let parts: Vec<FilePart<'_>> =
+        changes.values().filter(|state| state.is_of(call)).map(|state| FilePart::of(state, call)).collect();
     let made: Vec<(String, String)> = parts.iter().filter_map(|part| what_it_made(part, call)).collect();
     let has_made = !made.is_empty();
     let (mut texts, mut summaries): (Vec<String>, Vec<String>) = made.into_iter().unzip();
     let mut end = if has_made { CallEnd::Completed } else { CallEnd::Denied };
     let mut cause = None;
     for (part, (ids, note)) in parts.iter().flat_map(|part| part.notes().map(move |note| (part, note))) {
-        let ids: Vec<&String> = ids.iter().filter(|id| part.own.contains(&id.as_str())).collect();
+        let ids: Vec<&String> = ids.iter().filter(|id| part.own.contains(id.as_str())).collect();
         let lines = line_names(part.state, &ids);
         let text = match note.end {
             // Without other hunks it is plain what is meant.
@@ -186,7 +201,7 @@ pub fn result_of(changes: &Changes, call: &ToolCallId) -> CallResult {
     if end == CallEnd::Completed && cause == Some(Cause::Rejected) {
         cause = None;
     }
-    CallResult { cause, ..result(end, &texts.join(" "), &summaries.join(", ")) }
+    CallResult { cause, ..CallResult::of(end, &texts.join(" "), &summaries.join(", ")) }
 }
 
 /// Returns what a call did to a file: a sentence, and the counts of lines. `None` if nothing of it is in the text.
@@ -199,12 +214,13 @@ fn what_it_made(part: &FilePart<'_>, call: &ToolCallId) -> Option<(String, Strin
     }
     let is_first = change.parts.first().is_none_or(|first| first.call == *call);
     let verb = if !change.existed && is_first { "Created" } else { "Edited" };
-    let is_replaced = change.parts.iter().any(|of| of.call == *call && of.hunks.is_empty());
-    if is_replaced && change.parts.len() > 1 {
+    let place = change.parts.iter().position(|of| of.call == *call).unwrap_or_default();
+    let has_none = change.parts.get(place).is_some_and(|of| of.hunks.is_empty());
+    if has_none && place + 1 < change.parts.len() {
         let sentence = format!("{verb} {path}. A later edit of the same turn replaced what this one wrote.");
         return Some((sentence, "replaced by a later edit of the turn".to_owned()));
     }
-    let own: Vec<&Hunk> = change.hunks.iter().filter(|hunk| applied.contains(&hunk.id.as_str())).collect();
+    let own: Vec<&Hunk> = change.hunks.iter().filter(|hunk| applied.contains(hunk.id.as_str())).collect();
     let removed: usize = own.iter().map(|hunk| hunk.removed.len()).sum();
     let inserted: usize = own.iter().map(|hunk| hunk.inserted.len()).sum();
     let is_shared = |hunk: &&Hunk| {

@@ -6,16 +6,18 @@
 
 mod restart;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::Refusal;
 use super::call::{CallEnding, current, denied, end_calls, finished, refused, too_many_mistakes, unprepared};
-use super::edited::{as_note, note_of, result_of};
+use super::edited::{as_note, note_of, result_of, with_made};
 use super::ending::{rejected_for, result};
 use crate::machine::input::{Decision, EditOutcome, PreparedEdits, PreparedFile, RefusedEdit, Stamp};
 use crate::machine::step::BatchPart;
 use crate::policy::ask;
 use crate::policy::cause::{Cause, Reason};
-use crate::policy::observation::ObservedPath;
-use crate::policy::permission::{Act, Verdict, caution, forbidden, standing_rule, verdict};
+use crate::policy::observation::{EditRoute, ObservedPath};
+use crate::policy::permission::{Act, BY_ACTION, Verdict, caution, forbidden, standing_rule, verdict};
 use crate::record::{
     AllowedBy, Ask, AskId, AskKind, BatchId, CallEnd, CallResult, EditCheck, Event, FileChange, HunkNote,
     HunkSet, OptionKind, Resolution, ToolCallId,
@@ -23,14 +25,11 @@ use crate::record::{
 use crate::session::hunks::{after, has_ended, ids_of};
 use crate::session::{Call, ChangeState, Changes, HunkState, Run, Session};
 
-pub use restart::{goes_on, interrupted, reobserved};
+pub use restart::{interrupted, reobserved};
 
 /// How often the change of one call is proposed again because the file changed meanwhile. After that the call
 /// fails, and the model reads the file again.
 const MOST_PROPOSALS: usize = 3;
-/// How many files the title of an ask names.
-const MOST_NAMED: usize = 3;
-
 /// A change that needs a verdict.
 struct Candidate {
     change: FileChange,
@@ -77,11 +76,8 @@ pub fn prepared(
     };
     let left_out: Vec<&Call> = open.into_iter().filter(is_left_out).collect();
     ends.extend(left_out.into_iter().map(|call| (call, refused(&not_prepared()))));
-    // If the run ends with these calls, nothing is proposed.
-    if too_many_mistakes(session, &ends).is_none() {
-        propose(session, stamp, run, candidates, &mut batch);
-    }
-    finish(session, stamp, batch, ends, 0)
+    let proposals = propose(session, stamp, run, candidates);
+    finish(session, stamp, batch, proposals, ends, 0)
 }
 
 fn not_prepared() -> Reason {
@@ -100,7 +96,8 @@ fn forbidden_for(session: &Session, run: &Run, calls: &[&Call], act: Act<'_>) ->
 
 /// Proposes changes under new ids. The rules then allow them, deny them, or have the user asked about all the others
 /// at once.
-fn propose(session: &Session, stamp: &Stamp, run: &Run, candidates: Vec<Candidate>, events: &mut Vec<Event>) {
+fn propose(session: &Session, stamp: &Stamp, run: &Run, candidates: Vec<Candidate>) -> Vec<Event> {
+    let mut events = Vec::new();
     let mut asked: Vec<(FileChange, Reason)> = Vec::new();
     let mut decision: Option<BatchId> = None;
     for Candidate { mut change, seen, replaces, known } in candidates {
@@ -137,6 +134,7 @@ fn propose(session: &Session, stamp: &Stamp, run: &Run, candidates: Vec<Candidat
     if !asked.is_empty() {
         events.push(Event::AskOpened { ask: Box::new(edits_ask(session, stamp, run, &asked)) });
     }
+    events
 }
 
 /// Returns the verdict on the edit of one file by these calls: the first denial of one of their tools, else the
@@ -191,7 +189,7 @@ fn edits_ask(session: &Session, stamp: &Stamp, run: &Run, asked: &[(FileChange, 
         run: run.id.clone(),
         calls,
         changes: changes.iter().map(|change| change.change_set.clone()).collect(),
-        title: title(&changes),
+        title: ask::edits_title(&changes),
         description: Some(description(asked)),
         options: ask::options(AskKind::Tool, Some("Allow all edits in this session"), &[]),
         free_text: ask::takes_text(AskKind::Tool),
@@ -199,19 +197,6 @@ fn edits_ask(session: &Session, stamp: &Stamp, run: &Run, asked: &[(FileChange, 
         opened_at: stamp.now,
         cause: cause.or(Some(Cause::EveryEdit)),
         unsaved: Vec::new(),
-    }
-}
-
-fn title(changes: &[&FileChange]) -> String {
-    let verb = if changes.iter().all(|change| !change.existed) { "Create" } else { "Edit" };
-    let names: Vec<&str> = changes.iter().take(MOST_NAMED).map(|change| change.path.as_str()).collect();
-    let names = names.join(", ");
-    match changes.len() {
-        1 => format!("{verb} {names}"),
-        count if count > MOST_NAMED => {
-            format!("{verb} {count} files: {names} and {} more", count - MOST_NAMED)
-        }
-        count => format!("{verb} {count} files: {names}"),
     }
 }
 
@@ -254,7 +239,7 @@ pub fn answered(
     let note = (!allow).then(|| as_note(rejected));
     let standing = kind == Some(OptionKind::AllowAlways);
     decide_all(session, stamp, targets.collect(), note, standing, &mut batch)?;
-    finish(session, stamp, batch, Vec::new(), 0)
+    finish(session, stamp, batch, Vec::new(), Vec::new(), 0)
 }
 
 /// Handles a decision about single hunks that wait for an answer. The others of their ask go on waiting; an ask whose
@@ -268,6 +253,13 @@ pub fn decide(session: &Session, stamp: &Stamp, decision: Decision) -> Result<Ve
             |id: &String| state.is_some_and(|state| state.hunks.get(id) == Some(&HunkState::Proposed));
         let is_asked =
             session.open_ask_about(&target.change_set).is_some_and(|open| session.is_observed(&open.ask));
+        let by_action = state.is_some_and(|state| {
+            let calls = calls_of(session, &state.change);
+            calls.iter().any(|call| call.seen.as_ref().is_some_and(|seen| seen.route == EditRoute::Action))
+        });
+        if apply && by_action {
+            return Err(Refusal::AnswerInvalid(BY_ACTION.to_owned()));
+        }
         if !is_asked || target.hunks.is_empty() || !target.hunks.iter().all(is_open) {
             let text = format!("change set {} has no such hunk that waits for an answer", target.change_set);
             return Err(Refusal::AnswerInvalid(text));
@@ -279,23 +271,19 @@ pub fn decide(session: &Session, stamp: &Stamp, decision: Decision) -> Result<Ve
     let note = (!apply).then(|| as_note(&rejected_for(reason.as_deref())));
     let mut batch = Vec::new();
     decide_all(session, stamp, targets, note, false, &mut batch)?;
-    finish(session, stamp, batch, Vec::new(), 0)
+    finish(session, stamp, batch, Vec::new(), Vec::new(), 0)
 }
 
 /// Returns the targets with each change set and each hunk once.
 fn joined(targets: Vec<HunkSet>) -> Vec<HunkSet> {
     let mut joined: Vec<HunkSet> = Vec::new();
+    let (mut places, mut known) = (BTreeMap::new(), BTreeSet::new());
     for HunkSet { change_set, hunks } in targets {
-        let known = joined.iter().position(|target| target.change_set == change_set);
-        let at = known.unwrap_or_else(|| {
+        let at = *places.entry(change_set.clone()).or_insert_with(|| {
             joined.push(HunkSet { change_set, hunks: Vec::new() });
             joined.len() - 1
         });
-        for hunk in hunks {
-            if !joined[at].hunks.contains(&hunk) {
-                joined[at].hunks.push(hunk);
-            }
-        }
+        joined[at].hunks.extend(hunks.into_iter().filter(|hunk| known.insert((at, hunk.clone()))));
     }
     joined
 }
@@ -350,6 +338,7 @@ pub fn edited(
     let change_set = state.change.change_set.clone();
     let note = note_of(state, &hunks, &outcome);
     let mut batch = Vec::new();
+    let mut proposals = Vec::new();
     let mut ends: Vec<CallEnding<'_>> = Vec::new();
     let settled = |hunks: Vec<String>, note| Event::Settled {
         change_set: change_set.clone(),
@@ -373,28 +362,26 @@ pub fn edited(
         }
         // What is in the file is not known, so nothing that waits for an answer about it is applied any more.
         EditOutcome::NotApplied { in_doubt: true, .. } => {
-            batch.extend(voided(state));
+            batch.extend(voided(session, state));
             let doubt = note.as_ref().map(in_doubt).ok_or(Refusal::Stale)?;
-            ends.extend(calls_on_the_way(session, state).map(|call| (call, doubt.clone())));
+            let ended = calls_on_the_way(session, state);
+            ends.extend(ended.map(|call| (call, with_made(session, call, doubt.clone()))));
         }
         EditOutcome::NotApplied { .. } | EditOutcome::Undone | EditOutcome::Misplaced => {
             batch.push(settled(hunks, note));
         }
         EditOutcome::Overtaken { change, seen, .. } => {
-            let first = calls_of(session, &state.change).first().map(|call| call.id.clone());
-            let is_of = |state: &&ChangeState| first.as_ref().is_some_and(|first| state.is_of(first));
-            let proposals = session.changes.values().filter(is_of).filter(|state| state.tried).count();
-            if proposals < MOST_PROPOSALS {
+            if state.attempt < MOST_PROPOSALS {
                 // The old approval is void.
                 let replaces = Some(HunkSet { change_set: change_set.clone(), hunks });
                 let again = Candidate { change: *change, seen: *seen, replaces, known: false };
-                propose(session, stamp, run, vec![again], &mut batch);
+                proposals = propose(session, stamp, run, vec![again]);
             } else {
                 batch.push(settled(hunks, note));
             }
         }
     }
-    finish(session, stamp, batch, ends, elapsed_ms)
+    finish(session, stamp, batch, proposals, ends, elapsed_ms)
 }
 
 fn in_doubt(note: &HunkNote) -> CallResult {
@@ -416,13 +403,9 @@ pub fn broke(
     finished(session, stamp, calls, broken)
 }
 
-/// Ends the hunks of a change that wait for an answer, because what is in their file is not known.
-fn voided(state: &ChangeState) -> Option<Event> {
-    let hunks = state.in_state(HunkState::Proposed);
-    if hunks.is_empty() {
-        return None;
-    }
-    let path = &state.change.path;
+/// Ends the hunks that wait for an answer about the file of a change, because what is in it is not known.
+fn voided(session: &Session, doubtful: &ChangeState) -> Vec<Event> {
+    let path = &doubtful.change.path;
     let note = HunkNote {
         end: CallEnd::Failed,
         text: format!(
@@ -432,8 +415,12 @@ fn voided(state: &ChangeState) -> Option<Event> {
         summary: "not made: an earlier edit of the file is in doubt".to_owned(),
         cause: None,
     };
-    let change_set = state.change.change_set.clone();
-    Some(Event::Settled { change_set, found: EditCheck::NotLanded, hunks, note: Some(note) })
+    let of_file = |state: &&ChangeState| state.change.target == doubtful.change.target;
+    let void = |state: &ChangeState| {
+        decided(&state.change, state.in_state(HunkState::Proposed), false, None, Some(note.clone()))
+    };
+    let waits = |state: &&ChangeState| state.has(HunkState::Proposed);
+    session.live_changes().into_iter().filter(of_file).filter(waits).map(void).collect()
 }
 
 /// Returns the open calls that have hunks on their way into the text.
@@ -444,21 +431,26 @@ fn calls_on_the_way<'a>(session: &'a Session, state: &'a ChangeState) -> impl It
 }
 
 /// Completes a batch: closes the asks that have nothing left to decide, and ends the calls all of whose hunks have
-/// ended. `ends` are calls that end for another reason.
+/// ended. `proposals` come last; `ends` are calls that end for another reason.
 fn finish<'a>(
     session: &'a Session,
     stamp: &Stamp,
     mut batch: Vec<Event>,
+    proposals: Vec<Event>,
     mut ends: Vec<CallEnding<'a>>,
     elapsed_ms: u64,
 ) -> Result<Vec<Event>, Refusal> {
-    let changes = after(&session.changes, &batch);
+    let changes = after(&after(&session.changes, &batch), &proposals);
     let decided = decided_asks(session, &batch, &changes);
     batch.splice(0..0, decided);
     for call in session.runnable_calls().filter(|call| call.is_edit()) {
         if ends.iter().all(|(ended, _)| ended.id != call.id) && has_ended(&changes, &call.id) {
             ends.push((call, CallResult { elapsed_ms, ..result_of(&changes, &call.id) }));
         }
+    }
+    // If the run ends with these calls, nothing is proposed.
+    if too_many_mistakes(session, &ends).is_none() {
+        batch.extend(proposals);
     }
     end_calls(session, stamp, &mut batch, ends);
     if batch.is_empty() { Err(Refusal::Stale) } else { Ok(batch) }

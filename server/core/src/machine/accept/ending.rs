@@ -3,6 +3,7 @@
 //! Every way a run can end goes through `end_run`, so each run has exactly one
 //! `RunEnded`, its last event (S30). Never decides whether a run ends.
 
+use super::edited::with_made;
 use crate::machine::input::Stamp;
 use crate::policy::ask;
 use crate::policy::cause::Cause;
@@ -60,7 +61,7 @@ pub fn end_run(session: &Session, stamp: &Stamp, ending: Ending<'_>) -> Vec<Even
         _ => "Not run: the run ended before.",
     };
     for call in open_calls(session).filter(|call| !ending.finished.contains(&&call.id)) {
-        let result = result(CallEnd::Cancelled, why, "cancelled");
+        let result = with_made(session, call, result(CallEnd::Cancelled, why, "cancelled"));
         events.push(Event::ToolFinished { call: call.id.clone(), result });
     }
     events.push(Event::RunEnded {
@@ -81,15 +82,7 @@ pub fn opened_ask(ask: Ask) -> Event {
 
 /// Returns a result for a call that ends without a result from its tool.
 pub fn result(end: CallEnd, output: &str, summary: &str) -> CallResult {
-    CallResult {
-        end,
-        output: output.into(),
-        summary: summary.to_owned(),
-        elapsed_ms: 0,
-        cause: None,
-        whole: None,
-        unsaved: Vec::new(),
-    }
+    CallResult::of(end, output, summary)
 }
 
 /// Returns the result of a call that the user rejected, with the user's own words (S16).

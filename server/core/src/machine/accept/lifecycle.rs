@@ -41,9 +41,12 @@ pub fn opened(session: &Session, stamp: &Stamp, epoch: u64) -> Result<Vec<Event>
     let mut events = vec![Event::SessionOpened { epoch }];
     events.extend(session.open_run().and_then(|run| consent::change(run, None)));
     events.extend(close_orphan_asks(session));
-    events.extend(interrupt(session, stamp));
+    let orphans: Vec<AskId> = events.iter().filter_map(closed_ask).cloned().collect();
+    let is_new = |event: &Event| closed_ask(event).is_none_or(|ask| !orphans.contains(ask));
+    events.extend(interrupt(session, stamp).into_iter().filter(is_new));
+    let closed: Vec<&AskId> = events.iter().filter_map(closed_ask).collect();
     match session.open_run() {
-        Some(run) if !waits_for_an_answer(session) && !session.has_open_ask(AskKind::ResumeTask) => {
+        Some(run) if !waits_for_an_answer(session, &closed) && !session.has_open_ask(AskKind::ResumeTask) => {
             let title = format!("\"{}\" was interrupted. Resume it?", session.title);
             events.push(opened_ask(run_ask(stamp, &run.id, AskKind::ResumeTask, title)));
         }
@@ -53,14 +56,20 @@ pub fn opened(session: &Session, stamp: &Stamp, epoch: u64) -> Result<Vec<Event>
     Ok(events)
 }
 
-/// Whether a call of the open turn waits for the user.
-fn waits_for_an_answer(session: &Session) -> bool {
+fn closed_ask(event: &Event) -> Option<&AskId> {
+    match event {
+        Event::AskClosed { ask, .. } => Some(ask),
+        _ => None,
+    }
+}
+
+/// Whether a call of the open turn waits for the user, by another ask than those that are `closed`.
+fn waits_for_an_answer(session: &Session, closed: &[&AskId]) -> bool {
     let blocking = |ask: &Ask| ask.kind.group() == AskGroup::Interactive;
-    !edits::goes_on(session)
-        && session
-            .open_asks()
-            .filter(|ask| blocking(ask))
-            .any(|ask| ask.calls.is_empty() || ask.calls.iter().any(|call| !is_over(session, call)))
+    session
+        .open_asks()
+        .filter(|ask| blocking(ask) && !closed.contains(&&ask.id))
+        .any(|ask| ask.calls.is_empty() || ask.calls.iter().any(|call| !is_over(session, call)))
 }
 
 fn is_over(session: &Session, call: &ToolCallId) -> bool {

@@ -5,15 +5,16 @@
 use std::collections::BTreeSet;
 
 use super::super::Refusal;
-use super::super::edited::{note_of, result_of};
+use super::super::edited::{note_of, result_of, with_made};
 use super::super::ending::interrupted_call;
 use super::{
-    Candidate, calls_of, calls_on_the_way, decided_asks, finish, forbidden_for, not_prepared, propose, voided,
+    Candidate, calls_of, calls_on_the_way, decided, decided_asks, finish, forbidden_for, not_prepared,
+    propose, voided,
 };
 use crate::machine::input::{ChangeNow, EditOutcome, ReobservedChange, Stamp};
 use crate::machine::step::may_be_in_buffer;
 use crate::policy::permission::Act;
-use crate::record::{AskId, ChangeSetId, EditCheck, Event, HunkSet, Resolution};
+use crate::record::{AskId, ChangeSetId, Event, HunkNote, HunkSet, Resolution};
 use crate::session::hunks::{after, has_ended};
 use crate::session::{Call, ChangeState, HunkState, OpenAsk, Run, Session};
 
@@ -83,19 +84,15 @@ pub fn reobserved(
                     Some(ChangeNow::Gone { why }) => why.clone(),
                     _ => not_prepared().text,
                 };
+                // Nobody had allowed it, so it is no edit that is missing.
                 let outcome = EditOutcome::NotApplied { why, in_doubt: false };
-                let note = note_of(state, &hunks, &outcome);
-                batch.push(Event::Settled {
-                    change_set: id.clone(),
-                    found: EditCheck::NotLanded,
-                    hunks,
-                    note,
-                });
+                let note = note_of(state, &hunks, &outcome).map(|note| HunkNote { cause: None, ..note });
+                batch.push(decided(&state.change, hunks, false, None, note));
             }
         }
     }
-    propose(session, stamp, run, candidates, &mut batch);
-    finish(session, stamp, batch, Vec::new(), 0)
+    let proposals = propose(session, stamp, run, candidates);
+    finish(session, stamp, batch, proposals, Vec::new(), 0)
 }
 
 fn is_forbidden(session: &Session, run: &Run, state: &ChangeState) -> bool {
@@ -111,7 +108,7 @@ pub fn interrupted(session: &Session) -> Vec<Event> {
     let mut batch: Vec<Event> = Vec::new();
     let mut calls: Vec<&Call> = Vec::new();
     for state in session.live_changes().into_iter().filter(|state| may_be_in_buffer(session, state)) {
-        batch.extend(voided(state));
+        batch.extend(voided(session, state));
         calls.extend(calls_on_the_way(session, state));
     }
     if goes_on(session) {
@@ -127,13 +124,13 @@ pub fn interrupted(session: &Session) -> Vec<Event> {
     calls.retain(|call| seen.insert(&call.id));
     let over = session.runnable_calls().filter(|call| call.is_edit() && has_ended(&changes, &call.id));
     let over = over.map(|call| (call, result_of(&changes, &call.id)));
-    let ends = calls.into_iter().map(|call| (call, interrupted_call())).chain(over);
+    let ends = calls.into_iter().map(|call| (call, with_made(session, call, interrupted_call()))).chain(over);
     batch.extend(ends.map(|(call, result)| Event::ToolFinished { call: call.id.clone(), result }));
     batch
 }
 
 /// Whether edits that were allowed before the server stopped may still be made.
-pub fn goes_on(session: &Session) -> bool {
+fn goes_on(session: &Session) -> bool {
     let live = session.live_changes();
     live.into_iter().any(|state| state.is_applying() && !may_be_in_buffer(session, state))
 }
