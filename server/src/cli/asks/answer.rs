@@ -2,7 +2,7 @@
 //!
 //! Never counts an unclear line as a yes.
 
-use adjutant_protocol::ask::{AskOption, AskView, OptionKind, PermissionOutcome};
+use adjutant_protocol::ask::{AskOption, AskSubject, AskView, OptionKind, PermissionOutcome};
 
 /// The meaning of a typed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,19 @@ pub fn parse(ask: &AskView, line: &str) -> TypedAnswer {
 /// Whether an ask is about edits.
 pub fn is_of_edits(ask: &AskView) -> bool {
     ask.subject.as_ref().is_some_and(|subject| !subject.files().is_empty())
+}
+
+/// Whether an ask shows more than one group of changed lines, so that they may be decided one by one.
+pub fn has_several_changes(ask: &AskView) -> bool {
+    let files = ask.subject.iter().flat_map(AskSubject::files);
+    let groups = files.map(|file| {
+        let is_changed = |line: &&str| line.starts_with(['+', '-']);
+        let lines: Vec<&str> = file.diff.lines().skip(2).collect();
+        let starts = lines.windows(2).filter(|pair| !is_changed(&pair[0]) && is_changed(&pair[1]));
+        // A file without a changed line is one change: it is created empty.
+        starts.count().max(1)
+    });
+    groups.sum::<usize>() > 1
 }
 
 fn permission(ask: &AskView, line: &str, lower: &str) -> TypedAnswer {

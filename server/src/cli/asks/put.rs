@@ -8,7 +8,7 @@ use adjutant_protocol::ask::{AskGroup, AskSubject, AskView, EditedFile, OptionKi
 
 use crate::cli::page::{Ink, Printer};
 
-use super::answer::{is_of_edits, of_kind};
+use super::answer::{has_several_changes, of_kind};
 
 /// Columns of a narrow screen, and rows of a text that fits it together with the lines after it.
 const COLUMNS: usize = 80;
@@ -89,7 +89,7 @@ pub fn hint(ask: &AskView) -> String {
     if of_kind(ask, OptionKind::AllowOnce).is_some() {
         let always = of_kind(ask, OptionKind::AllowAlways);
         let always = always.map(|option| format!(" · always = {}", option.name)).unwrap_or_default();
-        let changes = if is_of_edits(ask) { " · p = change by change" } else { "" };
+        let changes = if has_several_changes(ask) { " · p = change by change" } else { "" };
         return format!(
             "y = yes, once · n = reject{always}{changes} · any other text = reject with this reason"
         );

@@ -30,6 +30,7 @@ pub use restart::{interrupted, reobserved};
 /// How often the change of one call is proposed again because the file changed meanwhile. After that the call
 /// fails, and the model reads the file again.
 const MOST_PROPOSALS: usize = 3;
+
 /// A change that needs a verdict.
 struct Candidate {
     change: FileChange,
