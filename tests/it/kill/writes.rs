@@ -20,9 +20,15 @@ use super::story::BINARY;
 /// The number of writes in one run that is killed meanwhile.
 const WRITES: usize = 200;
 
+/// The calls that a reply may have.
+const MOST_CALLS: usize = 64;
+
+/// Returns a script that makes these calls, in as few replies as may have them.
 fn edits(calls: impl IntoIterator<Item = String>) -> String {
-    let calls: String = calls.into_iter().map(|call| format!("[[turn.call]]\n{call}\n")).collect();
-    format!("[[turn]]\n{calls}[[turn]]\ntext = \"Done.\"\n")
+    let calls: Vec<String> = calls.into_iter().map(|call| format!("[[turn.call]]\n{call}\n")).collect();
+    let turns: String =
+        calls.chunks(MOST_CALLS).map(|calls| format!("[[turn]]\n{}", calls.concat())).collect();
+    format!("{turns}[[turn]]\ntext = \"Done.\"\n")
 }
 
 fn edit(path: &str, old: &str, new: &str) -> String {
