@@ -205,6 +205,13 @@ pub struct AskView {
     pub opened_at: u64,
 }
 
+impl AskView {
+    /// Returns the files that would be changed; empty if the ask is about no edit.
+    pub fn files(&self) -> &[EditedFile] {
+        self.subject.as_ref().map_or(&[], AskSubject::files)
+    }
+}
+
 /// The answer to `agent/session/request_permission`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]

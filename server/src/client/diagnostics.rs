@@ -135,7 +135,7 @@ fn place_of(ask: &AskView) -> Option<AskLine> {
         let line = origin.range.map_or(0, |range| range.start.line);
         return Some(AskLine { uri: origin.uri.clone(), line, text: None });
     }
-    let existing = ask.subject.as_ref()?.files().iter().find(|file| !file.new_file)?;
+    let existing = ask.files().iter().find(|file| !file.new_file)?;
     Some(AskLine { uri: existing.uri.clone(), line: first_line(&existing.diff), text: None })
 }
 

@@ -100,14 +100,9 @@ pub fn whole(ask: &AskView) -> Whole {
             line(&format!("{}. ", at + 1), &option.name, "");
         }
     }
-    let ending = if is_of_edits(ask) { "diff" } else { "txt" };
+    let ending = if ask.files().is_empty() { "txt" } else { "diff" };
     let between = if head.is_empty() || body.is_none() { "" } else { "\n" };
     Whole { text: format!("{}{between}{}", head.concat(), body.unwrap_or_default()), ending }
-}
-
-/// Whether an ask is about edits.
-fn is_of_edits(ask: &AskView) -> bool {
-    ask.subject.as_ref().is_some_and(|subject| !subject.files().is_empty())
 }
 
 /// Returns the command or the diffs of an ask as the surface shows them.
@@ -195,7 +190,7 @@ pub fn offers(ask: &AskView, seen: bool, room: SurfaceRoom) -> Vec<Offer> {
 
 /// Whether *Show* is offered: for an ask that does not fit, and for every command and diff.
 fn has_more(ask: &AskView, fits: bool) -> bool {
-    !fits || is_of_edits(ask) || matches!(ask.subject, Some(AskSubject::Command { .. }))
+    !fits || !ask.files().is_empty() || matches!(ask.subject, Some(AskSubject::Command { .. }))
 }
 
 /// Returns the title of each option's button. If a suggestion is longer than a button, all are numbered.

@@ -229,7 +229,7 @@ fn p01_a_review_goes_on_after_the_server_died() {
     reviewed.rig.end();
 }
 
-/// What nobody had allowed is no edit that is missing.
+/// A proposal that the user never allowed does not count as a missing edit.
 #[test]
 fn a_change_that_lost_its_place_before_it_was_allowed_counts_as_not_wanted() {
     let reviewed = Reviewed::start();

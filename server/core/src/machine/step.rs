@@ -17,8 +17,8 @@ pub enum Step {
     /// Deliver an ask to the client, as a request or as a popup. Updates and diagnostics show it without this step.
     DeliverAsk { ask: AskId },
     /// Observe the world for calls: resolve their paths and, for edits, compute the hunks. Edits next to each other are
-    /// prepared together, each on the text that those before it would leave; any other call alone. Repeated in each
-    /// epoch, that is, whenever the session is opened again.
+    /// prepared together, each on the text that those before it would leave; any other call alone. A call that edits
+    /// nothing and waits for an answer is prepared again in each epoch, that is, whenever the session is opened again.
     Prepare { calls: Vec<ToolCallId>, epoch: u64 },
     /// Send one request to the model and report its reply. Before the first attempt starts, the session task records
     /// that the turn began.
@@ -35,7 +35,7 @@ pub enum Step {
 }
 
 /// Which changes of a batch are applied now. Files that are not open come first, together. Open documents follow one by
-/// one, so that after a crash at most one of them may have got an edit that no record tells of.
+/// one, so that a crash leaves at most one open document with an edit that is not in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BatchPart {
     Closed,

@@ -285,6 +285,14 @@ impl Event {
         }
     }
 
+    /// Returns the ask that this event closes.
+    pub fn closed_ask(&self) -> Option<&AskId> {
+        match self {
+            Event::AskClosed { ask, .. } => Some(ask),
+            _ => None,
+        }
+    }
+
     /// Whether the event must be durable before it is published or acted on. A later event supersedes each of the
     /// others. Their updates have no number, because a log that lost the event would give the number to another.
     pub fn is_barrier(&self) -> bool {

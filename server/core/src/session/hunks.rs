@@ -2,7 +2,7 @@
 //!
 //! Never decides. `accept` uses the same function to see what its own events lead to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{BatchId, CallPart, ChangeSetId, EditCheck, Event, FileChange, HunkNote, ToolCallId};
 
@@ -44,11 +44,11 @@ pub struct ChangeState {
     ids: Vec<String>,
     /// The hunks that each decision applies now. An entry stays until the outcome of its hunks is recorded.
     pub batches: BTreeMap<BatchId, Vec<String>>,
-    /// Whether a decision to apply some of it was ever made.
+    /// Whether the user or a rule has ever allowed some of its hunks.
     pub tried: bool,
-    /// How often its hunks were proposed, counted anew only after a decision to apply them.
+    /// The number of times that these hunks were proposed. A new proposal counts only if the one before was allowed.
     pub attempt: usize,
-    /// What is to be said of hunks that ended.
+    /// Sentences for the results of the calls, each with the ids of the hunks that it is about.
     pub notes: Vec<(Vec<String>, HunkNote)>,
     /// Its calls ended while the edit was on its way, so it may or may not be in the text.
     pub unsettled: bool,
@@ -105,8 +105,9 @@ impl ChangeState {
         if ids.len() == self.ids.len() {
             return change.clone();
         }
+        let ids: BTreeSet<&String> = ids.iter().collect();
         let part = |part: &CallPart| {
-            let hunks: Vec<String> = part.hunks.iter().filter(|id| ids.contains(id)).cloned().collect();
+            let hunks: Vec<String> = part.hunks.iter().filter(|id| ids.contains(*id)).cloned().collect();
             // A part without hunks means that a later call replaced them, which is true only of those that had none.
             (!hunks.is_empty() || part.hunks.is_empty()).then(|| CallPart { call: part.call.clone(), hunks })
         };
@@ -145,6 +146,7 @@ impl ChangeState {
             self.notes.push((ids.to_vec(), note.clone()));
         }
         if state.is_final() {
+            let ids: BTreeSet<&String> = ids.iter().collect();
             for hunks in self.batches.values_mut() {
                 hunks.retain(|id| !ids.contains(id));
             }
@@ -185,7 +187,7 @@ pub fn fold(changes: &mut Changes, event: &Event) {
                 proposed.attempt = state.attempt + usize::from(state.tried);
             }
             if change.parts.is_empty() {
-                // 0.1 proposed a call again without a word of its older change.
+                // Version 0.1 recorded the new proposal of a call, and no end of the old one.
                 for state in changes.values_mut().filter(|state| state.is_of(call)) {
                     let void = state.in_state(HunkState::Proposed);
                     if !void.is_empty() {
@@ -224,9 +226,9 @@ pub fn fold(changes: &mut Changes, event: &Event) {
 }
 
 /// Returns the changes after these events.
-pub fn after(changes: &Changes, events: &[Event]) -> Changes {
+pub fn after<'a>(changes: &Changes, events: impl IntoIterator<Item = &'a Event>) -> Changes {
     let mut changes = changes.clone();
-    events.iter().for_each(|event| fold(&mut changes, event));
+    events.into_iter().for_each(|event| fold(&mut changes, event));
     changes
 }
 

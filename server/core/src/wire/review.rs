@@ -2,7 +2,7 @@
 
 use adjutant_protocol::review::{DecidedHunk, ReviewHunk};
 
-use crate::record::HunkSet;
+use crate::record::{ChangeSetId, HunkSet};
 use crate::session::hunks::ids_of;
 use crate::session::{ChangeState, HunkState, Session};
 use crate::text::review::unified_diff;
@@ -43,7 +43,7 @@ fn view(session: &Session, state: &ChangeState, id: &str) -> Option<ReviewHunk> 
 }
 
 /// Returns the ids of the hunks of a change that wait for an answer.
-pub fn waiting(session: &Session, change_set: &crate::record::ChangeSetId) -> Vec<String> {
+pub fn waiting(session: &Session, change_set: &ChangeSetId) -> Vec<String> {
     session.changes.get(change_set).map(|state| state.in_state(HunkState::Proposed)).unwrap_or_default()
 }
 

@@ -75,7 +75,7 @@ impl Transcript {
             }
             Update::Run(RunView::Ended { end, .. }) => format!("**{}**", emphasised(&end_line(end))),
             Update::Ask(AskChange::Opened { ask }) => self.ask_opened(ask)?,
-            Update::Ask(AskChange::Changed { .. }) => return None,
+            Update::Ask(AskChange::Changed { .. }) => "- a part of it was decided".to_owned(),
             Update::Ask(AskChange::Closed { ask_id, resolution }) => self.ask_closed(ask_id, resolution)?,
             Update::Rule { text } => format!("- from now on: {}", code(text)),
             Update::ConfigOptionUpdate { changed, .. } => {
@@ -103,7 +103,7 @@ impl Transcript {
         if let Some(why) = &ask.description {
             text.push_str(&format!("\n\n{}", quoted(why)));
         }
-        for file in ask.subject.iter().flat_map(AskSubject::files) {
+        for file in ask.files() {
             text.push_str(&format!("\n\n{}", short_diff(&file.diff)));
         }
         match &ask.subject {

@@ -2,7 +2,7 @@
 //!
 //! Never counts an unclear line as a yes.
 
-use adjutant_protocol::ask::{AskOption, AskSubject, AskView, OptionKind, PermissionOutcome};
+use adjutant_protocol::ask::{AskOption, AskView, OptionKind, PermissionOutcome};
 
 /// The meaning of a typed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,15 +32,9 @@ pub fn parse(ask: &AskView, line: &str) -> TypedAnswer {
     }
 }
 
-/// Whether an ask is about edits.
-pub fn is_of_edits(ask: &AskView) -> bool {
-    ask.subject.as_ref().is_some_and(|subject| !subject.files().is_empty())
-}
-
 /// Whether an ask shows more than one group of changed lines, so that they may be decided one by one.
 pub fn has_several_changes(ask: &AskView) -> bool {
-    let files = ask.subject.iter().flat_map(AskSubject::files);
-    let groups = files.map(|file| {
+    let groups = ask.files().iter().map(|file| {
         let is_changed = |line: &&str| line.starts_with(['+', '-']);
         let lines: Vec<&str> = file.diff.lines().skip(2).collect();
         let starts = lines.windows(2).filter(|pair| !is_changed(&pair[0]) && is_changed(&pair[1]));
@@ -51,7 +45,7 @@ pub fn has_several_changes(ask: &AskView) -> bool {
 }
 
 fn permission(ask: &AskView, line: &str, lower: &str) -> TypedAnswer {
-    if lower == "p" && is_of_edits(ask) {
+    if lower == "p" && !ask.files().is_empty() {
         return TypedAnswer::Changes;
     }
     let kind = match lower {

@@ -32,7 +32,7 @@ pub fn put_whole(page: &mut Printer, ask: &AskView) {
             page.line(&format!("  {line}"));
         }
     }
-    for EditedFile { path, diff, new_file, .. } in ask.subject.iter().flat_map(AskSubject::files) {
+    for EditedFile { path, diff, new_file, .. } in ask.files() {
         let what = if *new_file { "makes the file" } else { "changes" };
         page.line(&format!("  {what} {path}:"));
         put_diff(page, diff);

@@ -122,7 +122,7 @@ fn by_action(ask: &AskView, agent: &Agent) -> CarriedEdit {
         Text::Open(open) => Some(open),
         Text::Unsynced(_) | Text::Closed => None,
     };
-    let files = ask.subject.iter().flat_map(AskSubject::files);
+    let files = ask.files().iter();
     let open: BTreeMap<String, Snapshot> =
         files.filter_map(|file| Some((file.uri.clone(), open_text(&file.uri)?))).collect();
     if open.is_empty() || !abilities.edits_by_action() {
@@ -173,7 +173,7 @@ fn title(ask: &AskView, offer: &Offer, words: &str) -> String {
         Choice::Show => None,
         Choice::Option { id, .. } => ask.options.iter().find(|option| option.option_id == *id),
     };
-    let edits = ask.subject.as_ref().is_some_and(|subject| !subject.files().is_empty());
+    let edits = !ask.files().is_empty();
     let verb = match option {
         Some(option) if option.kind == OptionKind::AllowOnce && edits => "Yes, apply".to_owned(),
         Some(option) if option.kind == OptionKind::AllowAlways => {

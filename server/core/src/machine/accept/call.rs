@@ -30,18 +30,20 @@ pub fn prepared(
         (Prospect::Payload(payload), seen) => {
             prepared_payload(session, stamp, current, payload, seen, unsaved)
         }
-        (prospect, seen) => {
-            let (why, may_reveal) = match prospect {
-                Prospect::Refused { why, may_reveal } => (Some(why), may_reveal),
-                _ => (None, false),
-            };
-            let mut batch = close_asks(session, [current.call]);
-            let (prepared, end) = unprepared(session, current, seen, why, may_reveal);
-            batch.push(prepared);
-            end_calls(session, stamp, &mut batch, vec![end]);
-            Ok(batch)
+        (Prospect::Refused { why, may_reveal }, seen) => {
+            Ok(end_unprepared(session, stamp, unprepared(session, current, seen, Some(why), may_reveal)))
+        }
+        (Prospect::Forbidden, seen) => {
+            Ok(end_unprepared(session, stamp, unprepared(session, current, seen, None, false)))
         }
     }
+}
+
+fn end_unprepared(session: &Session, stamp: &Stamp, (prepared, end): (Event, CallEnding<'_>)) -> Vec<Event> {
+    let mut batch = close_asks(session, [end.0]);
+    batch.push(prepared);
+    end_calls(session, stamp, &mut batch, vec![end]);
+    batch
 }
 
 fn prepared_payload(
@@ -251,16 +253,9 @@ fn end_run_after(session: &Session, stamp: &Stamp, ending: Ending<'_>, batch: &m
         Event::ToolFinished { call, .. } => Some(call),
         _ => None,
     });
-    let closed: Vec<AskId> = batch.iter().filter_map(closed_ask).cloned().collect();
+    let closed: Vec<AskId> = batch.iter().filter_map(Event::closed_ask).cloned().collect();
     let events = end_run(session, stamp, ending.after_calls(finished).after_asks(&closed));
     batch.extend(events);
-}
-
-fn closed_ask(event: &Event) -> Option<&AskId> {
-    match event {
-        Event::AskClosed { ask, .. } => Some(ask),
-        _ => None,
-    }
 }
 
 /// Returns how the run ends if these results make too many failed calls in a row. Calls count in the order in

@@ -441,7 +441,7 @@ fn finish<'a>(
     mut ends: Vec<CallEnding<'a>>,
     elapsed_ms: u64,
 ) -> Result<Vec<Event>, Refusal> {
-    let changes = after(&after(&session.changes, &batch), &proposals);
+    let changes = after(&session.changes, batch.iter().chain(&proposals));
     let decided = decided_asks(session, &batch, &changes);
     batch.splice(0..0, decided);
     for call in session.runnable_calls().filter(|call| call.is_edit()) {
@@ -459,9 +459,7 @@ fn finish<'a>(
 
 /// Closes the asks about edits that have nothing left to decide after this batch.
 fn decided_asks(session: &Session, batch: &[Event], changes: &Changes) -> Vec<Event> {
-    let is_closed = |ask: &Ask| {
-        batch.iter().any(|event| matches!(event, Event::AskClosed { ask: closed, .. } if *closed == ask.id))
-    };
+    let is_closed = |ask: &Ask| batch.iter().any(|event| event.closed_ask() == Some(&ask.id));
     let is_decided = |ask: &&Ask| {
         let mut of_ask = session.changes_of(ask).peekable();
         let waits = |state: &ChangeState| {

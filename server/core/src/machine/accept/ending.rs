@@ -98,7 +98,7 @@ pub fn rejected_for(reason: Option<&str>) -> CallResult {
     CallResult { cause: Some(Cause::Rejected), ..rejected }
 }
 
-/// Returns the result of a call whose outcome nobody knows.
+/// Returns the result of a call with an unknown outcome.
 pub fn interrupted_call() -> CallResult {
     result(
         CallEnd::Interrupted,

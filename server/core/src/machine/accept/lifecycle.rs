@@ -41,10 +41,10 @@ pub fn opened(session: &Session, stamp: &Stamp, epoch: u64) -> Result<Vec<Event>
     let mut events = vec![Event::SessionOpened { epoch }];
     events.extend(session.open_run().and_then(|run| consent::change(run, None)));
     events.extend(close_orphan_asks(session));
-    let orphans: Vec<AskId> = events.iter().filter_map(closed_ask).cloned().collect();
-    let is_new = |event: &Event| closed_ask(event).is_none_or(|ask| !orphans.contains(ask));
+    let orphans: Vec<AskId> = events.iter().filter_map(Event::closed_ask).cloned().collect();
+    let is_new = |event: &Event| event.closed_ask().is_none_or(|ask| !orphans.contains(ask));
     events.extend(interrupt(session, stamp).into_iter().filter(is_new));
-    let closed: Vec<&AskId> = events.iter().filter_map(closed_ask).collect();
+    let closed: Vec<&AskId> = events.iter().filter_map(Event::closed_ask).collect();
     match session.open_run() {
         Some(run) if !waits_for_an_answer(session, &closed) && !session.has_open_ask(AskKind::ResumeTask) => {
             let title = format!("\"{}\" was interrupted. Resume it?", session.title);
@@ -54,13 +54,6 @@ pub fn opened(session: &Session, stamp: &Stamp, epoch: u64) -> Result<Vec<Event>
         None => events.extend(reopened_completed(session, stamp)),
     }
     Ok(events)
-}
-
-fn closed_ask(event: &Event) -> Option<&AskId> {
-    match event {
-        Event::AskClosed { ask, .. } => Some(ask),
-        _ => None,
-    }
 }
 
 /// Whether a call of the open turn waits for the user, by another ask than those that are `closed`.

@@ -1,4 +1,5 @@
-//! Edits of a session that was opened again: what is still asked, what goes on, and what nobody can know any more.
+//! Edits of a session that was opened again: which asks stay open, which edits continue, and which edits have an unknown
+//! outcome.
 //!
 //! Never runs a tool again: a proposal is its hunks.
 
@@ -84,7 +85,7 @@ pub fn reobserved(
                     Some(ChangeNow::Gone { why }) => why.clone(),
                     _ => not_prepared().text,
                 };
-                // Nobody had allowed it, so it is no edit that is missing.
+                // The user had not allowed it, so it does not count as a missing edit.
                 let outcome = EditOutcome::NotApplied { why, in_doubt: false };
                 let note = note_of(state, &hunks, &outcome).map(|note| HunkNote { cause: None, ..note });
                 batch.push(decided(&state.change, hunks, false, None, note));
@@ -101,8 +102,8 @@ fn is_forbidden(session: &Session, run: &Run, state: &ChangeState) -> bool {
     forbidden_for(session, run, &calls, Act::Edit(seen)).is_some()
 }
 
-/// Returns the events that close the edits that a stopped server left in open documents: their buffers are gone or may
-/// differ, so an edit that may be in one is never repeated, and nothing else is applied to it. All other edits go on
+/// Returns the events that end the edits of open documents that a stopped server had begun. The buffer is gone or may
+/// differ, so such an edit is never repeated, and no other edit of the same file is made. All other edits continue
 /// later, because `Apply` first checks whether the text has them.
 pub fn interrupted(session: &Session) -> Vec<Event> {
     let mut batch: Vec<Event> = Vec::new();
@@ -112,7 +113,7 @@ pub fn interrupted(session: &Session) -> Vec<Event> {
         calls.extend(calls_on_the_way(session, state));
     }
     if goes_on(session) {
-        // It goes on only if the user resumes the run, and what waits for an answer is asked again after it.
+        // The user first has to resume the run. Then the server asks again about the hunks that wait.
         let open = session.open_asks().filter(|ask| session.changes_of(ask).next().is_some());
         let closed =
             open.map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Superseded });
