@@ -8,3 +8,4 @@ pub mod edit;
 pub mod locate;
 pub mod position;
 pub mod review;
+pub mod trace;

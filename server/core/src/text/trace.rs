@@ -1,0 +1,256 @@
+//! Where the hunks of changes that were applied once are in the text of now: a function of the texts alone.
+//!
+//! Never believes a line number of an earlier text, so that every editor and every process finds the same places.
+
+mod align;
+mod peeled;
+#[cfg(test)]
+mod tests;
+mod turn;
+
+use std::ops::Range;
+
+use crate::text::edit::lines;
+use crate::text::review::{Hunk, Placement, Presence, placement, present};
+use align::Alignment;
+use peeled::Peeled;
+
+pub use turn::{TurnRefusal, TurnedHunk, turned};
+
+/// One of the two texts of a hunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The removed lines.
+    Before,
+    /// The inserted lines.
+    After,
+}
+
+/// A change of one file that was applied once.
+#[derive(Clone, Debug)]
+pub struct PastChange<'a> {
+    /// The text for which the change was made; `None` if it is not kept any more.
+    pub before: Option<&'a str>,
+    /// In the order of their lines.
+    pub hunks: Vec<PastHunk<'a>>,
+}
+
+/// A hunk of a past change.
+#[derive(Clone, Copy, Debug)]
+pub struct PastHunk<'a> {
+    pub hunk: &'a Hunk,
+    /// The text that took the place of the inserted lines, if the user changed them and it was recorded.
+    pub amended: Option<&'a str>,
+    /// The side that was last known to be in the text. It only helps to compare; the text decides.
+    pub expected: Side,
+}
+
+impl<'a> PastHunk<'a> {
+    /// Returns the lines of one side.
+    pub fn side(&self, side: Side) -> Vec<&'a str> {
+        match (side, self.amended) {
+            (Side::Before, _) => self.hunk.removed.iter().map(String::as_str).collect(),
+            (Side::After, Some(text)) => lines(text).collect(),
+            (Side::After, None) => self.hunk.inserted.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+/// What the text has at the place of a hunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HunkText {
+    /// Exactly one side.
+    Is(Side),
+    /// Other lines. `others` is how many of them are not lines of the hunk.
+    Amended { others: usize },
+    /// The place is not in the text: neither the lines of the hunk nor those around it.
+    Gone,
+}
+
+/// Where a hunk is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    pub found: HunkText,
+    /// The lines of its place, from zero; empty between two lines if nothing is there.
+    pub lines: Range<usize>,
+    /// The hunks of later changes that replaced lines of it: the numbers of the change and of the hunk.
+    pub beneath: Vec<(usize, usize)>,
+}
+
+/// Returns where the hunks of past changes of one file are, for each change in order. `changes` begins with the oldest.
+///
+/// A later change may replace lines of an earlier one. So the latest is found first, and the others in the text that
+/// it would leave if it were undone.
+pub fn trace_all(now: &str, changes: &[PastChange<'_>]) -> Vec<Vec<Trace>> {
+    let mut text = Peeled::of(lines(now).collect());
+    let mut all = vec![Vec::new(); changes.len()];
+    for (number, change) in changes.iter().enumerate().rev() {
+        let found = trace_one(&text.lines, change);
+        let seen = |place: &HunkPlace| Trace {
+            found: place.found,
+            lines: text.lines_of_now(&place.lines),
+            beneath: text.hunks_inside(&place.lines),
+        };
+        all[number] = found.iter().map(seen).collect();
+        let places = found.into_iter().enumerate();
+        let is_made = |place: &HunkPlace| place.found == HunkText::Is(Side::After);
+        let mut made: Vec<(usize, Range<usize>)> =
+            places.filter(|(_, place)| is_made(place)).map(|(index, place)| (index, place.lines)).collect();
+        made.sort_by_key(|(_, lines)| (lines.start, lines.end));
+        text.take_out(number, change, &made);
+    }
+    all
+}
+
+/// Returns where the hunks of one past change are.
+pub fn trace(now: &str, change: &PastChange<'_>) -> Vec<Trace> {
+    let found = trace_one(&lines(now).collect::<Vec<_>>(), change);
+    found
+        .into_iter()
+        .map(|place| Trace { found: place.found, lines: place.lines, beneath: Vec::new() })
+        .collect()
+}
+
+/// Where a hunk is in a text.
+struct HunkPlace {
+    found: HunkText,
+    lines: Range<usize>,
+}
+
+impl HunkPlace {
+    const GONE: HunkPlace = HunkPlace { found: HunkText::Gone, lines: 0..0 };
+}
+
+fn trace_one(text: &[&str], change: &PastChange<'_>) -> Vec<HunkPlace> {
+    let Some(expected) = change.before.and_then(|before| ExpectedText::of(before, &change.hunks)) else {
+        let text = text.concat();
+        return change.hunks.iter().map(|past| by_context(&text, past)).collect();
+    };
+    let alignment = Alignment::of(&expected.lines, text);
+    let sides = change.hunks.iter().zip(&expected.regions);
+    sides.map(|(past, region)| find(text, &expected.lines, &alignment, past, region)).collect()
+}
+
+/// Finds a hunk by its own context, because the text before it is not kept.
+fn by_context(text: &str, past: &PastHunk<'_>) -> HunkPlace {
+    let mut hunk = past.hunk.clone();
+    if let Some(amended) = past.amended {
+        hunk.inserted = lines(amended).map(str::to_owned).collect();
+    }
+    let reverse = Hunk { removed: hunk.inserted.clone(), inserted: hunk.removed.clone(), ..hunk.clone() };
+    let (wanted, side) = match present(text, &hunk) {
+        Presence::Landed => (&reverse, Side::After),
+        Presence::NotLanded => (&hunk, Side::Before),
+        Presence::Unclear => return HunkPlace::GONE,
+    };
+    match placement(text, wanted) {
+        Placement::At { line, .. } => {
+            HunkPlace { found: HunkText::Is(side), lines: line..line + wanted.removed.len() }
+        }
+        _ => HunkPlace::GONE,
+    }
+}
+
+/// The text as the known states of the hunks of one change leave it.
+struct ExpectedText<'a> {
+    lines: Vec<&'a str>,
+    /// The lines of each hunk.
+    regions: Vec<Range<usize>>,
+}
+
+impl<'a> ExpectedText<'a> {
+    /// Returns the text; `None` if the hunks were not made for this text.
+    fn of(before: &'a str, hunks: &[PastHunk<'a>]) -> Option<Self> {
+        let before: Vec<&str> = lines(before).collect();
+        let (mut text, mut regions, mut done) = (Vec::with_capacity(before.len()), Vec::new(), 0);
+        for past in hunks {
+            let line = past.hunk.line;
+            let end = line.checked_add(past.hunk.removed.len())?;
+            if before.get(line..end)? != past.hunk.removed.as_slice() {
+                return None;
+            }
+            text.extend(before.get(done..line)?);
+            let start = text.len();
+            text.extend(past.side(past.expected));
+            regions.push(start..text.len());
+            done = end;
+        }
+        text.extend(&before[done..]);
+        Some(Self { lines: text, regions })
+    }
+}
+
+/// The most lines around a hunk that are compared to find it undone or made again.
+const WIDEST: usize = 200;
+/// How many lines around a hunk must be gone too, so that its place is gone.
+const NEAR: usize = 3;
+
+fn find(
+    text: &[&str],
+    expected: &[&str],
+    alignment: &Alignment,
+    past: &PastHunk<'_>,
+    region: &Range<usize>,
+) -> HunkPlace {
+    let (known, other) = match past.expected {
+        Side::Before => (Side::Before, Side::After),
+        Side::After => (Side::After, Side::Before),
+    };
+    let (own, opposite) = (past.side(known), past.side(other));
+    let Some((first, last)) = alignment.boundary(region.start).zip(alignment.boundary(region.end)) else {
+        return HunkPlace::GONE;
+    };
+    // With all that was written at its edges, and without.
+    let outer = first.start..last.end.max(first.start);
+    let inner = match region.is_empty() {
+        true => first.start..first.start,
+        false if first.end <= last.start => first.end..last.start,
+        // No line of it is left, so what is between its neighbours has taken its place.
+        false => outer.clone(),
+    };
+    let is = |side, lines: Range<usize>| HunkPlace { found: HunkText::Is(side), lines };
+    // The user may have written more beside it, and lines may have been paired otherwise than they were written. Of two
+    // blocks the longer counts first, because it may have the other inside.
+    let wide = alignment.touching(region, &outer);
+    let own_block = (known, &own, &opposite, inner.clone());
+    let opposite_block = (other, &opposite, &own, outer.clone());
+    let mut blocks = [own_block, opposite_block];
+    if opposite.len() > own.len() {
+        blocks.reverse();
+    }
+    for (side, block, rival, place) in blocks.into_iter().filter(|(_, block, ..)| !block.is_empty()) {
+        if text[place.clone()] == block[..] {
+            return is(side, place);
+        }
+        let found = text[wide.clone()].windows(block.len()).position(|lines| lines == block.as_slice());
+        let Some(at) = found.map(|at| wide.start + at) else { continue };
+        // Lines of the other side beside it are a sign that both sides have this block.
+        let rest = text[wide.start..at].iter().chain(&text[at + block.len()..wide.end]);
+        if !rest.into_iter().any(|line| rival.contains(line) && !block.contains(line)) {
+            return is(side, at..at + block.len());
+        }
+    }
+    if opposite.is_empty() && inner.is_empty() && !region.is_empty() {
+        return is(other, inner);
+    }
+    for width in [NEAR, (own.len() + opposite.len() + NEAR).min(WIDEST)] {
+        let start = alignment.fixed_at_or_before(region.start.saturating_sub(width));
+        let end = alignment.fixed_at_or_after((region.end + width).min(expected.len()));
+        let around = alignment.fixed(start)..alignment.fixed(end);
+        let sides = expected[start..region.start].iter().chain(&opposite).chain(&expected[region.end..end]);
+        if text[around.clone()].iter().eq(sides) {
+            let at = around.start + (region.start - start);
+            return is(other, at..at + opposite.len());
+        }
+    }
+    let around = alignment.has_equal(region.start.saturating_sub(NEAR)..region.start)
+        || alignment.has_equal(region.end..(region.end + NEAR).min(expected.len()));
+    let others = alignment.strangers(&inner, region);
+    if !around && others == inner.len() {
+        return HunkPlace::GONE;
+    }
+    if region.is_empty() {
+        return is(known, inner);
+    }
+    HunkPlace { found: HunkText::Amended { others }, lines: inner }
+}

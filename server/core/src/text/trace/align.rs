@@ -1,0 +1,231 @@
+//! Which lines of one text are which lines of another.
+
+use std::ops::Range;
+
+use similar::DiffOp;
+
+use crate::text::edit::line_diff;
+
+/// The most pairs of lines that are compared to align changed lines.
+const MOST_PAIRS: usize = 10_000;
+/// How much of two lines must be equal so that one counts as a changed form of the other, in thousandths.
+const ALIKE: usize = 300;
+
+/// The lines of an old text in a new one.
+pub(super) struct Alignment {
+    steps: Vec<Step>,
+    /// The numbers of lines of both texts.
+    ends: (usize, usize),
+}
+
+/// Lines of the old text and what they are in the new one.
+struct Step {
+    old: Range<usize>,
+    new: Range<usize>,
+    is_equal: bool,
+    /// For changed lines: for each boundary between two old lines, the new boundaries that it may be.
+    splits: Option<Vec<Range<usize>>>,
+}
+
+impl Step {
+    /// Returns the new boundaries that the first or last boundary of the old lines may be.
+    fn edge(&self, at: usize) -> Range<usize> {
+        let whole = if at == 0 { self.new.start..self.new.start } else { self.new.end..self.new.end };
+        self.splits.as_ref().and_then(|splits| splits.get(at)).cloned().unwrap_or(whole)
+    }
+}
+
+impl Alignment {
+    /// Compares two texts.
+    pub(super) fn of(old: &[&str], new: &[&str]) -> Self {
+        let same = |(one, other): &(&&str, &&str)| one == other;
+        let head = old.iter().zip(new).take_while(same).count();
+        let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(same).count();
+        let (middle_old, middle_new) = (head..old.len() - tail, head..new.len() - tail);
+        let mut steps = Vec::new();
+        let equal = |old: Range<usize>, new: Range<usize>| Step { old, new, is_equal: true, splits: None };
+        if head > 0 {
+            steps.push(equal(0..head, 0..head));
+        }
+        for op in line_diff(&old[middle_old.clone()], &new[middle_new.clone()]) {
+            let (from, to) = (op.old_range(), op.new_range());
+            let (from, to) = (from.start + head..from.end + head, to.start + head..to.end + head);
+            if matches!(op, DiffOp::Equal { .. }) {
+                steps.push(equal(from, to));
+            } else {
+                push_change(&mut steps, from, to);
+            }
+        }
+        if tail > 0 {
+            steps.push(equal(middle_old.end..old.len(), middle_new.end..new.len()));
+        }
+        for step in &mut steps {
+            if !step.is_equal && !step.old.is_empty() {
+                step.splits = splits(&old[step.old.clone()], &new[step.new.clone()], step.new.start);
+            }
+        }
+        Self { steps, ends: (old.len(), new.len()) }
+    }
+
+    /// Returns the new boundaries that a boundary between two old lines may be: several if lines were inserted there.
+    /// `None` if it is inside lines that have become other lines.
+    pub(super) fn boundary(&self, at: usize) -> Option<Range<usize>> {
+        let first = self.steps.partition_point(|step| step.old.end < at);
+        let (mut low, mut high) = (None, None);
+        for step in &self.steps[first..] {
+            if step.old.start > at {
+                break;
+            }
+            if step.old.start < at && at < step.old.end {
+                return self.inside(step, at);
+            }
+            if step.old.is_empty() {
+                low = low.or(Some(step.new.start));
+                high = Some(step.new.end);
+            } else if step.old.end == at {
+                (low, high) = (Some(step.edge(step.old.len()).start), Some(step.new.end));
+            } else {
+                low = low.or(Some(step.new.start));
+                high = Some(step.edge(0).end);
+            }
+        }
+        let end = if at == 0 { 0 } else { self.ends.1 };
+        let low = low.unwrap_or(end);
+        Some(low..high.unwrap_or(low))
+    }
+
+    fn inside(&self, step: &Step, at: usize) -> Option<Range<usize>> {
+        if step.is_equal {
+            let new = step.new.start + (at - step.old.start);
+            return Some(new..new);
+        }
+        if step.new.is_empty() {
+            return Some(step.new.start..step.new.start);
+        }
+        step.splits.as_ref()?.get(at - step.old.start).cloned()
+    }
+
+    /// Returns the nearest boundary at or before this one that both texts surely have: an end of the texts, or one inside
+    /// or at an edge of equal lines.
+    pub(super) fn fixed_at_or_before(&self, at: usize) -> usize {
+        let is_fixed = |step: &&Step| step.is_equal && step.old.start <= at;
+        self.steps.iter().rev().find(is_fixed).map_or(0, |step| at.min(step.old.end))
+    }
+
+    /// Like [`Alignment::fixed_at_or_before`], in the other direction.
+    pub(super) fn fixed_at_or_after(&self, at: usize) -> usize {
+        let is_fixed = |step: &&Step| step.is_equal && step.old.end >= at;
+        self.steps.iter().find(is_fixed).map_or(self.ends.0, |step| at.max(step.old.start))
+    }
+
+    /// Returns the new boundary of a fixed one.
+    pub(super) fn fixed(&self, at: usize) -> usize {
+        let inside = |step: &&Step| step.is_equal && step.old.start <= at && at <= step.old.end;
+        match self.steps.iter().find(inside) {
+            Some(step) => step.new.start + (at - step.old.start),
+            None if at == 0 => 0,
+            None => self.ends.1,
+        }
+    }
+
+    /// Returns these new lines with all changed lines that touch a part of the old text.
+    pub(super) fn touching(&self, old: &Range<usize>, new: &Range<usize>) -> Range<usize> {
+        let is_beside = |step: &&Step| step.old.start <= old.end && old.start <= step.old.end;
+        let changed = self.steps.iter().filter(|step| !step.is_equal).filter(is_beside);
+        changed.fold(new.clone(), |all, step| all.start.min(step.new.start)..all.end.max(step.new.end))
+    }
+
+    /// Whether a line of this part of the old text is in the new text.
+    pub(super) fn has_equal(&self, part: Range<usize>) -> bool {
+        let equal = self.steps.iter().filter(|step| step.is_equal);
+        equal.into_iter().any(|step| step.old.start < part.end && part.start < step.old.end)
+    }
+
+    /// Returns how many new lines of a part are none of these old lines.
+    pub(super) fn strangers(&self, new: &Range<usize>, old: &Range<usize>) -> usize {
+        let own = |step: &Step| {
+            let shift = step.new.start as isize - step.old.start as isize;
+            let start = old.start.max(step.old.start).saturating_add_signed(shift).max(new.start);
+            let end = old.end.min(step.old.end).saturating_add_signed(shift).min(new.end);
+            if old.start.max(step.old.start) < old.end.min(step.old.end) {
+                end.saturating_sub(start)
+            } else {
+                0
+            }
+        };
+        let known: usize = self.steps.iter().filter(|step| step.is_equal).map(own).sum();
+        new.len().saturating_sub(known)
+    }
+}
+
+/// Adds a change; changes next to each other are one.
+fn push_change(steps: &mut Vec<Step>, old: Range<usize>, new: Range<usize>) {
+    match steps.last_mut() {
+        Some(last) if !last.is_equal => {
+            last.old.end = old.end;
+            last.new.end = new.end;
+        }
+        _ => steps.push(Step { old, new, is_equal: false, splits: None }),
+    }
+}
+
+/// Returns for each boundary of the old lines, first and last included, the new boundaries that it may be. The lines are
+/// paired so that together they are as alike as possible. `None` if there are too many to compare.
+fn splits(old: &[&str], new: &[&str], shift: usize) -> Option<Vec<Range<usize>>> {
+    if old.len() * new.len() > MOST_PAIRS {
+        return None;
+    }
+    let width = new.len() + 1;
+    // The best sum for the first lines of both.
+    let mut best = vec![0_usize; (old.len() + 1) * width];
+    for (i, one) in old.iter().enumerate() {
+        for (j, other) in new.iter().enumerate() {
+            let skipped = best[i * width + j + 1].max(best[(i + 1) * width + j]);
+            let paired = likeness(one, other).map_or(0, |like| best[i * width + j] + like);
+            best[(i + 1) * width + j + 1] = skipped.max(paired);
+        }
+    }
+    let mut pairs = Vec::new();
+    let (mut i, mut j) = (old.len(), new.len());
+    while i > 0 && j > 0 {
+        let here = best[i * width + j];
+        if here == best[(i - 1) * width + j] {
+            i -= 1;
+        } else if here == best[i * width + j - 1] {
+            j -= 1;
+        } else {
+            (i, j) = (i - 1, j - 1);
+            pairs.push((i, j));
+        }
+    }
+    pairs.reverse();
+    if pairs.is_empty() {
+        // Nothing tells the lines apart, so all of them have become all of the others.
+        let edge = |at: usize| if at == 0 { 0..0 } else { new.len()..new.len() };
+        let all = (0..=old.len()).map(|at| match at {
+            at if at == 0 || at == old.len() => edge(at),
+            _ => 0..new.len(),
+        });
+        return Some(all.map(|range| range.start + shift..range.end + shift).collect());
+    }
+    let boundary = |at: usize| {
+        let before = pairs.iter().rev().find(|(line, _)| *line < at).map_or(0, |(_, line)| line + 1);
+        let after = pairs.iter().find(|(line, _)| *line >= at).map_or(new.len(), |(_, line)| *line);
+        shift + before..shift + after
+    };
+    Some((0..=old.len()).map(boundary).collect())
+}
+
+/// Returns how alike two lines are, in thousandths; `None` if one is not a changed form of the other.
+fn likeness(one: &str, other: &str) -> Option<usize> {
+    let (one, other) = (one.trim(), other.trim());
+    let total = one.len() + other.len();
+    if total == 0 {
+        return Some(ALIKE);
+    }
+    let head = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+    let rest = (one.bytes().skip(head).rev()).zip(other.bytes().skip(head).rev());
+    let tail = rest.take_while(|(one, other)| one == other).count();
+    let like = 2 * (head + tail) * 1_000 / total;
+    (like >= ALIKE).then_some(like)
+}

@@ -1,0 +1,360 @@
+//! Hunks found again by example, and in random histories of a text whose every line is known.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::text::review::hunks;
+
+/// A text that a change made, with its hunks.
+struct Made {
+    before: String,
+    after: String,
+    hunks: Vec<Hunk>,
+}
+
+impl Made {
+    fn of(before: &str, after: &str) -> Self {
+        Self { before: before.to_owned(), after: after.to_owned(), hunks: hunks(before, after) }
+    }
+
+    fn past(&self) -> PastChange<'_> {
+        self.expecting(Side::After)
+    }
+
+    /// Whether no hunk has this line.
+    fn is_outside(&self, line: &str) -> bool {
+        !self.hunks.iter().any(|hunk| hunk.inserted.iter().any(|own| own == line))
+    }
+
+    fn expecting(&self, expected: Side) -> PastChange<'_> {
+        let hunks = self.hunks.iter().map(|hunk| PastHunk { hunk, amended: None, expected }).collect();
+        PastChange { before: Some(&self.before), hunks }
+    }
+}
+
+fn numbered(count: usize) -> String {
+    (1..=count).map(|n| format!("line {n} has its words\n")).collect()
+}
+
+fn found(now: &str, made: &Made) -> Vec<(HunkText, Range<usize>)> {
+    trace(now, &made.past()).into_iter().map(|trace| (trace.found, trace.lines)).collect()
+}
+
+fn only(change: usize, hunk: usize) -> Vec<TurnedHunk> {
+    vec![TurnedHunk { change, hunk, seen: None }]
+}
+
+const AFTER: HunkText = HunkText::Is(Side::After);
+const BEFORE: HunkText = HunkText::Is(Side::Before);
+
+fn two_hunks() -> Made {
+    let before = numbered(20);
+    let after = before
+        .replace("line 3 has its words\n", "three\n3 and a half\n")
+        .replace("line 15 has its words\n", "");
+    Made::of(&before, &after)
+}
+
+#[test]
+fn hunks_move_with_what_is_typed_elsewhere() {
+    let made = two_hunks();
+    assert_eq!(found(&made.after, &made), [(AFTER, 2..4), (AFTER, 15..15)]);
+    let typed = format!("new\nlines\n{}", made.after.replace("line 9 ", "line nine "));
+    assert_eq!(found(&typed, &made), [(AFTER, 4..6), (AFTER, 17..17)]);
+}
+
+#[test]
+fn typing_inside_amends_and_counts_only_lines_of_the_user() {
+    let made = two_hunks();
+    let typed = made.after.replace("three\n", "three and more\nmine\n");
+    assert_eq!(found(&typed, &made), [(HunkText::Amended { others: 2 }, 2..5), (AFTER, 16..16)]);
+    let shorter = made.after.replace("three\n", "");
+    assert_eq!(found(&shorter, &made)[0], (HunkText::Amended { others: 0 }, 2..3));
+}
+
+#[test]
+fn undone_in_the_editor_and_made_again() {
+    let made = two_hunks();
+    assert_eq!(found(&made.before, &made), [(BEFORE, 2..3), (BEFORE, 14..15)]);
+    let half = made.after.replace("three\n3 and a half\n", "line 3 has its words\n");
+    assert_eq!(found(&half, &made), [(BEFORE, 2..3), (AFTER, 14..14)]);
+    for now in [&made.after, &made.before] {
+        let other = trace(now, &made.expecting(Side::Before));
+        assert_eq!(trace(now, &made.past()), other, "what was known last does not matter");
+    }
+}
+
+#[test]
+fn the_line_above_and_the_first_line_may_change_together() {
+    let made = two_hunks();
+    let typed = made.after.replace("line 2 has its words\nthree\n", "line 2 has other words\nthree, too\n");
+    assert_eq!(found(&typed, &made)[0], (HunkText::Amended { others: 1 }, 2..4));
+    let seen = "three, too\n3 and a half\n".to_owned();
+    let target = [TurnedHunk { change: 0, hunk: 0, seen: Some(seen) }];
+    let undone = turned(&typed, &[made.past()], &target, Side::Before).unwrap();
+    assert!(
+        undone.starts_with("line 1 has its words\nline 2 has other words\nline 3 has its words\nline 4"),
+        "{undone}"
+    );
+}
+
+#[test]
+fn what_was_typed_inside_is_dropped_only_if_it_was_seen() {
+    let made = two_hunks();
+    let typed = made.after.replace("three\n", "three\nmine\n");
+    let target = |seen: Option<&str>| vec![TurnedHunk { change: 0, hunk: 0, seen: seen.map(str::to_owned) }];
+    let refused = Err((0, 0, TurnRefusal::Amended));
+    assert_eq!(turned(&typed, &[made.past()], &target(None), Side::Before), refused);
+    assert_eq!(turned(&typed, &[made.past()], &target(Some("three\n3 and a half\n")), Side::Before), refused);
+    let undone =
+        turned(&typed, &[made.past()], &target(Some("three\nmine\n3 and a half\n")), Side::Before).unwrap();
+    assert_eq!(found(&undone, &made), [(BEFORE, 2..3), (AFTER, 14..14)]);
+}
+
+#[test]
+fn another_text_has_no_place_for_it() {
+    let made = two_hunks();
+    let other: String = (1..40).map(|n| format!("other {n}: {}\n", n * n)).collect();
+    assert!(found(&other, &made).iter().all(|(found, _)| *found == HunkText::Gone));
+    assert_eq!(turned(&other, &[made.past()], &only(0, 0), Side::Before), Err((0, 0, TurnRefusal::Gone)));
+}
+
+#[test]
+fn a_hunk_is_found_without_the_text_before() {
+    let made = two_hunks();
+    let past = |made| PastChange { before: None, ..Made::past(made) };
+    let typed = format!("new\n{}", made.after);
+    let traces = trace(&typed, &past(&made));
+    assert_eq!(
+        traces.iter().map(|trace| (trace.found, trace.lines.clone())).collect::<Vec<_>>(),
+        [(AFTER, 3..5), (AFTER, 16..16)]
+    );
+    let traces = trace(&made.before, &past(&made));
+    assert_eq!(
+        traces.iter().map(|trace| (trace.found, trace.lines.clone())).collect::<Vec<_>>(),
+        [(BEFORE, 2..3), (BEFORE, 14..15)]
+    );
+}
+
+#[test]
+fn a_repeated_block_that_is_undone_is_found_undone() {
+    let block = |name: &str| format!("fn {name}() {{\n    body();\n}}\n\n");
+    let before = block("one") + &block("two");
+    let after = block("one") + &block("new") + &block("two");
+    let made = Made::of(&before, &after);
+    assert_eq!(found(&after, &made)[0].0, AFTER);
+    assert_eq!(found(&before, &made)[0].0, BEFORE);
+    let undone = turned(&after, &[made.past()], &only(0, 0), Side::Before).unwrap();
+    assert_eq!(undone, before);
+}
+
+#[test]
+fn a_created_file_is_one_hunk() {
+    let made = Made::of("", "one\ntwo\n");
+    assert_eq!(found("one\ntwo\n", &made), [(AFTER, 0..2)]);
+    assert_eq!(found("", &made), [(BEFORE, 0..0)]);
+    assert_eq!(found("one\nmine\ntwo\n", &made), [(HunkText::Amended { others: 1 }, 0..3)]);
+}
+
+#[test]
+fn a_later_change_on_an_earlier_one_has_to_go_first() {
+    let first = two_hunks();
+    let later = Made::of(&first.after, &first.after.replace("3 and a half\n", "pi\nand more\n"));
+    let changes = [first.past(), later.past()];
+    let traces = trace_all(&later.after, &changes);
+    assert_eq!((traces[0][0].found, traces[0][0].lines.clone()), (AFTER, 2..5));
+    assert_eq!(traces[0][0].beneath, [(1, 0)]);
+    assert_eq!((traces[1][0].found, traces[1][0].lines.clone()), (AFTER, 3..5));
+    assert!(traces[1][0].beneath.is_empty() && traces[0][1].beneath.is_empty());
+    let refused = turned(&later.after, &changes, &only(0, 0), Side::Before);
+    assert_eq!(refused, Err((0, 0, TurnRefusal::Beneath { change: 1, hunk: 0 })));
+    let both = [only(0, 0), only(1, 0)].concat();
+    let undone = turned(&later.after, &changes, &both, Side::Before).unwrap();
+    assert_eq!(undone, first.after.replace("three\n3 and a half\n", "line 3 has its words\n"));
+    let again = turned(&undone, &changes, &both, Side::After).unwrap();
+    assert_eq!(again, later.after);
+    assert_eq!(turned(&later.after, &changes, &only(1, 0), Side::Before).unwrap(), first.after);
+}
+
+#[test]
+fn a_last_line_without_its_end_never_joins_another() {
+    let made = Made::of("one\ntwo\nthree\nfour", "one\ntwo\nthree\nFOUR");
+    let typed = "one\ntwo\nthree\nFOUR\nfive\n";
+    let seen = Some("FOUR\n".to_owned());
+    let target = [TurnedHunk { change: 0, hunk: 0, seen }];
+    assert_eq!(
+        turned(typed, &[made.past()], &target, Side::Before).unwrap(),
+        "one\ntwo\nthree\nfour\nfive\n"
+    );
+}
+
+/// A line of the random texts: who wrote it, and a number that no other line has. Some lines repeat on purpose.
+#[derive(Clone, Debug)]
+enum TypedLine {
+    Insert(usize, u8),
+    Remove(usize),
+    Change(usize),
+}
+
+fn typing() -> impl Strategy<Value = Vec<TypedLine>> {
+    let one = prop_oneof![
+        (any::<usize>(), any::<u8>()).prop_map(|(at, kind)| TypedLine::Insert(at, kind)),
+        any::<usize>().prop_map(TypedLine::Remove),
+        any::<usize>().prop_map(TypedLine::Change),
+    ];
+    prop::collection::vec(one, 0..6)
+}
+
+/// Types in lines that `may` allows; every text of the user has a mark.
+fn typed(text: &str, typing: &[TypedLine], round: usize, may: impl Fn(&str) -> bool) -> String {
+    let mut all: Vec<String> = lines(text).map(str::to_owned).collect();
+    for (number, one) in typing.iter().enumerate() {
+        let place = |at: usize| at % all.len().max(1);
+        match one {
+            TypedLine::Insert(at, kind) => {
+                let at = at % (all.len() + 1);
+                let beside = [at.checked_sub(1), Some(at)].into_iter().flatten();
+                if beside.filter_map(|line| all.get(line)).all(|line| may(line)) {
+                    let text = if kind % 4 == 0 {
+                        "\n".to_owned()
+                    } else {
+                        format!("user {round}.{number} wrote it\n")
+                    };
+                    all.insert(at, text);
+                }
+            }
+            TypedLine::Remove(at) if !all.is_empty() && may(&all[place(*at)]) => drop(all.remove(place(*at))),
+            TypedLine::Change(at) if !all.is_empty() && may(&all[place(*at)]) => {
+                let at = place(*at);
+                all[at] = format!("{} user {round}.{number}\n", all[at].trim_end());
+            }
+            TypedLine::Remove(_) | TypedLine::Change(_) => {}
+        }
+    }
+    all.concat()
+}
+
+/// An edit of the agent: some lines replaced by marked ones.
+fn agent(text: &str, edits: &[(usize, usize, usize)], round: usize) -> String {
+    let mut all: Vec<String> = lines(text).map(str::to_owned).collect();
+    for (number, (at, remove, insert)) in edits.iter().enumerate() {
+        let at = at % (all.len() + 1);
+        let end = (at + remove).min(all.len());
+        all.splice(at..end, (0..*insert).map(|line| format!("agent {round}.{number}.{line} made this\n")));
+    }
+    all.concat()
+}
+
+fn agent_edits() -> impl Strategy<Value = Vec<(usize, usize, usize)>> {
+    prop::collection::vec((any::<usize>(), 0..3_usize, 0..4_usize), 1..4)
+}
+
+fn is_agents(line: &str) -> bool {
+    line.contains("agent ")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Whatever is typed away from the hunks, each is found exactly, and undoing all of them leaves the user's text alone.
+    #[test]
+    fn undo_takes_the_agents_text_and_nothing_of_the_user(
+        count in 8..40_usize, edits in agent_edits(), own in typing(),
+    ) {
+        let made = Made::of(&numbered(count), &agent(&numbered(count), &edits, 0));
+        let now = typed(&made.after, &own, 0, |line| made.is_outside(line));
+        let targets: Vec<TurnedHunk> = (0..made.hunks.len()).map(|hunk| TurnedHunk { change: 0, hunk, seen: None }).collect();
+        let traces = trace(&now, &made.past());
+        let all: Vec<&str> = lines(&now).collect();
+        for (trace, hunk) in traces.iter().zip(&made.hunks) {
+            // A deletion has no lines of its own to be found by.
+            if !hunk.inserted.is_empty() {
+                prop_assert_eq!(trace.found, AFTER, "{:?}\n{}", hunk, now);
+                prop_assert_eq!(&all[trace.lines.clone()], &hunk.inserted[..]);
+            }
+        }
+        if let Ok(undone) = turned(&now, &[made.past()], &targets, Side::Before) {
+            prop_assert!(!is_agents(&undone), "{}", undone);
+            let users = |text: &str| lines(text).filter(|line| line.contains("user ")).map(str::to_owned).collect::<Vec<_>>();
+            prop_assert_eq!(users(&undone), users(&now));
+            // Made again, it has the same lines; an insertion beside a line of the user may be on its other side.
+            let sorted = |text: &str| {
+                let mut all = all_lines(text);
+                all.sort();
+                all
+            };
+            if let Ok(again) = turned(&undone, &[made.expecting(Side::Before)], &targets, Side::After) {
+                prop_assert_eq!(sorted(&again), sorted(&now));
+            }
+        }
+    }
+
+    /// Typing anywhere, also inside: a line that the user wrote is dropped only with a hunk that shows it as its own text.
+    #[test]
+    fn a_line_of_the_user_goes_only_if_the_hunk_shows_it(
+        count in 8..30_usize, edits in agent_edits(), own in typing(), pick in any::<usize>(),
+    ) {
+        let made = Made::of(&numbered(count), &agent(&numbered(count), &edits, 0));
+        if made.hunks.is_empty() {
+            return Ok(());
+        }
+        let now = typed(&made.after, &own, 0, |_| true);
+        let traces = trace(&now, &made.past());
+        let hunk = pick % made.hunks.len();
+        let there: String = lines(&now).skip(traces[hunk].lines.start).take(traces[hunk].lines.len()).collect();
+        let target = [TurnedHunk { change: 0, hunk, seen: Some(there.clone()) }];
+        if let Ok(undone) = turned(&now, &[made.past()], &target, Side::Before) {
+            let all: Vec<&str> = lines(&now).collect();
+            let mut expected: Vec<&str> = all[..traces[hunk].lines.start].to_vec();
+            let is_before = traces[hunk].found == BEFORE;
+            let put: Vec<&str> = if is_before { lines(&there).collect() } else { made.past().hunks[hunk].side(Side::Before) };
+            expected.extend(put);
+            expected.extend(&all[traces[hunk].lines.end..]);
+            prop_assert_eq!(undone, expected.concat());
+        }
+        for (trace, one) in traces.iter().zip(&made.hunks) {
+            let lines = &all_lines(&now)[trace.lines.clone()];
+            match trace.found {
+                HunkText::Is(Side::After) => prop_assert_eq!(lines, &one.inserted[..]),
+                HunkText::Is(Side::Before) => prop_assert_eq!(lines, &one.removed[..]),
+                HunkText::Amended { others } => prop_assert!(others <= lines.len()),
+                HunkText::Gone => prop_assert!(lines.is_empty()),
+            }
+        }
+    }
+
+    /// Several changes on each other, with typing between: undoing all gives the text without any line of the agent.
+    #[test]
+    fn changes_on_each_other_are_undone_together(
+        count in 8..30_usize, rounds in prop::collection::vec((agent_edits(), typing()), 1..5),
+    ) {
+        let mut text = numbered(count);
+        let mut all = Vec::new();
+        for (round, (edits, own)) in rounds.iter().enumerate() {
+            let made = Made::of(&text, &agent(&text, edits, round));
+            all.push(made);
+            text = typed(&all[round].after, own, round, |line| all.iter().all(|made| made.is_outside(line)));
+        }
+        let changes: Vec<PastChange<'_>> = all.iter().map(Made::past).collect();
+        let traces = trace_all(&text, &changes);
+        let lines_now = all_lines(&text);
+        let mut targets = Vec::new();
+        for (change, found) in traces.iter().enumerate() {
+            for (hunk, trace) in found.iter().enumerate() {
+                prop_assert!(trace.lines.end <= lines_now.len());
+                if trace.found == AFTER && trace.beneath.is_empty() {
+                    prop_assert_eq!(&lines_now[trace.lines.clone()], &all[change].hunks[hunk].inserted[..]);
+                }
+                prop_assert!(trace.beneath.iter().all(|(later, _)| *later > change));
+                targets.push(TurnedHunk { change, hunk, seen: None });
+            }
+        }
+        if let Ok(undone) = turned(&text, &changes, &targets, Side::Before) {
+            prop_assert!(!is_agents(&undone), "{}", undone);
+        }
+    }
+}
+
+fn all_lines(text: &str) -> Vec<String> {
+    lines(text).map(str::to_owned).collect()
+}

@@ -1,0 +1,95 @@
+//! The text with hunks undone or made again.
+
+use super::{HunkText, PastChange, Side, Trace, trace_all};
+use crate::text::edit::{LineEnds, lines, push_line};
+
+/// Why a hunk cannot be undone or made again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnRefusal {
+    /// Its place is not in the text.
+    Gone,
+    /// Other text is in its place, and the caller did not allow to replace it.
+    Amended,
+    /// A hunk of a later change replaced lines of it: the numbers of that change and hunk.
+    Beneath { change: usize, hunk: usize },
+}
+
+/// A hunk that is to be turned: the numbers of its change and itself, and what the user saw in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnedHunk {
+    pub change: usize,
+    pub hunk: usize,
+    /// The text that may be replaced although it is neither side of the hunk.
+    pub seen: Option<String>,
+}
+
+/// Returns the text with hunks turned to one side, or the first hunk that cannot be, and why. All or nothing. A hunk
+/// that has this side already stays as it is.
+pub fn turned(
+    now: &str,
+    changes: &[PastChange<'_>],
+    targets: &[TurnedHunk],
+    to: Side,
+) -> Result<String, (usize, usize, TurnRefusal)> {
+    let mut changes = changes.to_vec();
+    let mut text = now.to_owned();
+    let count = changes.len();
+    for step in 0..count {
+        // Later changes stand on earlier ones.
+        let number = if to == Side::Before { count - 1 - step } else { step };
+        let own: Vec<&TurnedHunk> = targets.iter().filter(|target| target.change == number).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let traces = trace_all(&text, &changes).swap_remove(number);
+        let mut places: Vec<(usize, &Trace)> = Vec::new();
+        for target in &own {
+            let refused = |why| (number, target.hunk, why);
+            let trace = traces.get(target.hunk).ok_or_else(|| refused(TurnRefusal::Gone))?;
+            if trace.found == HunkText::Is(to) {
+                continue;
+            }
+            check(&text, trace, target).map_err(refused)?;
+            places.push((target.hunk, trace));
+        }
+        places.sort_by_key(|(_, trace)| (trace.lines.start, trace.lines.end));
+        let mut result = String::with_capacity(text.len());
+        let mut done = 0;
+        let all: Vec<&str> = lines(&text).collect();
+        let style = LineEnds::of(&text).dominant().unwrap_or_default().as_str();
+        let mut push = |lines: &[&str]| lines.iter().for_each(|line| push_whole(&mut result, line, style));
+        for (hunk, trace) in places {
+            push(all.get(done..trace.lines.start).unwrap_or_default());
+            push(&changes[number].hunks[hunk].side(to));
+            done = trace.lines.end;
+        }
+        push(all.get(done..).unwrap_or_default());
+        text = result;
+        for target in own {
+            changes[number].hunks[target.hunk].expected = to;
+        }
+    }
+    Ok(text)
+}
+
+fn check(text: &str, trace: &Trace, target: &TurnedHunk) -> Result<(), TurnRefusal> {
+    if let Some((change, hunk)) = trace.beneath.first() {
+        return Err(TurnRefusal::Beneath { change: *change, hunk: *hunk });
+    }
+    match trace.found {
+        HunkText::Gone => Err(TurnRefusal::Gone),
+        HunkText::Is(_) => Ok(()),
+        HunkText::Amended { .. } => {
+            let there: String = lines(text).skip(trace.lines.start).take(trace.lines.len()).collect();
+            if target.seen.as_deref() == Some(&there) { Ok(()) } else { Err(TurnRefusal::Amended) }
+        }
+    }
+}
+
+/// Appends a line. A line without a line end was the last of its text; if it is not any more, it gets one.
+fn push_whole(text: &mut String, line: &str, style: &str) {
+    if !text.is_empty() && !text.ends_with(['\n', '\r']) {
+        text.push_str(style);
+    }
+    push_line(text, line);
+}
