@@ -4,7 +4,9 @@
 
 mod agreement;
 mod commits;
+mod hostile;
 mod layouts;
+mod packs;
 mod staging;
 mod stamps;
 
