@@ -52,8 +52,8 @@ impl Workshop {
         workshop
     }
 
-    /// Runs git in a folder and returns its output, whatever its status.
-    pub fn run(&self, folder: &Path, args: &[&str]) -> Output {
+    /// Returns git in a folder, without any setting of the machine.
+    fn command(&self, folder: &Path, args: &[&str]) -> Command {
         let mut git = Command::new("git");
         let path = std::env::var_os("PATH").unwrap_or_default();
         git.env_clear().env("PATH", path).env("HOME", &self.home).env("LC_ALL", "C");
@@ -64,13 +64,33 @@ impl Workshop {
             git.env(format!("GIT_{role}_DATE"), "1700000000 +0000");
         }
         // No work of git's own in the background, which would write while the tests compare.
-        for setting in
-            ["gc.auto=0", "maintenance.auto=false", "protocol.file.allow=always", "advice.detachedHead=false"]
-        {
+        let settings = [
+            "gc.auto=0",
+            "maintenance.auto=false",
+            "protocol.file.allow=always",
+            "advice.detachedHead=false",
+        ];
+        for setting in settings {
             git.args(["-c", setting]);
         }
         git.args(args).current_dir(folder).stdin(Stdio::null());
-        git.output().expect("git is installed: tests/run installs it")
+        git
+    }
+
+    /// Runs git in a folder and returns its output, whatever its status.
+    pub fn run(&self, folder: &Path, args: &[&str]) -> Output {
+        self.command(folder, args).output().expect("git is installed: tests/run installs it")
+    }
+
+    /// Runs git in the work tree with an input, and returns what it prints, without the last line end.
+    pub fn feed(&self, args: &[&str], input: &str) -> String {
+        let file = self.home.join("input");
+        fs::write(&file, input).expect("a file for the input");
+        let input = fs::File::open(file).expect("the input");
+        let output = self.command(&self.root, args).stdin(input).output();
+        let output = output.expect("git is installed: tests/run installs it");
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
     /// Runs git in a folder and returns what it prints; it must succeed.

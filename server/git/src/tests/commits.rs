@@ -256,11 +256,7 @@ fn a_long_history_is_followed_up_to_a_limit() {
         );
     }
     assert_eq!(tree, "4b825dc642cb6eb9a060e54bf8d69288fbee4904");
-    let file = git.home.join("stream");
-    fs::write(&file, stream).unwrap();
-    let mut import = Command::new("git");
-    import.args(["fast-import", "--quiet"]).current_dir(&git.root).stdin(fs::File::open(file).unwrap());
-    assert!(import.env("HOME", &git.home).status().expect("git").success());
+    git.feed(&["fast-import", "--quiet"], &stream);
     let repository = git.repository();
     let head = git.id("HEAD");
     assert_eq!(repository.follows(head, git.id("HEAD~900")), Ok(true));

@@ -254,11 +254,7 @@ fn trees_that_multiply_have_a_limit() {
     let mut tree = git.git(&["rev-parse", "HEAD^{tree}"]);
     for _ in 0..8 {
         let listing: String = (0..10).map(|name| format!("040000 tree {tree}\t{name}\n")).collect();
-        let file = git.home.join("listing");
-        fs::write(&file, listing).unwrap();
-        let mut mktree = Command::new("git");
-        mktree.arg("mktree").current_dir(&git.root).stdin(fs::File::open(&file).unwrap());
-        tree = String::from_utf8(mktree.output().expect("git").stdout).unwrap().trim().to_owned();
+        tree = git.feed(&["mktree"], &listing);
     }
     let commit = git.git(&["commit-tree", "-m", "bomb", &tree]);
     git.git(&["update-ref", "HEAD", &commit]);
