@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::{Source, blank, files, words};
 
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "server/protocol/src",
     "server/core/src",
+    "server/git/src",
     "server/store/src",
     "server/tools/src",
     "server/transport/src",

@@ -4,10 +4,11 @@
 
 use super::source::{files, read};
 
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "server/protocol/src",
     "server/core/src",
     "server/host/src",
+    "server/git/src",
     "server/store/src",
     "server/tools/src",
     "server/transport/src",

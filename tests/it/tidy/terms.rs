@@ -9,8 +9,9 @@ use std::path::Path;
 use super::source::{Source, comments, files, read, root, rust};
 
 /// The source folder of each product crate.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "server/core/src",
+    "server/git/src",
     "server/host/src",
     "server/model/src",
     "server/protocol/src",

@@ -1,0 +1,32 @@
+//! Whether one commit follows another: what tells a new commit from an amended one.
+//!
+//! Never reads more than a bounded number of commits.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::commit_id::CommitId;
+use crate::objects::Objects;
+use crate::unknown::Unknown;
+
+/// The most commits between two that are compared.
+const MAX_COMMITS: usize = 1_000;
+
+/// Whether `older` is `newer` or one of the commits that it follows.
+pub(crate) fn follows(objects: &Objects, newer: CommitId, older: CommitId) -> Result<bool, Unknown> {
+    let mut seen = HashSet::from([newer]);
+    let mut waiting = VecDeque::from([newer]);
+    while let Some(commit) = waiting.pop_front() {
+        if commit == older {
+            return Ok(true);
+        }
+        if seen.len() > MAX_COMMITS {
+            return Err(Unknown::because(format!("{older} is not among the last {MAX_COMMITS} commits")));
+        }
+        for parent in objects.parents_of(commit)? {
+            if seen.insert(parent) {
+                waiting.push_back(parent);
+            }
+        }
+    }
+    Ok(false)
+}

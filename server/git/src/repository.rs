@@ -1,0 +1,126 @@
+//! A repository, and the questions that Adjutant asks about it.
+//!
+//! Never keeps a file open or mapped between two questions.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use gix_index::entry::Mode;
+use gix_object::Kind;
+
+use crate::commit_id::CommitId;
+use crate::discovery::{self, Location};
+use crate::index::{self, IndexEntry};
+use crate::objects::Objects;
+use crate::refs::{self, Head};
+use crate::stamp::{self, Stamp};
+use crate::unknown::Unknown;
+use crate::{history, staged};
+
+/// A repository with a work tree. Each question reads the files of that moment.
+///
+/// Find it anew when its stamp has changed: settings are read when it is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repository {
+    location: Location,
+}
+
+impl Repository {
+    /// Returns the repository whose work tree has `path`, which may be a file, a folder or missing; `None` if there is none.
+    ///
+    /// `path` must be absolute, without `..` and without symbolic links. Returns `Unknown` for what Adjutant does not read:
+    /// bare repositories, SHA-256, reftable, a work tree in another place, a `.git` file that leads to no repository.
+    pub fn find(path: &Path) -> Result<Option<Self>, Unknown> {
+        Ok(discovery::find(path)?.map(|location| Self { location }))
+    }
+
+    /// Returns the folder with the user's files.
+    pub fn work_tree(&self) -> &Path {
+        &self.location.work_tree
+    }
+
+    /// Returns the branch and its last commit.
+    pub fn head(&self) -> Result<Head, Unknown> {
+        refs::head(&self.location)
+    }
+
+    /// Returns the text of a file in the last commit; `None` if the commit has no such file, or a link or a submodule.
+    ///
+    /// `path` is in the work tree: absolute, or relative to it. Returns `Unknown` above `MAX_TEXT`.
+    pub fn committed(&self, path: &Path) -> Result<Option<Vec<u8>>, Unknown> {
+        match self.head()?.commit {
+            Some(commit) => self.committed_in(commit, path),
+            None => self.path_in_tree(path).map(|_| None),
+        }
+    }
+
+    /// Returns the text of a file in any commit, like `committed`.
+    pub fn committed_in(&self, commit: CommitId, path: &Path) -> Result<Option<Vec<u8>>, Unknown> {
+        let Some(path) = self.path_in_tree(path)? else { return Ok(None) };
+        let objects = Objects::open(&self.location)?;
+        let tree = objects.tree_of(commit)?;
+        objects.text_of(objects.entry_at(tree, &path)?)
+    }
+
+    /// Returns the text of a file that the next commit will have; `None` if it will have no such file, or a link or a
+    /// submodule.
+    ///
+    /// `path` is in the work tree: absolute, or relative to it. Returns `Unknown` above `MAX_TEXT`, and for a file with a
+    /// merge conflict.
+    pub fn staged(&self, path: &Path) -> Result<Option<Vec<u8>>, Unknown> {
+        let Some(path) = self.path_in_tree(path)? else { return Ok(None) };
+        match index::read(&self.location)?.entry(&path) {
+            IndexEntry::Absent => Ok(None),
+            IndexEntry::File { mode: Mode::FILE | Mode::FILE_EXECUTABLE, id } => {
+                Objects::open(&self.location)?.read(id, Kind::Blob).map(Some)
+            }
+            IndexEntry::File { .. } => Ok(None),
+            IndexEntry::InTree { tree, folder } => {
+                let objects = Objects::open(&self.location)?;
+                objects.text_of(objects.entry_at(tree, path.get(folder..).unwrap_or_default())?)
+            }
+            IndexEntry::Conflict => {
+                Err(Unknown::because("the file has a merge conflict that is not resolved"))
+            }
+        }
+    }
+
+    /// Returns the files that the next commit adds, changes or deletes, relative to the work tree and sorted by their bytes.
+    ///
+    /// A renamed file is there with both names, a file with a merge conflict once.
+    pub fn staged_files(&self) -> Result<Vec<PathBuf>, Unknown> {
+        let head = self.head()?;
+        let index = index::read(&self.location)?;
+        let objects = Objects::open(&self.location)?;
+        let tree = head.commit.map(|commit| objects.tree_of(commit)).transpose()?;
+        staged::files(&objects, tree, &index, staged::MAX_ENTRIES)
+    }
+
+    /// Whether `older` is `newer` or in its history. An amended commit is not in the history of the one that replaces it.
+    ///
+    /// Returns `Unknown` if the answer needs more than 1,000 commits, or commits that a shallow clone does not have.
+    pub fn follows(&self, newer: CommitId, older: CommitId) -> Result<bool, Unknown> {
+        history::follows(&Objects::open(&self.location)?, newer, older)
+    }
+
+    /// Returns a value that changes when the branch, the last commit, the index or the settings change.
+    ///
+    /// Reads a few small files. An unreadable file is part of the value.
+    pub fn stamp(&self) -> Stamp {
+        stamp::stamp(&self.location)
+    }
+
+    /// Returns a path as git writes it, with `/` between its names; `None` for the work tree itself.
+    fn path_in_tree(&self, path: &Path) -> Result<Option<Vec<u8>>, Unknown> {
+        let work_tree = self.work_tree();
+        let outside = || Unknown::because(format!("{path:?} is not in the work tree {work_tree:?}"));
+        let relative =
+            if path.is_absolute() { path.strip_prefix(work_tree).map_err(|_| outside())? } else { path };
+        let name = |part| match part {
+            Component::Normal(name) => Ok(name.as_bytes()),
+            _ => Err(outside()),
+        };
+        let names = relative.components().map(name).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(names.join(&b'/')).filter(|path| !path.is_empty()))
+    }
+}
