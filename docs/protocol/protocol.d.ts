@@ -1,6 +1,6 @@
 // Generated from server/protocol; docs/testing.md says how to generate it again.
 
-export type ClientAgentCapabilities = { version?: number, updates?: ClientUpdates, asks?: ClientAsks, documents?: ClientDocuments, };
+export type ClientAgentCapabilities = { version?: number, updates?: ClientUpdates, asks?: ClientAsks, documents?: ClientDocuments, review?: ClientReview, };
 
 export type ClientUpdates = {
 /**
@@ -32,6 +32,12 @@ save?: boolean,
  * The client announces every open text document, so a file without `didOpen` is not open.
  */
 complete?: boolean, };
+
+export type ClientReview = {
+/**
+ * The client draws hunks in the text, and gets `agent/review/update`.
+ */
+hunks?: boolean, };
 
 export type ServerAgentCapabilities = { version: number, sessionMethods: Array<string>, updateKinds: Array<string>, modes: Array<string>, promptCapabilities: PromptCapabilities,
 /**
@@ -505,23 +511,37 @@ export type EditedFile = { uri: string,
  */
 path: string, diff: string, newFile: boolean, };
 
-export type ReviewListParams = { sessionId: SessionId, };
+export type ReviewListParams = {
+/**
+ * Without it, the hunks of all sessions of the workspace.
+ */
+sessionId?: SessionId,
+/**
+ * Only the hunks of this document.
+ */
+uri?: string, };
 
 export type ReviewListResult = {
 /**
- * The hunks of the edits that wait for an answer or are on their way, in the order of their calls.
+ * First the hunks that wait for an answer or are on their way, in the order of their calls. Then those that were
+ * applied, oldest change first, without those that were kept or undone.
  */
 hunks: Array<ReviewHunk>, };
 
-export type ReviewHunk = { changeSetId: ChangeSetId, hunkId: string, state: HunkState, uri: string,
+export type ReviewHunk = { sessionId: SessionId, changeSetId: ChangeSetId, hunkId: string, state: HunkState, uri: string,
 /**
  * The path as the user sees it.
  */
 path: string,
 /**
- * The first line that it replaces, from zero, in the text for which it was proposed.
+ * The first line of its place, from zero. For a hunk that waits for an answer, in the text for which it was proposed;
+ * for an applied one, in the text of now.
  */
 line: number,
+/**
+ * For an applied hunk, the line after its place in the text of now. The same as `line` if it has only removed lines.
+ */
+endLine?: number,
 /**
  * The lines that it removes, with their line ends.
  */
@@ -539,17 +559,71 @@ diff: string, runId: RunId,
  */
 toolCallIds: Array<ToolCallId>,
 /**
+ * If the user changed it: the text of now in its place. A decision that drops it has to say that it was seen.
+ */
+text?: string,
+/**
+ * How many lines of `text` are not the agent's.
+ */
+userLines?: number,
+/**
+ * Hunks of later changes that stand on it. They have to be undone first, or together with it.
+ */
+beneath?: Array<HunkName>,
+/**
+ * For an applied hunk, what made it.
+ */
+madeBy?: MadeBy,
+/**
  * The ask that it waits for.
  */
 askId?: AskId, };
 
-export type ReviewAction = "apply" | "reject";
+export type HunkName = { sessionId: SessionId, changeSetId: ChangeSetId, hunkId: string, };
+
+export type MadeBy = {
+/**
+ * The title of the run: the first line of the prompt, or what the user chose.
+ */
+task: string,
+/**
+ * `provider/model`.
+ */
+model: string,
+/**
+ * When the change was applied; milliseconds since the Unix epoch.
+ */
+at: number,
+/**
+ * The ask that allowed it, if a person was asked.
+ */
+askId?: AskId,
+/**
+ * What allowed it, for people.
+ */
+allowedBy: string,
+/**
+ * What the user has to know about the file, for example that a build runs it.
+ */
+mark?: string, };
+
+export type ReviewUpdateParams = { uri: string,
+/**
+ * The version of the text in which the lines are; without it, the document is not open.
+ */
+version?: number, hunks: Array<ReviewHunk>, };
+
+export type ReviewAction = "apply" | "reject" | "keep" | "undo" | "restore";
 
 export type ReviewTarget = { changeSetId: ChangeSetId,
 /**
- * Without ids, all of its hunks that wait for an answer.
+ * Without ids, all of its hunks that the action is possible for.
  */
-hunkIds?: Array<string>, };
+hunkIds?: Array<string>,
+/**
+ * For hunks that the user changed, their `text` as it was shown. Undo drops it only if it is still the same.
+ */
+seen?: { [key in string]: string }, };
 
 export type ReviewDecideParams = { sessionId: SessionId, targets: Array<ReviewTarget>, action: ReviewAction,
 /**
@@ -559,11 +633,15 @@ reason?: string, };
 
 export type ReviewDecideResult = {
 /**
- * The decided hunks, each with the state that the decision gave it.
+ * The decided hunks, each with the state that it has now. Undo and restore answer when they are done.
  */
 hunks: Array<DecidedHunk>, };
 
-export type DecidedHunk = { changeSetId: ChangeSetId, hunkId: string, state: HunkState, };
+export type DecidedHunk = { changeSetId: ChangeSetId, hunkId: string, state: HunkState,
+/**
+ * Why it was not done; the hunk is as it was.
+ */
+why?: string, };
 
 export type UnsavedDocument = { uri: string,
 /**
@@ -633,7 +711,7 @@ origin?: Origin, } | { "phase": "ended", runId: RunId, end: RunEnd, };
 
 export type AskChange = { "phase": "opened", ask: AskView, } | { "phase": "changed", ask: AskView, } | { "phase": "closed", askId: AskId, resolution: Resolution, };
 
-export type HunkState = "proposed" | "applying" | "applied" | "rejected" | "not_applied";
+export type HunkState = "proposed" | "applying" | "applied" | "rejected" | "not_applied" | "amended" | "kept" | "undoing" | "undone" | "away";
 
 export type ChangeSetView = { changeSetId: ChangeSetId, toolCallId: ToolCallId,
 /**

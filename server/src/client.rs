@@ -25,6 +25,7 @@ use adjutant_core::config::Popups;
 use adjutant_core::text::display::{Surface, display};
 use adjutant_protocol::ask::{AskGroup, AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
 use adjutant_protocol::methods;
+use adjutant_protocol::review::ReviewUpdateParams;
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::{Outcome, StateView};
 use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
@@ -130,6 +131,13 @@ pub enum Level {
 }
 
 impl ClientLink {
+    /// Tells the client where the applied hunks of a document are.
+    pub fn review(&self, update: &ReviewUpdateParams) {
+        if let Ok(params) = serde_json::to_value(update) {
+            self.outbound.notify(methods::REVIEW_UPDATE, &params);
+        }
+    }
+
     /// Opens the link to a client with these `surfaces`.
     pub fn open(
         out: Out,

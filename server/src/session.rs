@@ -5,6 +5,7 @@
 //! never decides anything about the run.
 
 mod choosing;
+mod deciding;
 mod edits;
 pub mod images;
 pub mod inbox;
@@ -16,6 +17,7 @@ mod publish;
 mod recording;
 pub mod replay;
 mod replies;
+mod review;
 mod spans;
 mod steps;
 mod stream;
@@ -35,9 +37,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 
 use adjutant_core::machine::accept::{Refusal, accept};
-use adjutant_core::machine::input::{Input, Report, Stamp};
+use adjutant_core::machine::input::{Input, Report, ReviewTarget, Stamp};
 use adjutant_core::machine::step::{Step, next_steps};
-use adjutant_core::record::Event;
+use adjutant_core::record::{Event, SeenHunk};
 use adjutant_core::session::Session;
 use futures_util::FutureExt;
 use tracing::Instrument;
@@ -146,6 +148,12 @@ impl SessionTask {
     }
 
     async fn live(&mut self, opened: Option<u64>) -> End {
+        self.place.world.reviews.set(
+            &self.place.id,
+            &self.place.roots,
+            &self.place.blobs,
+            &self.session.applied,
+        );
         if let Some(epoch) = opened {
             // A killed server could not end its commands, so the next server that opens the log ends them.
             let calls = self.open_commands();
@@ -198,6 +206,11 @@ impl SessionTask {
             }
             Message::Hunks { reply } => {
                 let _ = reply.send(Ok(adjutant_core::wire::review::hunks(&self.session)));
+            }
+            Message::Found { change_set, hunks, is_in_text } => {
+                let hunks = hunks.into_iter().map(|hunk| SeenHunk { hunk, seen: None }).collect();
+                let target = ReviewTarget { change_set, hunks };
+                let _ = self.input(Input::Found { target, is_in_text }).await;
             }
             Message::Decide { decision, reply } => {
                 // A client that decides gets the updates that follow, also after a restart.
@@ -292,7 +305,11 @@ impl SessionTask {
             Input::Answer(_) | Input::Decide(_) => true,
             Input::Step { step, .. } => !matches!(
                 step,
-                Step::CallModel { .. } | Step::Settle { .. } | Step::DeliverAsk { .. } | Step::Wake(_)
+                Step::CallModel { .. }
+                    | Step::Settle { .. }
+                    | Step::Review { .. }
+                    | Step::DeliverAsk { .. }
+                    | Step::Wake(_)
             ),
             _ => false,
         };
@@ -348,7 +365,7 @@ impl SessionTask {
     fn gated(&self, step: &Step) -> bool {
         match step {
             Step::RunTool { call } => self.session.call(call).is_none_or(|call| !call.is_read()),
-            Step::Apply { .. } | Step::DeliverAsk { .. } => true,
+            Step::Apply { .. } | Step::Review { .. } | Step::DeliverAsk { .. } => true,
             Step::CallModel { .. }
             | Step::Prepare { .. }
             | Step::Reobserve { .. }

@@ -7,6 +7,7 @@ pub mod list;
 mod opening;
 pub mod reading;
 mod registry;
+pub mod tracking;
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -118,6 +119,7 @@ impl Sessions {
         let task = SessionTask::new(place, session, log, mail, last_update, notices);
         let (end, mut mail) = task.run(epoch, || life.leaves()).await;
         life.leaves();
+        self.world.reviews.leaves(life.id());
         mail.close();
         let refused = match end {
             End::Stopped => ClientError::gone(),
@@ -145,6 +147,7 @@ impl Sessions {
 
     async fn delete_files(&self, id: &SessionId) -> Result<(), ClientError> {
         let (world, id) = (self.world.clone(), id.clone());
+        world.reviews.remove(&id);
         let deleted = tokio::task::spawn_blocking(move || opening::delete(&world, &id.0)).await;
         deleted.unwrap_or_else(|error| Err(ClientError::new(ErrorName::SessionLocked, error.to_string())))
     }

@@ -41,6 +41,7 @@ mod popups;
 mod protocol;
 mod reconfigured;
 mod replay;
+mod review;
 mod rig;
 mod rules;
 mod runs;

@@ -9,6 +9,7 @@ mod choice;
 mod event;
 mod ids;
 mod reading;
+mod review;
 mod run;
 
 pub use ask::{Ask, AskGroup, AskKind, AskOption, OptionKind, Resolution};
@@ -20,6 +21,7 @@ pub use choice::{ChoiceChange, ChoiceId, Choices, Follows, JudgedChoice, Offer, 
 pub use event::Event;
 pub use ids::{AskId, BatchId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 pub use reading::read;
+pub use review::{AmendedTexts, ReviewState, ReviewedBy, SeenHunk};
 pub use run::{KeyUse, Mode, Outcome, Policy, RunOrigin, StopReason, UnattendedPolicy};
 
 /// One record of the log: an event with its number and its time.

@@ -3,6 +3,7 @@
 //! `apply` changes state and never decides. Connections, running futures and the durable watermark are never part
 //! of a session.
 
+pub mod applied;
 mod fold;
 mod forget;
 pub mod hunks;
@@ -22,6 +23,7 @@ use crate::record::{
 };
 use crate::session::run::{SessionState, SubState};
 
+pub use crate::session::applied::{AppliedChange, AppliedChanges, AppliedHunk, PendingReview};
 pub use crate::session::hunks::{ChangeState, Changes, HunkState};
 pub use crate::session::run::{Call, CallPhase, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey};
 use crate::tool::Toolset;
@@ -53,6 +55,8 @@ pub struct Session {
     pub closed_asks: VecDeque<(AskId, Resolution)>,
     /// The change sets of the open turn, and the unsettled ones of earlier turns.
     pub changes: Changes,
+    /// The changes that are or were in the text, for the review.
+    pub applied: AppliedChanges,
     pub rules: Vec<Rule>,
     pub choices: Choices,
     pub keys: VecDeque<UsedKey>,

@@ -24,6 +24,16 @@ pub struct ClientAgentCapabilities {
     pub asks: ClientAsks,
     #[ts(optional, as = "Option<ClientDocuments>")]
     pub documents: ClientDocuments,
+    #[ts(optional, as = "Option<ClientReview>")]
+    pub review: ClientReview,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClientReview {
+    /// The client draws hunks in the text, and gets `agent/review/update`.
+    #[ts(optional, as = "Option<bool>")]
+    pub hunks: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

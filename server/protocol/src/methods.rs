@@ -39,11 +39,12 @@ pub const REVIEW_DECIDE: &str = "agent/review/decide";
 pub const SESSION_UPDATE: &str = "agent/session/update";
 pub const REQUEST_PERMISSION: &str = "agent/session/request_permission";
 pub const ASK_RESOLVED: &str = "agent/ask/resolved";
+pub const REVIEW_UPDATE: &str = "agent/review/update";
 pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 19] = [
+pub const METHODS: [Method; 20] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -128,14 +129,14 @@ pub const METHODS: [Method; 19] = [
         ClientRequest,
         "ReviewListParams",
         "ReviewListResult",
-        "lists the hunks of a session that wait for an answer or are on their way",
+        "lists hunks: those that wait for an answer, and applied ones that nobody has looked at",
     ),
     row(
         REVIEW_DECIDE,
         ClientRequest,
         "ReviewDecideParams",
         "ReviewDecideResult",
-        "applies or rejects single hunks that wait for an answer",
+        "applies or rejects hunks that wait for an answer; keeps, undoes or restores applied ones",
     ),
     row(SESSION_UPDATE, ServerNotification, "SessionUpdateParams", "", "reports one change, in order"),
     row(
@@ -151,6 +152,13 @@ pub const METHODS: [Method; 19] = [
         "AskResolvedParams",
         "",
         "reports that an ask closed, for any reason",
+    ),
+    row(
+        REVIEW_UPDATE,
+        ServerNotification,
+        "ReviewUpdateParams",
+        "",
+        "reports where the applied hunks of a document are; sent if the client supports `review.hunks`",
     ),
     row(
         DOCUMENT_SAVE,

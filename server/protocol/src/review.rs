@@ -1,5 +1,7 @@
 //! The review of edits: hunks, and decisions about them one by one.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -11,13 +13,21 @@ use crate::{AskId, ChangeSetId, RunId, SessionId, ToolCallId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewListParams {
-    pub session_id: SessionId,
+    /// Without it, the hunks of all sessions of the workspace.
+    #[serde(default)]
+    #[ts(optional)]
+    pub session_id: Option<SessionId>,
+    /// Only the hunks of this document.
+    #[serde(default)]
+    #[ts(optional)]
+    pub uri: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewListResult {
-    /// The hunks of the edits that wait for an answer or are on their way, in the order of their calls.
+    /// First the hunks that wait for an answer or are on their way, in the order of their calls. Then those that were
+    /// applied, oldest change first, without those that were kept or undone.
     pub hunks: Vec<ReviewHunk>,
 }
 
@@ -25,14 +35,20 @@ pub struct ReviewListResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewHunk {
+    pub session_id: SessionId,
     pub change_set_id: ChangeSetId,
     pub hunk_id: String,
     pub state: HunkState,
     pub uri: String,
     /// The path as the user sees it.
     pub path: String,
-    /// The first line that it replaces, from zero, in the text for which it was proposed.
+    /// The first line of its place, from zero. For a hunk that waits for an answer, in the text for which it was proposed;
+    /// for an applied one, in the text of now.
     pub line: u32,
+    /// For an applied hunk, the line after its place in the text of now. The same as `line` if it has only removed lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub end_line: Option<u32>,
     /// The lines that it removes, with their line ends.
     pub removed: String,
     /// The lines that it inserts, with their line ends.
@@ -42,10 +58,74 @@ pub struct ReviewHunk {
     pub run_id: RunId,
     /// The calls that made it.
     pub tool_call_ids: Vec<ToolCallId>,
+    /// If the user changed it: the text of now in its place. A decision that drops it has to say that it was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub text: Option<String>,
+    /// How many lines of `text` are not the agent's.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[ts(optional, as = "Option<u32>")]
+    pub user_lines: u32,
+    /// Hunks of later changes that stand on it. They have to be undone first, or together with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<HunkName>>")]
+    pub beneath: Vec<HunkName>,
+    /// For an applied hunk, what made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub made_by: Option<MadeBy>,
     /// The ask that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub ask_id: Option<AskId>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// A hunk by its ids.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct HunkName {
+    pub session_id: SessionId,
+    pub change_set_id: ChangeSetId,
+    pub hunk_id: String,
+}
+
+/// Who made an applied hunk, on whose word, and what allowed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct MadeBy {
+    /// The title of the run: the first line of the prompt, or what the user chose.
+    pub task: String,
+    /// `provider/model`.
+    pub model: String,
+    /// When the change was applied; milliseconds since the Unix epoch.
+    #[ts(type = "number")]
+    pub at: u64,
+    /// The ask that allowed it, if a person was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub ask_id: Option<AskId>,
+    /// What allowed it, for people.
+    pub allowed_by: String,
+    /// What the user has to know about the file, for example that a build runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub mark: Option<String>,
+}
+
+/// Params of `agent/review/update`: all applied hunks of one open document, whole each time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewUpdateParams {
+    pub uri: String,
+    /// The version of the text in which the lines are; without it, the document is not open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub version: Option<i32>,
+    pub hunks: Vec<ReviewHunk>,
 }
 
 /// What is done with hunks.
@@ -56,6 +136,12 @@ pub enum ReviewAction {
     Apply,
     /// Reject proposed hunks; the model gets the reason.
     Reject,
+    /// Keep applied hunks as they are in the text, also what the user changed in them.
+    Keep,
+    /// Take applied hunks out of the text.
+    Undo,
+    /// Make undone hunks again.
+    Restore,
 }
 
 /// Hunks of one change set.
@@ -63,10 +149,14 @@ pub enum ReviewAction {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewTarget {
     pub change_set_id: ChangeSetId,
-    /// Without ids, all of its hunks that wait for an answer.
+    /// Without ids, all of its hunks that the action is possible for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[ts(optional, as = "Option<Vec<String>>")]
     pub hunk_ids: Vec<String>,
+    /// For hunks that the user changed, their `text` as it was shown. Undo drops it only if it is still the same.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[ts(optional, as = "Option<BTreeMap<String, String>>")]
+    pub seen: BTreeMap<String, String>,
 }
 
 /// Params of `agent/review/decide`. All targets are decided, or none.
@@ -85,7 +175,7 @@ pub struct ReviewDecideParams {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewDecideResult {
-    /// The decided hunks, each with the state that the decision gave it.
+    /// The decided hunks, each with the state that it has now. Undo and restore answer when they are done.
     pub hunks: Vec<DecidedHunk>,
 }
 
@@ -96,4 +186,8 @@ pub struct DecidedHunk {
     pub change_set_id: ChangeSetId,
     pub hunk_id: String,
     pub state: HunkState,
+    /// Why it was not done; the hunk is as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub why: Option<String>,
 }

@@ -312,6 +312,16 @@ pub enum HunkState {
     Rejected,
     /// The edit was sent, but the text does not have it.
     NotApplied,
+    /// In the text, with other lines in its place: the user changed it.
+    Amended,
+    /// In the text, and the user wants it.
+    Kept,
+    /// On its way out of the text.
+    Undoing,
+    /// Taken out of the text; it can be restored.
+    Undone,
+    /// Neither its lines nor those around them are in the file now, for example on another branch.
+    Away,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

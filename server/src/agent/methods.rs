@@ -21,6 +21,7 @@ use tokio::sync::oneshot;
 use super::content::{self, Content};
 use super::{Agent, Result};
 use crate::aside::aside;
+use crate::reviews;
 use crate::session::mailbox::{ClientError, Mailbox, Message, PostedPrompt, ResumePoint};
 use crate::session::{self, SURFACE_OF_CLIENTS};
 use crate::sessions::list::{Cursor, ListFilter};
@@ -166,8 +167,22 @@ impl Agent {
     }
 
     pub(super) async fn review_list(&self, params: ReviewListParams) -> Result<ReviewListResult> {
-        let mailbox = self.mailbox(&params.session_id)?;
-        let hunks = answered(mailbox.request(|reply| Message::Hunks { reply })).await?;
+        let ReviewListParams { session_id, uri } = params;
+        let mailboxes = match &session_id {
+            Some(id) => vec![self.sessions.get(id)?],
+            None => self.sessions.all(),
+        };
+        let posted: Vec<_> =
+            mailboxes.iter().map(|mailbox| mailbox.request(|reply| Message::Hunks { reply })).collect();
+        let mut hunks = Vec::new();
+        for request in posted {
+            hunks.extend(answered(request).await?);
+        }
+        let world = self.sessions.world().clone();
+        let mut applied = aside(move || reviews::unreviewed(&world.reviews, &world.documents)).await;
+        applied.retain(|hunk| session_id.as_ref().is_none_or(|id| *id == hunk.session_id));
+        hunks.extend(applied);
+        hunks.retain(|hunk| uri.as_ref().is_none_or(|uri| *uri == hunk.uri));
         Ok(ReviewListResult { hunks })
     }
 

@@ -17,11 +17,12 @@ use crate::client::surfaces::Surfaces;
 use crate::client::{ClientLink, Timing};
 use crate::documents::Documents;
 use crate::editor::EditTurns;
+use crate::reviews::Reviews;
 use crate::session::catalog::Catalog;
 use crate::session::inbox::Watch;
 use crate::session::watermark::Syncer;
 use crate::session::{World, images, replay};
-use crate::sessions::Sessions;
+use crate::sessions::{Sessions, tracking};
 use crate::settings::load;
 use crate::settings::own_files::OwnPlaces;
 use crate::tools::paths::WriteLocks;
@@ -82,6 +83,7 @@ impl Agent {
             write_locks: WriteLocks::in_state(&state_dir),
             images: images::ImageRoom::default(),
             inboxes: Watch::default(),
+            reviews: Reviews::default(),
             asks: Mutex::new(HashMap::new()),
         });
         let sessions = Sessions::new(world);
@@ -92,10 +94,19 @@ impl Agent {
                 () = over.closed() => {}
             }
         });
+        tokio::spawn(follow_until(sessions.clone(), out.clone()));
         let problems =
             state_problem.into_iter().chain(loaded.problems.iter().map(ToString::to_string)).collect();
         let configured = ClientConfiguration::new(sources);
         let agent = Agent { sessions, configured, starts: Starts::default(), out: out.clone() };
         Ok(OpenedAgent { agent, problems })
+    }
+}
+
+/// Follows the applied hunks of open documents until the connection is over.
+async fn follow_until(sessions: Sessions, out: Out) {
+    tokio::select! {
+        () = tracking::follow(sessions) => {}
+        () = out.closed() => {}
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use adjutant_protocol::capability::{
-    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientUpdates, VERSION,
+    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientReview, ClientUpdates, VERSION,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -128,6 +128,7 @@ fn initialize_params(folders: &[PathBuf]) -> serde_json::Value {
         asks: ClientAsks { request: true, ..ClientAsks::default() },
         // Nothing is open here, so the server writes every file itself.
         documents: ClientDocuments { save: false, complete: true },
+        review: ClientReview::default(),
     };
     json!({
         "processId": std::process::id(),

@@ -14,6 +14,8 @@ pub struct Surfaces {
     pub chunks: bool,
     /// Update kinds never to be sent.
     pub opt_out: Vec<String>,
+    /// Draws applied hunks in the text.
+    pub hunks: bool,
     /// Answers asks by `agent/session/request_permission`.
     pub asks_by_request: bool,
     /// Asks are shown as popups, until the client answers that it knows none.
@@ -55,6 +57,7 @@ impl Surfaces {
             updates: true,
             chunks: agent.updates.chunks,
             opt_out: agent.updates.opt_out,
+            hunks: agent.review.hunks,
             asks_by_request: agent.asks.request,
             popup_line: agent.asks.popup_line,
             abilities: Abilities {

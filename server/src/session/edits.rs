@@ -19,7 +19,7 @@ use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::{BOM, split_bom};
 use adjutant_core::text::review::{Presence, present_all};
 
-pub use apply::{BatchEdit, apply_all};
+pub use apply::{BatchEdit, apply_all, apply_edit};
 pub use propose::{GivenEdit, prepare};
 pub use reobserve::{WaitingChange, reobserve};
 
@@ -37,7 +37,7 @@ const SETTLE: Duration = Duration::from_millis(1_500);
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 
 /// A file as it is now.
-struct CurrentFile {
+pub struct CurrentFile {
     /// The text of the buffer if the file is open, else the text on disk. Without a byte order mark, which
     /// editors do not count to the text.
     text: String,
@@ -54,6 +54,21 @@ struct CurrentFile {
 }
 
 impl CurrentFile {
+    /// Returns its text, without a byte order mark.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the file exists, or has text of the user in the editor.
+    pub fn exists(&self) -> bool {
+        self.exists
+    }
+
+    /// Whether it is open in the editor.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
     /// Returns the bytes of this file with `text` in place of its own.
     fn bytes_of(&self, text: &str) -> Vec<u8> {
         if self.has_bom {
@@ -62,6 +77,20 @@ impl CurrentFile {
             text.as_bytes().to_vec()
         }
     }
+}
+
+/// Returns a file as it is now, if its path still leads to `target`. Blocks.
+pub fn present_file(place: &SessionWorld, path: &str, target: &str) -> Result<CurrentFile, String> {
+    let at = resolve(&place.roots, path).map_err(|why| why.to_string())?;
+    if !at.inside || uri::of_path(&at.absolute) != target {
+        return Err(format!("\"{path}\" leads to another file now"));
+    }
+    current_file(place, &at).map_err(|why| why.text)
+}
+
+/// Saves the text of a file as a blob and returns its hash. Blocks.
+pub fn put_before(place: &SessionWorld, now: &CurrentFile) -> Result<String, String> {
+    put_blob(place, &now.bytes_of(&now.text))
 }
 
 /// Saves the text before an edit as a blob and returns its hash. Blocks.

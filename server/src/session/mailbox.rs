@@ -14,7 +14,7 @@ use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::option::SetConfigOptionResult;
 use adjutant_protocol::review::{DecidedHunk, ReviewDecideParams, ReviewHunk};
 use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeResult, WaitResult};
-use adjutant_protocol::{AskId, RunId};
+use adjutant_protocol::{AskId, ChangeSetId, RunId};
 use tokio::sync::{mpsc, oneshot};
 
 use super::images::PendingImages;
@@ -113,6 +113,12 @@ pub enum Message {
     Hunks {
         reply: Reply<Vec<ReviewHunk>>,
     },
+    /// The text of an open document shows hunks in another state than the log.
+    Found {
+        change_set: ChangeSetId,
+        hunks: Vec<String>,
+        is_in_text: bool,
+    },
     /// A decision about single hunks.
     Decide {
         decision: Box<ReviewDecideParams>,
@@ -184,7 +190,8 @@ impl Message {
             Message::Decide { reply, .. } => answer(reply, refused),
             Message::Choose { reply, .. } => answer(reply, refused),
             Message::Delete { reply } => answer(reply, refused),
-            Message::InboxChanged
+            Message::Found { .. }
+            | Message::InboxChanged
             | Message::InboxScanned { .. }
             | Message::Cancel { .. }
             | Message::Transcribed(_)

@@ -72,6 +72,13 @@ impl SessionTask {
                 self.inbox.wake();
             }
         }
+        self.place.world.reviews.set(
+            &self.place.id,
+            &self.place.roots,
+            &self.place.blobs,
+            &self.session.applied,
+        );
+        self.review_over(events);
         let mark = self.log().summary_mark();
         self.summary.changed(&self.session, mark);
         self.answer_waits();

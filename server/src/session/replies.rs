@@ -5,20 +5,20 @@
 use std::collections::VecDeque;
 
 use adjutant_core::machine::accept::{Refusal, accept};
-use adjutant_core::machine::input::{Answer, Choice, Decision, Input, Prompt};
+use adjutant_core::machine::input::{Answer, Choice, Input, Prompt};
 use adjutant_core::policy::choices::Follows;
 use adjutant_core::prompt::image::Image;
-use adjutant_core::record::{Event, HunkSet, KeyUse, Outcome};
-use adjutant_core::wire::{self, state};
+use adjutant_core::record::{Event, KeyUse, Outcome};
+use adjutant_core::wire::state;
 use adjutant_protocol::ask::{AskRespondResult, AskView, RespondStatus};
 use adjutant_protocol::errors::ErrorName;
-use adjutant_protocol::review::{DecidedHunk, ReviewAction, ReviewDecideParams, ReviewTarget};
 use adjutant_protocol::session::{
     Delivery, Disposition, PromptResult, ReplayFrom, ResumeResult, WaitResult, WaitStatus,
 };
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::oneshot;
 
+use super::deciding::ReviewWait;
 use super::images::{self, PendingImages};
 use super::mailbox::{ClientError, MAX_WORDS, Message, PostedPrompt, Reply, ResumePoint};
 use super::publish::Follower;
@@ -36,6 +36,8 @@ type DurableAction = Box<dyn FnOnce(Result<(), ClientError>) + Send>;
 pub struct Replies {
     after: VecDeque<(u64, DurableAction)>,
     waits: Vec<Wait>,
+    /// Decisions of the review that are being carried out.
+    pub(super) reviews: Vec<ReviewWait>,
     numbered: u64,
     durable: u64,
     ended: bool,
@@ -89,12 +91,12 @@ impl Replies {
         for wait in self.waits.drain(..) {
             let _ = wait.reply.send(Err(refused.clone()));
         }
+        for wait in self.reviews.drain(..) {
+            wait.refuse(refused.clone());
+        }
         self.failed = Some(refused.clone());
     }
 }
-
-/// Change sets and hunks that one decision may name.
-const MAX_TARGETS: usize = 20_000;
 
 impl SessionTask {
     pub(super) async fn prompt(&mut self, prompt: PostedPrompt, reply: Reply<PromptResult>) {
@@ -258,46 +260,6 @@ impl SessionTask {
             Err(why) => return Err(self.not_recorded(why)),
         };
         Ok(AskRespondResult { status, resolution: resolution.into() })
-    }
-
-    pub(super) async fn decide(&mut self, params: ReviewDecideParams, reply: Reply<Vec<DecidedHunk>>) {
-        let result = self.decided(params).await;
-        point("ask-answered");
-        match result {
-            Ok(hunks) => {
-                let barrier = self.barrier;
-                self.replies.after_durable(barrier, move |durable| {
-                    let _ = reply.send(durable.map(|()| hunks));
-                });
-            }
-            Err(refused) => {
-                let _ = reply.send(Err(refused));
-            }
-        }
-    }
-
-    async fn decided(&mut self, params: ReviewDecideParams) -> Result<Vec<DecidedHunk>, ClientError> {
-        let invalid = |why: String| ClientError::new(ErrorName::AnswerInvalid, why);
-        if params.reason.as_ref().is_some_and(|reason| reason.len() > MAX_WORDS) {
-            return Err(invalid(format!("a reason has at most {MAX_WORDS} bytes")));
-        }
-        let hunks: usize = params.targets.iter().map(|target| target.hunk_ids.len()).sum();
-        if params.targets.len() + hunks > MAX_TARGETS {
-            return Err(invalid(format!("one decision names at most {MAX_TARGETS} change sets and hunks")));
-        }
-        let target = |target: ReviewTarget| {
-            let ReviewTarget { change_set_id, hunk_ids } = target;
-            let all = || wire::review::waiting(&self.session, &change_set_id);
-            let hunks = if hunk_ids.is_empty() { all() } else { hunk_ids };
-            HunkSet { change_set: change_set_id, hunks }
-        };
-        let targets: Vec<HunkSet> = params.targets.into_iter().map(target).collect();
-        let apply = params.action == ReviewAction::Apply;
-        let decision = Decision { targets: targets.clone(), apply, reason: params.reason };
-        match self.record_input(Input::Decide(decision)).await {
-            Ok(_) => Ok(wire::review::states(&self.session, &targets)),
-            Err(why) => Err(self.not_recorded(why)),
-        }
     }
 
     pub(super) fn wait(&mut self, run: RunId, timeout_ms: u64, reply: Reply<WaitResult>) {

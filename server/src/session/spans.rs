@@ -58,7 +58,7 @@ pub fn of(step: &Step, session: &Session) -> Span {
             about = session.changes.get(change_set).and_then(|state| state.calls().next());
             (run, turn) = (None, None);
         }
-        Step::Wake(_) => {}
+        Step::Review { .. } | Step::Wake(_) => {}
     }
     if let Some(run) = run {
         span.record("run", display(run));
@@ -96,6 +96,7 @@ fn name_of(step: &Step) -> &'static str {
         Step::Apply { .. } => "apply",
         Step::DeliverAsk { .. } => "deliver_ask",
         Step::Settle { .. } => "settle",
+        Step::Review { .. } => "review",
         Step::Wake(_) => "wake",
     }
 }

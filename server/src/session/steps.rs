@@ -25,6 +25,7 @@ use tracing::Instrument;
 use super::edits::{BatchEdit, WaitingChange};
 use super::mailbox::Message;
 use super::prepare::{Rules, prepare, run};
+use super::review::{self, FileReview};
 use super::spans::StepTimer;
 use super::stream::Stream;
 use super::{SessionWorld, edits, images, spans};
@@ -135,6 +136,7 @@ enum Work {
     Reobserve { waiting: Vec<WaitingChange> },
     Apply { edits: Vec<BatchEdit> },
     Settle { change: Box<ChangeState> },
+    Review { files: Vec<FileReview> },
     Deliver { ask: Arc<AskView>, edits: Vec<CarriedHunks> },
     Wake { wake: Wake, longest: u64 },
 }
@@ -174,6 +176,7 @@ impl Work {
             Step::Settle { change_set } => {
                 Work::Settle { change: Box::new(session.changes.get(change_set)?.clone()) }
             }
+            Step::Review { batch } => Work::Review { files: review::files_of(session, batch) },
             Step::DeliverAsk { ask } => {
                 // The published view is used if there is one, because a view may have megabytes.
                 let published = place.world.link.items().open_ask(ask);
@@ -203,6 +206,11 @@ impl Work {
             Work::Apply { edits } => {
                 let report = |report| place.mailbox.post(Message::Report { step: step.clone(), report });
                 edits::apply_all(place, edits, report).await;
+                return None;
+            }
+            Work::Review { files } => {
+                let report = |report| place.mailbox.post(Message::Report { step: step.clone(), report });
+                review::carry_out(place, files, report).await;
                 return None;
             }
             Work::Settle { change } => edits::settle(place, &change.change).await,
@@ -352,9 +360,11 @@ pub fn broken(step: &Step) -> Option<Report> {
             message: "calling the model broke inside Adjutant; the log says more".to_owned(),
             retry_after_ms: None,
         })),
-        Step::Prepare { .. } | Step::Reobserve { .. } | Step::RunTool { .. } | Step::Apply { .. } => {
-            Some(Report::Finished(failed(None, why, "broke")))
-        }
+        Step::Prepare { .. }
+        | Step::Reobserve { .. }
+        | Step::RunTool { .. }
+        | Step::Review { .. }
+        | Step::Apply { .. } => Some(Report::Finished(failed(None, why, "broke"))),
         Step::Settle { .. } => Some(Report::Settled(EditCheck::Unclear)),
         Step::DeliverAsk { .. } | Step::Wake(_) => None,
     }

@@ -18,6 +18,7 @@ use crate::client::ClientLink;
 use crate::documents::Documents;
 use crate::editor::{Abilities, EditTurns};
 use crate::model::Models;
+use crate::reviews::Reviews;
 use crate::settings::own_files::OwnPlaces;
 use crate::tools::ToolRegistry;
 use crate::tools::paths::{Roots, WriteLocks};
@@ -41,6 +42,8 @@ pub struct World {
     pub images: ImageRoom,
     /// Wakes a session when a file arrives in its inbox.
     pub inboxes: Watch,
+    /// The applied changes of all sessions, for the review.
+    pub reviews: Reviews,
     /// The session of each ask: all open asks of the sessions in memory (at most `MAX_OPEN`), and the
     /// closed asks that these sessions remember.
     pub asks: Mutex<HashMap<AskId, SessionId>>,

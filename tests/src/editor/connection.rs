@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
+use adjutant_protocol::review::ReviewUpdateParams;
 use adjutant_protocol::update::SessionUpdateParams;
 use serde_json::Value;
 
@@ -107,6 +108,8 @@ pub struct Inner {
     pub logged: Vec<String>,
     pub progress: Progress,
     pub diagnostics: BTreeMap<String, Value>,
+    /// The last `agent/review/update` of each document.
+    pub reviews: BTreeMap<String, ReviewUpdateParams>,
     pub saves: Vec<Value>,
     pub watch: Watch,
     pub updates: Vec<SessionUpdateParams>,
@@ -204,6 +207,7 @@ impl Inner {
             logged: Vec::new(),
             progress: Progress::default(),
             diagnostics: BTreeMap::new(),
+            reviews: BTreeMap::new(),
             saves: Vec::new(),
             updates: Vec::new(),
             cursor: 0,

@@ -7,8 +7,9 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult, SavedDocument};
 use adjutant_protocol::methods;
+use adjutant_protocol::review::ReviewUpdateParams;
 use adjutant_protocol::session::{NewSessionResult, ResumeParams, ResumeResult};
-use adjutant_protocol::update::{AskChange, SessionUpdateParams, Update};
+use adjutant_protocol::update::{AskChange, HunkState, SessionUpdateParams, Update};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -79,6 +80,7 @@ impl Inner {
         match method {
             methods::REQUEST_PERMISSION => agent.is_some_and(|agent| agent.asks.request),
             methods::DOCUMENT_SAVE => agent.is_some_and(|agent| agent.documents.save),
+            methods::REVIEW_UPDATE => agent.is_some_and(|agent| agent.review.hunks),
             // Many clients support it and do not say so; the text decides.
             "workspace/applyEdit" => true,
             "workspace/configuration" => can.configuration,
@@ -162,6 +164,12 @@ impl Inner {
                     self.resolved.push(resolved);
                 }
             }
+            methods::REVIEW_UPDATE => {
+                if let Some(update) = self.body::<ReviewUpdateParams>(method, &params) {
+                    self.check_hunks(&update);
+                    self.reviews.insert(update.uri.clone(), update);
+                }
+            }
             "$/cancelRequest" => match Id::from_value(&params["id"]) {
                 Some(id) => self.withdraw(id),
                 None => self.fault(Rule::Malformed, format!("$/cancelRequest {params}")),
@@ -183,6 +191,25 @@ impl Inner {
             }
             "$/logTrace" | "telemetry/event" => {}
             _ => self.fault(Rule::UnknownNotification, format!("{method} {params}")),
+        }
+    }
+
+    /// Checks that hunks are where their text is, if the update is about the text of now.
+    fn check_hunks(&mut self, update: &ReviewUpdateParams) {
+        let open = self
+            .buffers
+            .buffer(&update.uri)
+            .filter(|open| Some(open.version) == update.version.map(i64::from));
+        let Some(text) = open.map(|open| open.text.clone()) else { return };
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        for hunk in
+            update.hunks.iter().filter(|hunk| hunk.state == HunkState::Applied && hunk.beneath.is_empty())
+        {
+            let (start, end) = (hunk.line as usize, hunk.end_line.unwrap_or(hunk.line) as usize);
+            let there = lines.get(start..end).map(|lines| lines.concat());
+            if there.as_deref() != Some(&*hunk.inserted) {
+                self.fault(Rule::MisplacedHunk, format!("{there:?} at {start}..{end} for {hunk:?}"));
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_protocol::capability::{
-    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientUpdates, VERSION,
+    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientReview, ClientUpdates, VERSION,
 };
 use serde_json::{Value, json};
 
@@ -42,6 +42,7 @@ impl Capabilities {
                 updates: ClientUpdates { chunks: true, opt_out: Vec::new() },
                 asks: ClientAsks { request: true, ..ClientAsks::default() },
                 documents: ClientDocuments { save: true, complete: true },
+                review: ClientReview { hunks: true },
             }),
             ..Self::plain()
         }

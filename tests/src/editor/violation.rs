@@ -56,6 +56,8 @@ pub enum Rule {
     BadEdit,
     /// An edit of an open document without a version, before the editor refused any edit.
     Unversioned,
+    /// A hunk at lines that do not have its text.
+    MisplacedHunk,
     /// A second popup while another one is open.
     SecondPopup,
     /// Progress outside of the order create, begin, report, end.

@@ -11,6 +11,7 @@ mod edits;
 mod ending;
 mod lifecycle;
 mod prompt;
+mod review;
 mod turn;
 
 use crate::machine::input::{Input, Report, Stamp};
@@ -59,6 +60,8 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
         Input::Prompt(prompt) => prompt::accept(session, stamp, prompt),
         Input::Answer(answer) => answer::accept(session, stamp, answer),
         Input::Decide(decision) => edits::decide(session, stamp, decision),
+        Input::Review(input) => review::decide(session, stamp, input),
+        Input::Found { target, is_in_text } => review::found(session, target, is_in_text),
         Input::Cancel { run } => lifecycle::cancel(session, stamp, run.as_ref()),
         Input::Denials(now) => consent::denials(session, now),
         Input::Consent(given) => consent::give(session, given),
@@ -114,6 +117,11 @@ fn accept_report(
         (Step::Reobserve { changes, .. }, Report::Finished(_)) => {
             edits::reobserved(session, stamp, changes, Vec::new())
         }
+        (Step::Review { batch }, Report::Reviewed { change_set, outcome }) => {
+            let change = session.applied.get(&change_set).ok_or(Refusal::Stale)?;
+            review::done(batch, change, outcome)
+        }
+        (Step::Review { batch }, Report::Finished(_)) => review::broke(session, batch),
         (Step::Settle { change_set }, Report::Settled(found)) => {
             let (hunks, note) = (Vec::new(), None);
             Ok(vec![Event::Settled { change_set: change_set.clone(), found, hunks, note }])

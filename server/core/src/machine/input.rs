@@ -14,7 +14,7 @@ use crate::prompt::image::Image;
 use crate::prompt::message::{GenerationSettings, Reply};
 use crate::record::{
     AskId, AskKind, CallResult, ChangeSetId, EditCheck, FileChange, HunkSet, KeyUse, Payload, Policy, RunId,
-    RunOrigin, ToolCallId, UnattendedPolicy, UnsavedText,
+    RunOrigin, SeenHunk, ToolCallId, UnattendedPolicy, UnsavedText,
 };
 
 /// Time and randomness for one input; the core itself has neither.
@@ -55,6 +55,13 @@ pub enum Input {
     Answer(Answer),
     /// The user decides about single hunks.
     Decide(Decision),
+    /// The user decides about hunks that are in the text, or were.
+    Review(ReviewInput),
+    /// The text shows hunks in another state than the log, because the user undid or redid them in the editor.
+    Found {
+        target: ReviewTarget,
+        is_in_text: bool,
+    },
     /// The user's own cancel; beats everything (S90).
     Cancel {
         run: Option<RunId>,
@@ -123,6 +130,39 @@ pub struct Decision {
     pub apply: bool,
     /// Why they are rejected, in the user's words; the model reads it.
     pub reason: Option<String>,
+}
+
+/// What the user does with applied hunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReviewAct {
+    Keep,
+    Undo,
+    /// Undo the undo.
+    Restore,
+}
+
+/// A decision about applied hunks.
+#[derive(Clone, Debug)]
+pub struct ReviewInput {
+    pub targets: Vec<ReviewTarget>,
+    pub act: ReviewAct,
+}
+
+/// Hunks of one applied change.
+#[derive(Clone, Debug)]
+pub struct ReviewTarget {
+    pub change_set: ChangeSetId,
+    /// Each at most once.
+    pub hunks: Vec<SeenHunk>,
+}
+
+/// What became of a decision about the hunks of one change.
+#[derive(Clone, Debug, Default)]
+pub struct ReviewOutcome {
+    /// The text has these as decided.
+    pub done: Vec<String>,
+    /// These are as they were, each for a reason.
+    pub failed: Vec<(String, String)>,
 }
 
 /// The choice of an answer.
@@ -196,6 +236,11 @@ pub enum Report {
         change_set: ChangeSetId,
         outcome: EditOutcome,
         elapsed_ms: u64,
+    },
+    /// `Review` ended for one change.
+    Reviewed {
+        change_set: ChangeSetId,
+        outcome: ReviewOutcome,
     },
     /// `Settle` ended.
     Settled(EditCheck),

@@ -30,6 +30,8 @@ pub enum Step {
     Reobserve { changes: Vec<ChangeSetId>, epoch: u64 },
     /// Apply the frozen hunks that one decision allowed, and report on each file.
     Apply { batch: BatchId, part: BatchPart },
+    /// Undo or restore the hunks of one decision of the review, and report on each file.
+    Review { batch: BatchId },
     /// Wait for a time; no other work.
     Wake(Wake),
 }
@@ -75,6 +77,7 @@ pub enum WakeReason {
 pub fn next_steps(session: &Session) -> Vec<Step> {
     let mut steps: Vec<Step> =
         session.unsettled().map(|change_set| Step::Settle { change_set: change_set.clone() }).collect();
+    steps.extend(session.applied.pending().into_iter().map(|batch| Step::Review { batch: batch.clone() }));
     steps.extend(deliveries(session));
     let Some(run) = session.open_run() else { return steps };
     if session.has_open_ask(AskKind::ResumeTask) {

@@ -76,10 +76,11 @@ proptest! {
         }
         bench.session = folded(&bench.log).0;
         bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).expect("it opens");
-        // Nothing blocks for ever: each call of an open ask still waits for its answer.
+        // Nothing blocks for ever: a call of each open ask still waits for its answer. Others may have ended with hunks that
+        // were decided by themselves.
         for ask in bench.session.open_asks() {
             let over = |call| bench.session.call(call).is_none_or(crate::session::Call::is_finished);
-            prop_assert!(!ask.calls.iter().any(over), "{:?} has no open call", ask);
+            prop_assert!(ask.calls.is_empty() || !ask.calls.iter().all(over), "{:?} has no open call", ask);
         }
         drive(&mut bench, &more);
         let _ = bench.input(Input::Cancel { run: None });

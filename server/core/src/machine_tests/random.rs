@@ -5,7 +5,8 @@
 use super::{Bench, done, reply};
 use crate::machine::input::{
     Answer, ChangeNow, Choice, Decision, EditLocation, EditOutcome, Input, Preparation, PreparedEdits,
-    Prompt, Prospect, RefusedEdit, ReobservedChange, Report,
+    Prompt, Prospect, RefusedEdit, ReobservedChange, Report, ReviewAct, ReviewInput, ReviewOutcome,
+    ReviewTarget,
 };
 use crate::machine::retry::{CallFailure, FailureClass};
 use crate::machine::step::{Step, next_steps};
@@ -14,10 +15,10 @@ use crate::policy::choices::{Follows, JudgedChoice, Takes};
 use crate::policy::observation::{FileClass, ObservedPath};
 use crate::prompt::image::{Image, MediaType};
 use crate::record::{
-    BatchId, CallEnd, CallPart, ChangeSetId, EditCheck, FileChange, HunkSet, Mode, Payload, Policy,
+    BatchId, CallEnd, CallPart, ChangeSetId, EditCheck, FileChange, HunkSet, Mode, Payload, Policy, SeenHunk,
     ToolCallId, UnattendedPolicy,
 };
-use crate::session::HunkState;
+use crate::session::{AppliedHunk, HunkState};
 use crate::text::review::Hunk;
 
 /// The numbers of a test case, from which all choices are drawn.
@@ -44,7 +45,8 @@ impl<'a> Dice<'a> {
 
 /// Draws one input that is legal in the present state.
 pub fn input(bench: &Bench, dice: &mut Dice<'_>) -> Input {
-    match dice.roll(18) {
+    match dice.roll(20) {
+        18 | 19 => review(bench, dice).unwrap_or_else(|| step(bench, dice)),
         0 => Input::Prompt(prompt(dice)),
         1 => Input::Cancel { run: None },
         2 => Input::Opened { epoch: bench.session.epoch + 1 },
@@ -143,8 +145,38 @@ pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
         Step::Settle { .. } => {
             Report::Settled([EditCheck::Landed, EditCheck::NotLanded, EditCheck::Unclear][dice.roll(3)])
         }
+        Step::Review { batch } => reviewed(bench, batch, dice),
         Step::DeliverAsk { .. } | Step::Wake(_) => Report::TurnBegan,
     }
+}
+
+/// Draws what became of the hunks of one change that a decision undoes or restores.
+fn reviewed(bench: &Bench, batch: &BatchId, dice: &mut Dice<'_>) -> Report {
+    let all = bench.session.applied.all();
+    let mut pending = all.iter().filter(|change| change.pending(batch).next().is_some());
+    let Some(change) = pending.next() else { return Report::Finished(done(CallEnd::Failed)) };
+    let mut outcome = ReviewOutcome::default();
+    for (hunk, _) in change.pending(batch) {
+        match dice.roll(3) {
+            0 => outcome.failed.push((hunk.id.clone(), "the text changed".to_owned())),
+            _ => outcome.done.push(hunk.id.clone()),
+        }
+    }
+    Report::Reviewed { change_set: change.change_set.clone(), outcome }
+}
+
+/// Draws a decision about applied hunks, or hunks that the user undid or redid in the editor.
+fn review(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
+    let all = bench.session.applied.all();
+    let change = all.get(dice.roll(all.len().max(1)))?;
+    let seen = |hunk: &AppliedHunk| SeenHunk { hunk: hunk.id.clone(), seen: None };
+    let hunks: Vec<SeenHunk> = change.hunks.iter().filter(|_| dice.roll(3) > 0).map(seen).collect();
+    let target = ReviewTarget { change_set: change.change_set.clone(), hunks };
+    let acts = [ReviewAct::Keep, ReviewAct::Undo, ReviewAct::Restore];
+    Some(match dice.roll(5) {
+        0 => Input::Found { target, is_in_text: dice.roll(2) == 0 },
+        _ => Input::Review(ReviewInput { targets: vec![target], act: acts[dice.roll(3)] }),
+    })
 }
 
 fn model_report(dice: &mut Dice<'_>) -> Report {

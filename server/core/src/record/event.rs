@@ -2,14 +2,16 @@
 //!
 //! `accept` makes events and `Session::apply` folds them. Never decides; streamed chunks are never events.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AllowedBy, Ask, AskId, BatchId, CallResult, ChangeSetId, ChoiceChange, Choices, EditCheck, Effect,
-    FileChange, Follows, HunkNote, HunkSet, JudgedChoice, KeyUse, MessageId, Offer, Outcome, Payload, Policy,
-    Resolution, Rule, RunId, RunOrigin, SessionId, StopReason, ToolCallId, UnattendedPolicy,
+    AllowedBy, AmendedTexts, Ask, AskId, BatchId, CallResult, ChangeSetId, ChoiceChange, Choices, EditCheck,
+    Effect, FileChange, Follows, HunkNote, HunkSet, JudgedChoice, KeyUse, MessageId, Offer, Outcome, Payload,
+    Policy, Resolution, ReviewState, ReviewedBy, Rule, RunId, RunOrigin, SeenHunk, SessionId, StopReason,
+    ToolCallId, UnattendedPolicy,
 };
 use crate::machine::retry::CallFailure;
 use crate::policy::observation::ObservedPath;
@@ -235,6 +237,31 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<HunkNote>,
     },
+    /// The intent to undo applied hunks of one file, or to restore undone ones: durable before it is done.
+    ReviewStarted {
+        batch: BatchId,
+        change_set: ChangeSetId,
+        hunks: Vec<SeenHunk>,
+        /// Whether they are restored.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        restore: bool,
+    },
+    /// Hunks that were applied have another state.
+    Reviewed {
+        change_set: ChangeSetId,
+        hunks: Vec<String>,
+        state: ReviewState,
+        by: ReviewedBy,
+        /// For hunks whose lines the user had changed, those lines: kept, or undone with the hunk.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        amended: AmendedTexts,
+    },
+    /// Hunks were not undone or restored, and their state stays.
+    ReviewFailed {
+        change_set: ChangeSetId,
+        hunks: Vec<String>,
+        why: String,
+    },
     Completed {
         run: RunId,
         summary: String,
@@ -280,6 +307,9 @@ impl Event {
             Event::ToolStarted { .. } => "tool_started",
             Event::ToolFinished { .. } => "tool_finished",
             Event::Settled { .. } => "settled",
+            Event::ReviewStarted { .. } => "review_started",
+            Event::Reviewed { .. } => "reviewed",
+            Event::ReviewFailed { .. } => "review_failed",
             Event::Completed { .. } => "completed",
             Event::RunEnded { .. } => "run_ended",
         }

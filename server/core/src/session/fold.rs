@@ -11,7 +11,8 @@ use crate::policy::observation::ObservedPath;
 use crate::prompt::image::{Image, Picture, withheld};
 use crate::prompt::message::{ModelMessage, Reply, Usage};
 use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, EditCheck, Event, Payload, Record, ToolCallId};
-use crate::session::hunks::{self, HunkState};
+use crate::session::applied;
+use crate::session::hunks::{self, ChangeState, HunkState};
 use crate::session::run::RunEnd;
 use crate::tool::Effect;
 
@@ -67,6 +68,9 @@ impl Session {
             | Event::ToolStarted { .. }
             | Event::ToolFinished { .. }
             | Event::Settled { .. } => self.fold_call(record),
+            Event::ReviewStarted { .. } | Event::Reviewed { .. } | Event::ReviewFailed { .. } => {
+                self.fold_review(record);
+            }
         }
     }
 
@@ -270,8 +274,11 @@ impl Session {
                     });
                 }
             }
-            Event::HunkDecided { .. } | Event::Applied { .. } => {
+            Event::HunkDecided { .. } => hunks::fold(&mut self.changes, &record.event),
+            Event::Applied { change_set, .. } => {
+                let before = self.changes.get(change_set).cloned();
                 hunks::fold(&mut self.changes, &record.event);
+                self.note_applied(record, before);
             }
             Event::ToolStarted { call, .. } => {
                 self.with_call(call, |call| call.phase = CallPhase::Started { at: record.at });
@@ -289,7 +296,11 @@ impl Session {
                 self.note_unsettled(call);
                 self.append_results();
             }
-            Event::Settled { change_set, found, .. } => self.settle(&record.event, change_set, *found),
+            Event::Settled { change_set, found, .. } => {
+                let before = self.changes.get(change_set).cloned();
+                self.settle(&record.event, change_set, *found);
+                self.note_applied(record, before);
+            }
             _ => {}
         }
     }
@@ -365,6 +376,33 @@ impl Session {
             EditCheck::Unclear => "may or may not be in the file; read it before you go on",
         };
         let note = format!("[note] The edit of \"{}\" that was cut short {outcome}.", state.change.path);
+        self.tell_model(note);
+    }
+
+    /// Begins the review of the hunks that this record has brought into the text.
+    fn note_applied(&mut self, record: &Record, before: Option<ChangeState>) {
+        // 0.1 had no review, and its batches have no ids of their own.
+        let had_review = |state: &ChangeState| !state.allowed_by.is_empty();
+        let Some(before) = before.filter(had_review) else { return };
+        let run = self.run.as_ref().map(|run| (run.id.clone(), run.title.clone(), run.model.clone()));
+        let ended =
+            || self.ended.back().map(|last| (last.run.clone(), last.title.clone(), last.model.clone()));
+        self.applied.note_applied(record, &before, &self.changes, run.or_else(ended));
+    }
+
+    fn fold_review(&mut self, record: &Record) {
+        self.applied.fold(record);
+        if let Event::Reviewed { change_set, .. } = &record.event {
+            let change = self.applied.get(change_set);
+            let note = change.and_then(|change| applied::note_for_model(change, &record.event));
+            if let Some(note) = note {
+                self.tell_model(note);
+            }
+        }
+    }
+
+    /// Tells the model something at its next turn.
+    fn tell_model(&mut self, note: String) {
         match &mut self.run {
             Some(run) => run.pending.push(ModelMessage::user(note)),
             None => self.history.push(ModelMessage::user(note)),

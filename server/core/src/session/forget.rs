@@ -26,6 +26,7 @@ impl Session {
                 of_call.iter().for_each(|id| self.forget_text(id));
             }
             Event::Settled { change_set, .. } => self.forget_text(change_set),
+            Event::Applied { .. } => self.applied.forget_lines(),
             _ => {}
         }
     }

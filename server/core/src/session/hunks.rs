@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{BatchId, CallPart, ChangeSetId, EditCheck, Event, FileChange, HunkNote, ToolCallId};
+use crate::record::{
+    AllowedBy, BatchId, CallPart, ChangeSetId, EditCheck, Event, FileChange, HunkNote, ToolCallId,
+};
 
 /// The change sets of a session, by their ids.
 pub type Changes = BTreeMap<ChangeSetId, ChangeState>;
@@ -42,8 +44,12 @@ pub struct ChangeState {
     pub hunks: BTreeMap<String, HunkState>,
     /// The ids of its hunks, in order. A replay drops the hunks themselves once nothing needs them.
     ids: Vec<String>,
+    /// How many lines each of its hunks removes and inserts, in the order of `ids`; empty if it has none.
+    pub counts: Vec<(u32, u32)>,
     /// The hunks that each decision applies now. An entry stays until the outcome of its hunks is recorded.
     pub batches: BTreeMap<BatchId, Vec<String>>,
+    /// What allowed each hunk that was ever on its way. Empty in logs of 0.1.
+    pub allowed_by: BTreeMap<String, AllowedBy>,
     /// Whether the user or a rule has ever allowed some of its hunks.
     pub tried: bool,
     /// The number of times that these hunks were proposed. A new proposal counts only if the one before was allowed.
@@ -62,10 +68,14 @@ impl ChangeState {
             change.parts = vec![CallPart { call: call.clone(), hunks: ids.clone() }];
         }
         let hunks = ids.iter().map(|id| (id.clone(), HunkState::Proposed)).collect();
+        let count = |lines: &[String]| u32::try_from(lines.len()).unwrap_or(u32::MAX);
+        let counts = change.hunks.iter().map(|hunk| (count(&hunk.removed), count(&hunk.inserted))).collect();
         Self {
             hunks,
             ids,
+            counts,
             batches: BTreeMap::new(),
+            allowed_by: BTreeMap::new(),
             tried: false,
             attempt: 1,
             notes: Vec::new(),
@@ -92,6 +102,11 @@ impl ChangeState {
     /// Whether an edit is on its way.
     pub fn is_applying(&self) -> bool {
         !self.batches.is_empty()
+    }
+
+    /// Returns its hunks in order, each with the numbers of lines that it removes and inserts.
+    pub fn counted(&self) -> impl Iterator<Item = (&String, (u32, u32))> {
+        self.ids.iter().zip(self.counts.iter().copied())
     }
 
     /// Returns the ids of the hunks in this state, in order.
@@ -202,11 +217,14 @@ pub fn fold(changes: &mut Changes, event: &Event) {
                 state.mark(hunks, HunkState::Rejected, note.as_ref());
             }
         }
-        Event::ApplyStarted { change_set, hunks, batch, .. } => {
+        Event::ApplyStarted { change_set, hunks, batch, allowed_by, .. } => {
             if let Some(state) = changes.get_mut(change_set) {
                 state.mark(hunks, HunkState::Applying, None);
                 let batch = batch.clone().unwrap_or_else(|| BatchId(change_set.0.clone()));
                 let hunks = if hunks.is_empty() { state.ids.clone() } else { hunks.clone() };
+                if let Some(by) = allowed_by {
+                    state.allowed_by.extend(hunks.iter().map(|id| (id.clone(), by.clone())));
+                }
                 state.batches.insert(batch, hunks);
                 state.tried = true;
             }

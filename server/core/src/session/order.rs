@@ -29,6 +29,9 @@ impl Session {
             Event::HunkDecided { change_set, .. }
             | Event::Applied { change_set, .. }
             | Event::Settled { change_set, .. } => !self.changes.contains_key(change_set),
+            Event::ReviewStarted { change_set, .. }
+            | Event::Reviewed { change_set, .. }
+            | Event::ReviewFailed { change_set, .. } => self.applied.get(change_set).is_none(),
             _ => false,
         }
     }

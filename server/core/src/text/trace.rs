@@ -3,19 +3,19 @@
 //! Never believes a line number of an earlier text, so that every editor and every process finds the same places.
 
 mod align;
-mod peeled;
+mod earlier;
+mod side;
 #[cfg(test)]
 mod tests;
-mod turn;
 
 use std::ops::Range;
 
 use crate::text::edit::lines;
 use crate::text::review::{Hunk, Placement, Presence, placement, present};
 use align::Alignment;
-use peeled::Peeled;
+use earlier::EarlierText;
 
-pub use turn::{TurnRefusal, TurnedHunk, turned};
+pub use side::{SideRefusal, SideTarget, with_side};
 
 /// One of the two texts of a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub struct Trace {
 /// A later change may replace lines of an earlier one. So the latest is found first, and the others in the text that
 /// it would leave if it were undone.
 pub fn trace_all(now: &str, changes: &[PastChange<'_>]) -> Vec<Vec<Trace>> {
-    let mut text = Peeled::of(lines(now).collect());
+    let mut text = EarlierText::of(lines(now).collect());
     let mut all = vec![Vec::new(); changes.len()];
     for (number, change) in changes.iter().enumerate().rev() {
         let found = trace_one(&text.lines, change);

@@ -1,11 +1,15 @@
 //! Hunks as clients see them in a review.
 
-use adjutant_protocol::review::{DecidedHunk, ReviewHunk};
+use adjutant_protocol::SessionId;
+use adjutant_protocol::review::{DecidedHunk, HunkName, MadeBy, ReviewHunk};
+use adjutant_protocol::update::HunkState as WireHunkState;
 
-use crate::record::{ChangeSetId, HunkSet};
+use super::state::applied_state;
+use crate::record::{AllowedBy, ChangeSetId, HunkSet};
 use crate::session::hunks::ids_of;
-use crate::session::{ChangeState, HunkState, Session};
+use crate::session::{AppliedChange, AppliedHunk, ChangeState, HunkState, Session};
 use crate::text::review::unified_diff;
+use crate::text::trace::{HunkText, Side, Trace};
 
 /// Returns the hunks that wait for an answer or are on their way, in the order of their calls.
 pub fn hunks(session: &Session) -> Vec<ReviewHunk> {
@@ -27,6 +31,12 @@ fn view(session: &Session, state: &ChangeState, id: &str) -> Option<ReviewHunk> 
     let hunk = change.hunks.iter().find(|hunk| hunk.id == id);
     let makers = change.parts.iter().filter(|part| hunk.is_none() || part.hunks.iter().any(|of| of == id));
     Some(ReviewHunk {
+        session_id: session.id.clone(),
+        end_line: None,
+        text: None,
+        user_lines: 0,
+        beneath: Vec::new(),
+        made_by: None,
         change_set_id: change.change_set.clone(),
         hunk_id: id.to_owned(),
         state: state.hunks.get(id).copied()?.into(),
@@ -54,7 +64,108 @@ pub fn states(session: &Session, targets: &[HunkSet]) -> Vec<DecidedHunk> {
         let decided = |id: &String| {
             let hunk = state.hunks.get(id).copied()?;
             let change_set_id = target.change_set.clone();
-            Some(DecidedHunk { change_set_id, hunk_id: id.clone(), state: hunk.into() })
+            Some(DecidedHunk { change_set_id, hunk_id: id.clone(), state: hunk.into(), why: None })
+        };
+        target.hunks.iter().filter_map(decided).collect()
+    };
+    targets.iter().flat_map(of_target).collect()
+}
+
+/// Where an applied hunk is, and what is there.
+pub struct FoundHunk<'a> {
+    pub trace: &'a Trace,
+    /// The lines of its place in the text of now.
+    pub text: String,
+    /// The hunks that stand on it.
+    pub beneath: Vec<HunkName>,
+}
+
+/// Returns an applied hunk as clients see it; `None` if its lines are not kept any more.
+pub fn applied_hunk(
+    session: &SessionId,
+    change: &AppliedChange,
+    hunk: &AppliedHunk,
+    found: FoundHunk<'_>,
+) -> Option<ReviewHunk> {
+    let lines = change.lines_of(hunk)?;
+    let FoundHunk { trace, text, beneath } = found;
+    let number = |line: usize| u32::try_from(line).unwrap_or(u32::MAX);
+    let makers = change.parts.iter().filter(|part| part.hunks.contains(&hunk.id));
+    let is_amended = matches!(trace.found, HunkText::Amended { .. });
+    let user_lines = match trace.found {
+        HunkText::Amended { others } => number(others),
+        HunkText::Is(_) | HunkText::Gone => 0,
+    };
+    let ask_id = match &hunk.allowed_by {
+        Some(AllowedBy::Answer { ask }) => Some(ask.clone()),
+        _ => None,
+    };
+    Some(ReviewHunk {
+        session_id: session.clone(),
+        change_set_id: change.change_set.clone(),
+        hunk_id: hunk.id.clone(),
+        state: state_now(hunk, trace),
+        uri: change.uri.clone(),
+        path: change.path.clone(),
+        line: number(trace.lines.start),
+        end_line: Some(number(trace.lines.end)),
+        removed: lines.removed.concat(),
+        inserted: lines.inserted.concat(),
+        diff: unified_diff(&change.path, change.existed, std::slice::from_ref(lines)),
+        run_id: change.run.clone(),
+        tool_call_ids: makers.map(|part| part.call.clone()).collect(),
+        text: is_amended.then_some(text),
+        user_lines,
+        beneath,
+        made_by: Some(MadeBy {
+            task: change.title.clone(),
+            model: change.model.clone(),
+            at: change.at,
+            allowed_by: allowed_text(hunk.allowed_by.as_ref()).to_owned(),
+            ask_id,
+            mark: change.mark.clone(),
+        }),
+        ask_id: None,
+    })
+}
+
+/// Returns the state of an applied hunk: what the log says, unless the text says otherwise.
+pub fn state_now(hunk: &AppliedHunk, trace: &Trace) -> WireHunkState {
+    let recorded = applied_state(hunk);
+    match (recorded, trace.found) {
+        (WireHunkState::Applying | WireHunkState::Undoing, _) => recorded,
+        (WireHunkState::Kept, HunkText::Is(Side::Before)) => WireHunkState::Undone,
+        (WireHunkState::Kept, _) => recorded,
+        (WireHunkState::Undone, HunkText::Is(Side::After)) => WireHunkState::Applied,
+        (WireHunkState::Undone, _) => recorded,
+        (_, HunkText::Is(Side::After)) => WireHunkState::Applied,
+        (_, HunkText::Is(Side::Before)) => WireHunkState::Undone,
+        (_, HunkText::Amended { .. }) => WireHunkState::Amended,
+        (_, HunkText::Gone) => WireHunkState::Away,
+    }
+}
+
+fn allowed_text(by: Option<&AllowedBy>) -> &'static str {
+    match by {
+        Some(AllowedBy::Answer { .. }) => "a person, who was asked",
+        Some(AllowedBy::Standing { .. }) => "the answer that allowed all edits in this session",
+        Some(AllowedBy::Consent) => "the consent to work unattended",
+        Some(AllowedBy::Default | AllowedBy::Unknown) | None => "a rule",
+    }
+}
+
+/// Returns the states of applied hunks after a decision. `why` says for each that was not done why.
+pub fn applied_states(
+    session: &Session,
+    targets: &[HunkSet],
+    why: impl Fn(&ChangeSetId, &str) -> Option<String>,
+) -> Vec<DecidedHunk> {
+    let of_target = |target: &HunkSet| -> Vec<DecidedHunk> {
+        let Some(change) = session.applied.get(&target.change_set) else { return Vec::new() };
+        let decided = |id: &String| {
+            let state = applied_state(change.hunk(id)?);
+            let change_set_id = target.change_set.clone();
+            Some(DecidedHunk { why: why(&change_set_id, id), change_set_id, hunk_id: id.clone(), state })
         };
         target.hunks.iter().filter_map(decided).collect()
     };

@@ -4,16 +4,16 @@
 
 use adjutant_protocol::state::{RequiredAction, StateView};
 use adjutant_protocol::update::{
-    AskChange, ChangeSetView, HunkView, RunView, ToolCallView, ToolStatus, TurnPhase as WireTurnPhase,
-    TurnView, Update,
+    AskChange, ChangeSetView, HunkState as WireHunkState, HunkView, RunView, ToolCallView, ToolStatus,
+    TurnPhase as WireTurnPhase, TurnView, Update,
 };
 
 use super::{ask, options};
 use crate::machine::retry::CallFailure;
 use crate::policy::unsaved;
-use crate::record::{AskKind, CallEnd, ChangeSetId, Event, Record, Rule, RunId, ToolCallId};
-use crate::session::HunkState;
+use crate::record::{AskKind, CallEnd, ChangeSetId, Event, Record, ReviewState, Rule, RunId, ToolCallId};
 use crate::session::run::SessionState;
+use crate::session::{AppliedHunk, HunkState};
 use crate::session::{Call, Session};
 
 /// Every change of state that a batch of events can make; there are no others (S08).
@@ -183,6 +183,9 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
             updates.extend(ask_left(session, change_set));
             updates
         }
+        Event::ReviewStarted { change_set, .. }
+        | Event::Reviewed { change_set, .. }
+        | Event::ReviewFailed { change_set, .. } => reviewed_view(session, change_set),
         Event::Applied { change_set, .. } | Event::Settled { change_set, .. } => {
             change_view(session, change_set)
         }
@@ -359,16 +362,13 @@ fn ended_status(end: CallEnd) -> ToolStatus {
 
 fn change_view(session: &Session, id: &ChangeSetId) -> Vec<Update> {
     let Some(state) = session.changes.get(id) else { return Vec::new() };
-    let count = |lines: &[String]| u32::try_from(lines.len()).unwrap_or(u32::MAX);
     let hunks = state
-        .change
-        .hunks
-        .iter()
-        .map(|hunk| HunkView {
-            hunk_id: hunk.id.clone(),
-            state: state.hunks.get(&hunk.id).copied().unwrap_or(HunkState::Proposed).into(),
-            removed: count(&hunk.removed),
-            inserted: count(&hunk.inserted),
+        .counted()
+        .map(|(id, (removed, inserted))| HunkView {
+            hunk_id: id.clone(),
+            state: state.hunks.get(id).copied().unwrap_or(HunkState::Proposed).into(),
+            removed,
+            inserted,
         })
         .collect();
     let calls: Vec<ToolCallId> = state.calls().cloned().collect();
@@ -382,6 +382,49 @@ fn change_view(session: &Session, id: &ChangeSetId) -> Vec<Update> {
         hunks,
         mark: state.change.mark.clone(),
     })]
+}
+
+/// Returns the view of a change that is under review.
+fn reviewed_view(session: &Session, id: &ChangeSetId) -> Vec<Update> {
+    let Some(change) = session.applied.get(id) else { return Vec::new() };
+    // While its turn is open, hunks of it may still wait for an answer.
+    let mut updates = change_view(session, id);
+    if let Some(Update::ChangeSet(view)) = updates.first_mut() {
+        for hunk in &mut view.hunks {
+            if let Some(applied) = change.hunk(&hunk.hunk_id) {
+                hunk.state = applied_state(applied);
+            }
+        }
+        return updates;
+    }
+    let hunk = |hunk: &AppliedHunk| HunkView {
+        hunk_id: hunk.id.clone(),
+        state: applied_state(hunk),
+        removed: hunk.counts.0,
+        inserted: hunk.counts.1,
+    };
+    let calls: Vec<ToolCallId> = change.parts.iter().map(|part| part.call.clone()).collect();
+    let Some(first) = calls.first().cloned() else { return Vec::new() };
+    vec![Update::ChangeSet(ChangeSetView {
+        change_set_id: id.clone(),
+        tool_call_id: first,
+        tool_call_ids: if calls.len() > 1 { calls } else { Vec::new() },
+        uri: change.uri.clone(),
+        path: change.path.clone(),
+        hunks: change.hunks.iter().map(hunk).collect(),
+        mark: change.mark.clone(),
+    })]
+}
+
+/// Returns the state of an applied hunk, as far as the log knows it.
+pub(super) fn applied_state(hunk: &AppliedHunk) -> WireHunkState {
+    match (&hunk.pending, hunk.state) {
+        (Some(pending), _) if pending.restore => WireHunkState::Applying,
+        (Some(_), _) => WireHunkState::Undoing,
+        (None, ReviewState::Applied) => WireHunkState::Applied,
+        (None, ReviewState::Kept) => WireHunkState::Kept,
+        (None, ReviewState::Undone) => WireHunkState::Undone,
+    }
 }
 
 /// Returns a sentence for the user about what a standing answer allows.

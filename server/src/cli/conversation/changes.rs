@@ -2,7 +2,7 @@
 //!
 //! Never decides by itself: what is left when it ends is asked as a whole again.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use adjutant_protocol::AskId;
@@ -77,7 +77,7 @@ impl Conversation {
 
     /// Shows the changes of a question one by one.
     pub(super) async fn begin_changes(&mut self, ask: AskView) -> Result<(), LeaveReason> {
-        let params = ReviewListParams { session_id: ask.session_id.clone() };
+        let params = ReviewListParams { session_id: Some(ask.session_id.clone()), uri: None };
         let listed: ReviewListResult = self.request(methods::REVIEW_LIST, &params).await?;
         let of_ask = |hunk: &ReviewHunk| {
             hunk.ask_id.as_ref() == Some(&ask.ask_id) && hunk.state == HunkState::Proposed
@@ -163,7 +163,8 @@ impl Conversation {
             changes.left.iter().filter(|hunk| is_of(hunk)).map(|hunk| hunk.hunk_id.clone()).collect();
         changes.left.retain(|hunk| !is_of(hunk));
         changes.is_sending = true;
-        let targets = vec![ReviewTarget { change_set_id: first.change_set_id.clone(), hunk_ids }];
+        let (change_set_id, seen) = (first.change_set_id.clone(), BTreeMap::new());
+        let targets = vec![ReviewTarget { change_set_id, hunk_ids, seen }];
         let params = ReviewDecideParams { session_id, targets, action, reason };
         let decided: Result<ReviewDecideResult, LeaveReason> =
             self.request(methods::REVIEW_DECIDE, &params).await;

@@ -45,7 +45,7 @@ pub async fn apply_all(place: &Arc<SessionWorld>, edits: Vec<BatchEdit>, report:
     for edit in edits {
         let started = Instant::now();
         let change_set: ChangeSetId = edit.change.change_set.clone();
-        let outcome = apply(place, &edit).await;
+        let outcome = apply_edit(place, &edit).await;
         let elapsed_ms = started.elapsed().as_millis() as u64;
         report(Report::Edited { change_set, outcome, elapsed_ms });
     }
@@ -53,7 +53,7 @@ pub async fn apply_all(place: &Arc<SessionWorld>, edits: Vec<BatchEdit>, report:
 
 /// Makes an approved edit in at most three tries. Each try places the hunks in the present text, and counts
 /// only if the text has them afterwards.
-async fn apply(place: &Arc<SessionWorld>, edit: &BatchEdit) -> EditOutcome {
+pub async fn apply_edit(place: &Arc<SessionWorld>, edit: &BatchEdit) -> EditOutcome {
     let change = &edit.change;
     // Held until the save: another edit in between would be saved too, or look like a save that failed.
     let target = uri::to_path(&change.target).unwrap_or_default();

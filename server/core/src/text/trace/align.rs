@@ -13,13 +13,13 @@ const ALIKE: usize = 300;
 
 /// The lines of an old text in a new one.
 pub(super) struct Alignment {
-    steps: Vec<Step>,
+    pieces: Vec<Piece>,
     /// The numbers of lines of both texts.
     ends: (usize, usize),
 }
 
 /// Lines of the old text and what they are in the new one.
-struct Step {
+struct Piece {
     old: Range<usize>,
     new: Range<usize>,
     is_equal: bool,
@@ -27,7 +27,7 @@ struct Step {
     splits: Option<Vec<Range<usize>>>,
 }
 
-impl Step {
+impl Piece {
     /// Returns the new boundaries that the first or last boundary of the old lines may be.
     fn edge(&self, at: usize) -> Range<usize> {
         let whole = if at == 0 { self.new.start..self.new.start } else { self.new.end..self.new.end };
@@ -42,51 +42,51 @@ impl Alignment {
         let head = old.iter().zip(new).take_while(same).count();
         let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(same).count();
         let (middle_old, middle_new) = (head..old.len() - tail, head..new.len() - tail);
-        let mut steps = Vec::new();
-        let equal = |old: Range<usize>, new: Range<usize>| Step { old, new, is_equal: true, splits: None };
+        let mut pieces = Vec::new();
+        let equal = |old: Range<usize>, new: Range<usize>| Piece { old, new, is_equal: true, splits: None };
         if head > 0 {
-            steps.push(equal(0..head, 0..head));
+            pieces.push(equal(0..head, 0..head));
         }
         for op in line_diff(&old[middle_old.clone()], &new[middle_new.clone()]) {
             let (from, to) = (op.old_range(), op.new_range());
             let (from, to) = (from.start + head..from.end + head, to.start + head..to.end + head);
             if matches!(op, DiffOp::Equal { .. }) {
-                steps.push(equal(from, to));
+                pieces.push(equal(from, to));
             } else {
-                push_change(&mut steps, from, to);
+                push_change(&mut pieces, from, to);
             }
         }
         if tail > 0 {
-            steps.push(equal(middle_old.end..old.len(), middle_new.end..new.len()));
+            pieces.push(equal(middle_old.end..old.len(), middle_new.end..new.len()));
         }
-        for step in &mut steps {
-            if !step.is_equal && !step.old.is_empty() {
-                step.splits = splits(&old[step.old.clone()], &new[step.new.clone()], step.new.start);
+        for piece in &mut pieces {
+            if !piece.is_equal && !piece.old.is_empty() {
+                piece.splits = splits(&old[piece.old.clone()], &new[piece.new.clone()], piece.new.start);
             }
         }
-        Self { steps, ends: (old.len(), new.len()) }
+        Self { pieces, ends: (old.len(), new.len()) }
     }
 
     /// Returns the new boundaries that a boundary between two old lines may be: several if lines were inserted there.
     /// `None` if it is inside lines that have become other lines.
     pub(super) fn boundary(&self, at: usize) -> Option<Range<usize>> {
-        let first = self.steps.partition_point(|step| step.old.end < at);
+        let first = self.pieces.partition_point(|piece| piece.old.end < at);
         let (mut low, mut high) = (None, None);
-        for step in &self.steps[first..] {
-            if step.old.start > at {
+        for piece in &self.pieces[first..] {
+            if piece.old.start > at {
                 break;
             }
-            if step.old.start < at && at < step.old.end {
-                return self.inside(step, at);
+            if piece.old.start < at && at < piece.old.end {
+                return self.inside(piece, at);
             }
-            if step.old.is_empty() {
-                low = low.or(Some(step.new.start));
-                high = Some(step.new.end);
-            } else if step.old.end == at {
-                (low, high) = (Some(step.edge(step.old.len()).start), Some(step.new.end));
+            if piece.old.is_empty() {
+                low = low.or(Some(piece.new.start));
+                high = Some(piece.new.end);
+            } else if piece.old.end == at {
+                (low, high) = (Some(piece.edge(piece.old.len()).start), Some(piece.new.end));
             } else {
-                low = low.or(Some(step.new.start));
-                high = Some(step.edge(0).end);
+                low = low.or(Some(piece.new.start));
+                high = Some(piece.edge(0).end);
             }
         }
         let end = if at == 0 { 0 } else { self.ends.1 };
@@ -94,35 +94,35 @@ impl Alignment {
         Some(low..high.unwrap_or(low))
     }
 
-    fn inside(&self, step: &Step, at: usize) -> Option<Range<usize>> {
-        if step.is_equal {
-            let new = step.new.start + (at - step.old.start);
+    fn inside(&self, piece: &Piece, at: usize) -> Option<Range<usize>> {
+        if piece.is_equal {
+            let new = piece.new.start + (at - piece.old.start);
             return Some(new..new);
         }
-        if step.new.is_empty() {
-            return Some(step.new.start..step.new.start);
+        if piece.new.is_empty() {
+            return Some(piece.new.start..piece.new.start);
         }
-        step.splits.as_ref()?.get(at - step.old.start).cloned()
+        piece.splits.as_ref()?.get(at - piece.old.start).cloned()
     }
 
     /// Returns the nearest boundary at or before this one that both texts surely have: an end of the texts, or one inside
     /// or at an edge of equal lines.
     pub(super) fn fixed_at_or_before(&self, at: usize) -> usize {
-        let is_fixed = |step: &&Step| step.is_equal && step.old.start <= at;
-        self.steps.iter().rev().find(is_fixed).map_or(0, |step| at.min(step.old.end))
+        let is_fixed = |piece: &&Piece| piece.is_equal && piece.old.start <= at;
+        self.pieces.iter().rev().find(is_fixed).map_or(0, |piece| at.min(piece.old.end))
     }
 
     /// Like [`Alignment::fixed_at_or_before`], in the other direction.
     pub(super) fn fixed_at_or_after(&self, at: usize) -> usize {
-        let is_fixed = |step: &&Step| step.is_equal && step.old.end >= at;
-        self.steps.iter().find(is_fixed).map_or(self.ends.0, |step| at.max(step.old.start))
+        let is_fixed = |piece: &&Piece| piece.is_equal && piece.old.end >= at;
+        self.pieces.iter().find(is_fixed).map_or(self.ends.0, |piece| at.max(piece.old.start))
     }
 
     /// Returns the new boundary of a fixed one.
     pub(super) fn fixed(&self, at: usize) -> usize {
-        let inside = |step: &&Step| step.is_equal && step.old.start <= at && at <= step.old.end;
-        match self.steps.iter().find(inside) {
-            Some(step) => step.new.start + (at - step.old.start),
+        let inside = |piece: &&Piece| piece.is_equal && piece.old.start <= at && at <= piece.old.end;
+        match self.pieces.iter().find(inside) {
+            Some(piece) => piece.new.start + (at - piece.old.start),
             None if at == 0 => 0,
             None => self.ends.1,
         }
@@ -130,42 +130,42 @@ impl Alignment {
 
     /// Returns these new lines with all changed lines that touch a part of the old text.
     pub(super) fn touching(&self, old: &Range<usize>, new: &Range<usize>) -> Range<usize> {
-        let is_beside = |step: &&Step| step.old.start <= old.end && old.start <= step.old.end;
-        let changed = self.steps.iter().filter(|step| !step.is_equal).filter(is_beside);
-        changed.fold(new.clone(), |all, step| all.start.min(step.new.start)..all.end.max(step.new.end))
+        let is_beside = |piece: &&Piece| piece.old.start <= old.end && old.start <= piece.old.end;
+        let changed = self.pieces.iter().filter(|piece| !piece.is_equal).filter(is_beside);
+        changed.fold(new.clone(), |all, piece| all.start.min(piece.new.start)..all.end.max(piece.new.end))
     }
 
     /// Whether a line of this part of the old text is in the new text.
     pub(super) fn has_equal(&self, part: Range<usize>) -> bool {
-        let equal = self.steps.iter().filter(|step| step.is_equal);
-        equal.into_iter().any(|step| step.old.start < part.end && part.start < step.old.end)
+        let equal = self.pieces.iter().filter(|piece| piece.is_equal);
+        equal.into_iter().any(|piece| piece.old.start < part.end && part.start < piece.old.end)
     }
 
     /// Returns how many new lines of a part are none of these old lines.
     pub(super) fn strangers(&self, new: &Range<usize>, old: &Range<usize>) -> usize {
-        let own = |step: &Step| {
-            let shift = step.new.start as isize - step.old.start as isize;
-            let start = old.start.max(step.old.start).saturating_add_signed(shift).max(new.start);
-            let end = old.end.min(step.old.end).saturating_add_signed(shift).min(new.end);
-            if old.start.max(step.old.start) < old.end.min(step.old.end) {
+        let own = |piece: &Piece| {
+            let shift = piece.new.start as isize - piece.old.start as isize;
+            let start = old.start.max(piece.old.start).saturating_add_signed(shift).max(new.start);
+            let end = old.end.min(piece.old.end).saturating_add_signed(shift).min(new.end);
+            if old.start.max(piece.old.start) < old.end.min(piece.old.end) {
                 end.saturating_sub(start)
             } else {
                 0
             }
         };
-        let known: usize = self.steps.iter().filter(|step| step.is_equal).map(own).sum();
+        let known: usize = self.pieces.iter().filter(|piece| piece.is_equal).map(own).sum();
         new.len().saturating_sub(known)
     }
 }
 
 /// Adds a change; changes next to each other are one.
-fn push_change(steps: &mut Vec<Step>, old: Range<usize>, new: Range<usize>) {
-    match steps.last_mut() {
+fn push_change(pieces: &mut Vec<Piece>, old: Range<usize>, new: Range<usize>) {
+    match pieces.last_mut() {
         Some(last) if !last.is_equal => {
             last.old.end = old.end;
             last.new.end = new.end;
         }
-        _ => steps.push(Step { old, new, is_equal: false, splits: None }),
+        _ => pieces.push(Piece { old, new, is_equal: false, splits: None }),
     }
 }
 

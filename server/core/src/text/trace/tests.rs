@@ -40,8 +40,8 @@ fn found(now: &str, made: &Made) -> Vec<(HunkText, Range<usize>)> {
     trace(now, &made.past()).into_iter().map(|trace| (trace.found, trace.lines)).collect()
 }
 
-fn only(change: usize, hunk: usize) -> Vec<TurnedHunk> {
-    vec![TurnedHunk { change, hunk, seen: None }]
+fn only(change: usize, hunk: usize) -> Vec<SideTarget> {
+    vec![SideTarget { change, hunk, seen: None }]
 }
 
 const AFTER: HunkText = HunkText::Is(Side::After);
@@ -90,8 +90,8 @@ fn the_line_above_and_the_first_line_may_change_together() {
     let typed = made.after.replace("line 2 has its words\nthree\n", "line 2 has other words\nthree, too\n");
     assert_eq!(found(&typed, &made)[0], (HunkText::Amended { others: 1 }, 2..4));
     let seen = "three, too\n3 and a half\n".to_owned();
-    let target = [TurnedHunk { change: 0, hunk: 0, seen: Some(seen) }];
-    let undone = turned(&typed, &[made.past()], &target, Side::Before).unwrap();
+    let target = [SideTarget { change: 0, hunk: 0, seen: Some(seen) }];
+    let undone = with_side(&typed, &[made.past()], &target, Side::Before).unwrap();
     assert!(
         undone.starts_with("line 1 has its words\nline 2 has other words\nline 3 has its words\nline 4"),
         "{undone}"
@@ -102,12 +102,16 @@ fn the_line_above_and_the_first_line_may_change_together() {
 fn what_was_typed_inside_is_dropped_only_if_it_was_seen() {
     let made = two_hunks();
     let typed = made.after.replace("three\n", "three\nmine\n");
-    let target = |seen: Option<&str>| vec![TurnedHunk { change: 0, hunk: 0, seen: seen.map(str::to_owned) }];
-    let refused = Err((0, 0, TurnRefusal::Amended));
-    assert_eq!(turned(&typed, &[made.past()], &target(None), Side::Before), refused);
-    assert_eq!(turned(&typed, &[made.past()], &target(Some("three\n3 and a half\n")), Side::Before), refused);
+    let target = |seen: Option<&str>| vec![SideTarget { change: 0, hunk: 0, seen: seen.map(str::to_owned) }];
+    let refused = Err((0, 0, SideRefusal::Amended));
+    assert_eq!(with_side(&typed, &[made.past()], &target(None), Side::Before), refused);
+    assert_eq!(
+        with_side(&typed, &[made.past()], &target(Some("three\n3 and a half\n")), Side::Before),
+        refused
+    );
     let undone =
-        turned(&typed, &[made.past()], &target(Some("three\nmine\n3 and a half\n")), Side::Before).unwrap();
+        with_side(&typed, &[made.past()], &target(Some("three\nmine\n3 and a half\n")), Side::Before)
+            .unwrap();
     assert_eq!(found(&undone, &made), [(BEFORE, 2..3), (AFTER, 14..14)]);
 }
 
@@ -116,7 +120,7 @@ fn another_text_has_no_place_for_it() {
     let made = two_hunks();
     let other: String = (1..40).map(|n| format!("other {n}: {}\n", n * n)).collect();
     assert!(found(&other, &made).iter().all(|(found, _)| *found == HunkText::Gone));
-    assert_eq!(turned(&other, &[made.past()], &only(0, 0), Side::Before), Err((0, 0, TurnRefusal::Gone)));
+    assert_eq!(with_side(&other, &[made.past()], &only(0, 0), Side::Before), Err((0, 0, SideRefusal::Gone)));
 }
 
 #[test]
@@ -144,7 +148,7 @@ fn a_repeated_block_that_is_undone_is_found_undone() {
     let made = Made::of(&before, &after);
     assert_eq!(found(&after, &made)[0].0, AFTER);
     assert_eq!(found(&before, &made)[0].0, BEFORE);
-    let undone = turned(&after, &[made.past()], &only(0, 0), Side::Before).unwrap();
+    let undone = with_side(&after, &[made.past()], &only(0, 0), Side::Before).unwrap();
     assert_eq!(undone, before);
 }
 
@@ -166,14 +170,14 @@ fn a_later_change_on_an_earlier_one_has_to_go_first() {
     assert_eq!(traces[0][0].beneath, [(1, 0)]);
     assert_eq!((traces[1][0].found, traces[1][0].lines.clone()), (AFTER, 3..5));
     assert!(traces[1][0].beneath.is_empty() && traces[0][1].beneath.is_empty());
-    let refused = turned(&later.after, &changes, &only(0, 0), Side::Before);
-    assert_eq!(refused, Err((0, 0, TurnRefusal::Beneath { change: 1, hunk: 0 })));
+    let refused = with_side(&later.after, &changes, &only(0, 0), Side::Before);
+    assert_eq!(refused, Err((0, 0, SideRefusal::Beneath { change: 1, hunk: 0 })));
     let both = [only(0, 0), only(1, 0)].concat();
-    let undone = turned(&later.after, &changes, &both, Side::Before).unwrap();
+    let undone = with_side(&later.after, &changes, &both, Side::Before).unwrap();
     assert_eq!(undone, first.after.replace("three\n3 and a half\n", "line 3 has its words\n"));
-    let again = turned(&undone, &changes, &both, Side::After).unwrap();
+    let again = with_side(&undone, &changes, &both, Side::After).unwrap();
     assert_eq!(again, later.after);
-    assert_eq!(turned(&later.after, &changes, &only(1, 0), Side::Before).unwrap(), first.after);
+    assert_eq!(with_side(&later.after, &changes, &only(1, 0), Side::Before).unwrap(), first.after);
 }
 
 #[test]
@@ -181,9 +185,9 @@ fn a_last_line_without_its_end_never_joins_another() {
     let made = Made::of("one\ntwo\nthree\nfour", "one\ntwo\nthree\nFOUR");
     let typed = "one\ntwo\nthree\nFOUR\nfive\n";
     let seen = Some("FOUR\n".to_owned());
-    let target = [TurnedHunk { change: 0, hunk: 0, seen }];
+    let target = [SideTarget { change: 0, hunk: 0, seen }];
     assert_eq!(
-        turned(typed, &[made.past()], &target, Side::Before).unwrap(),
+        with_side(typed, &[made.past()], &target, Side::Before).unwrap(),
         "one\ntwo\nthree\nfour\nfive\n"
     );
 }
@@ -263,7 +267,7 @@ proptest! {
     ) {
         let made = Made::of(&numbered(count), &agent(&numbered(count), &edits, 0));
         let now = typed(&made.after, &own, 0, |line| made.is_outside(line));
-        let targets: Vec<TurnedHunk> = (0..made.hunks.len()).map(|hunk| TurnedHunk { change: 0, hunk, seen: None }).collect();
+        let targets: Vec<SideTarget> = (0..made.hunks.len()).map(|hunk| SideTarget { change: 0, hunk, seen: None }).collect();
         let traces = trace(&now, &made.past());
         let all: Vec<&str> = lines(&now).collect();
         for (trace, hunk) in traces.iter().zip(&made.hunks) {
@@ -273,7 +277,7 @@ proptest! {
                 prop_assert_eq!(&all[trace.lines.clone()], &hunk.inserted[..]);
             }
         }
-        if let Ok(undone) = turned(&now, &[made.past()], &targets, Side::Before) {
+        if let Ok(undone) = with_side(&now, &[made.past()], &targets, Side::Before) {
             prop_assert!(!is_agents(&undone), "{}", undone);
             let users = |text: &str| lines(text).filter(|line| line.contains("user ")).map(str::to_owned).collect::<Vec<_>>();
             prop_assert_eq!(users(&undone), users(&now));
@@ -283,7 +287,7 @@ proptest! {
                 all.sort();
                 all
             };
-            if let Ok(again) = turned(&undone, &[made.expecting(Side::Before)], &targets, Side::After) {
+            if let Ok(again) = with_side(&undone, &[made.expecting(Side::Before)], &targets, Side::After) {
                 prop_assert_eq!(sorted(&again), sorted(&now));
             }
         }
@@ -302,8 +306,8 @@ proptest! {
         let traces = trace(&now, &made.past());
         let hunk = pick % made.hunks.len();
         let there: String = lines(&now).skip(traces[hunk].lines.start).take(traces[hunk].lines.len()).collect();
-        let target = [TurnedHunk { change: 0, hunk, seen: Some(there.clone()) }];
-        if let Ok(undone) = turned(&now, &[made.past()], &target, Side::Before) {
+        let target = [SideTarget { change: 0, hunk, seen: Some(there.clone()) }];
+        if let Ok(undone) = with_side(&now, &[made.past()], &target, Side::Before) {
             let all: Vec<&str> = lines(&now).collect();
             let mut expected: Vec<&str> = all[..traces[hunk].lines.start].to_vec();
             let is_before = traces[hunk].found == BEFORE;
@@ -346,10 +350,10 @@ proptest! {
                     prop_assert_eq!(&lines_now[trace.lines.clone()], &all[change].hunks[hunk].inserted[..]);
                 }
                 prop_assert!(trace.beneath.iter().all(|(later, _)| *later > change));
-                targets.push(TurnedHunk { change, hunk, seen: None });
+                targets.push(SideTarget { change, hunk, seen: None });
             }
         }
-        if let Ok(undone) = turned(&text, &changes, &targets, Side::Before) {
+        if let Ok(undone) = with_side(&text, &changes, &targets, Side::Before) {
             prop_assert!(!is_agents(&undone), "{}", undone);
         }
     }

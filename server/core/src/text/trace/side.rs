@@ -5,7 +5,7 @@ use crate::text::edit::{LineEnds, lines, push_line};
 
 /// Why a hunk cannot be undone or made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TurnRefusal {
+pub enum SideRefusal {
     /// Its place is not in the text.
     Gone,
     /// Other text is in its place, and the caller did not allow to replace it.
@@ -14,30 +14,30 @@ pub enum TurnRefusal {
     Beneath { change: usize, hunk: usize },
 }
 
-/// A hunk that is to be turned: the numbers of its change and itself, and what the user saw in its place.
+/// A hunk that is to get another side: the numbers of its change and itself, and what the user saw in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TurnedHunk {
+pub struct SideTarget {
     pub change: usize,
     pub hunk: usize,
     /// The text that may be replaced although it is neither side of the hunk.
     pub seen: Option<String>,
 }
 
-/// Returns the text with hunks turned to one side, or the first hunk that cannot be, and why. All or nothing. A hunk
+/// Returns the text with one side of these hunks, or the first hunk that cannot be, and why. All or nothing. A hunk
 /// that has this side already stays as it is.
-pub fn turned(
+pub fn with_side(
     now: &str,
     changes: &[PastChange<'_>],
-    targets: &[TurnedHunk],
+    targets: &[SideTarget],
     to: Side,
-) -> Result<String, (usize, usize, TurnRefusal)> {
+) -> Result<String, (usize, usize, SideRefusal)> {
     let mut changes = changes.to_vec();
     let mut text = now.to_owned();
     let count = changes.len();
     for step in 0..count {
         // Later changes stand on earlier ones.
         let number = if to == Side::Before { count - 1 - step } else { step };
-        let own: Vec<&TurnedHunk> = targets.iter().filter(|target| target.change == number).collect();
+        let own: Vec<&SideTarget> = targets.iter().filter(|target| target.change == number).collect();
         if own.is_empty() {
             continue;
         }
@@ -45,7 +45,7 @@ pub fn turned(
         let mut places: Vec<(usize, &Trace)> = Vec::new();
         for target in &own {
             let refused = |why| (number, target.hunk, why);
-            let trace = traces.get(target.hunk).ok_or_else(|| refused(TurnRefusal::Gone))?;
+            let trace = traces.get(target.hunk).ok_or_else(|| refused(SideRefusal::Gone))?;
             if trace.found == HunkText::Is(to) {
                 continue;
             }
@@ -72,16 +72,16 @@ pub fn turned(
     Ok(text)
 }
 
-fn check(text: &str, trace: &Trace, target: &TurnedHunk) -> Result<(), TurnRefusal> {
+fn check(text: &str, trace: &Trace, target: &SideTarget) -> Result<(), SideRefusal> {
     if let Some((change, hunk)) = trace.beneath.first() {
-        return Err(TurnRefusal::Beneath { change: *change, hunk: *hunk });
+        return Err(SideRefusal::Beneath { change: *change, hunk: *hunk });
     }
     match trace.found {
-        HunkText::Gone => Err(TurnRefusal::Gone),
+        HunkText::Gone => Err(SideRefusal::Gone),
         HunkText::Is(_) => Ok(()),
         HunkText::Amended { .. } => {
             let there: String = lines(text).skip(trace.lines.start).take(trace.lines.len()).collect();
-            if target.seen.as_deref() == Some(&there) { Ok(()) } else { Err(TurnRefusal::Amended) }
+            if target.seen.as_deref() == Some(&there) { Ok(()) } else { Err(SideRefusal::Amended) }
         }
     }
 }

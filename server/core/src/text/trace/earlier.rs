@@ -8,7 +8,7 @@ use super::{PastChange, Side};
 type HunkNumber = (usize, usize);
 
 /// A text without the hunks that were taken out of it.
-pub(super) struct Peeled<'a> {
+pub(super) struct EarlierText<'a> {
     pub(super) lines: Vec<&'a str>,
     /// For each line, the hunks that were taken out in its place.
     over_lines: Vec<Vec<HunkNumber>>,
@@ -27,7 +27,7 @@ struct Boundary {
     over: Vec<HunkNumber>,
 }
 
-impl<'a> Peeled<'a> {
+impl<'a> EarlierText<'a> {
     /// Returns the text of now.
     pub(super) fn of(lines: Vec<&'a str>) -> Self {
         let boundary = |at| Boundary { as_start: at, as_end: at, over: Vec::new() };

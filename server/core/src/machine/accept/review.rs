@@ -1,0 +1,128 @@
+//! The review of applied hunks: kept at once; undone and restored by a step, because only the text says whether it
+//! was done.
+
+use super::Refusal;
+use crate::machine::input::{ReviewAct, ReviewInput, ReviewOutcome, ReviewTarget, Stamp};
+use crate::record::{AmendedTexts, BatchId, Event, ReviewState, ReviewedBy};
+use crate::session::{AppliedChange, AppliedHunk, PendingReview, Session};
+
+/// Handles a decision of the user about applied hunks. All of them, or none.
+pub fn decide(session: &Session, stamp: &Stamp, input: ReviewInput) -> Result<Vec<Event>, Refusal> {
+    let ReviewInput { targets, act } = input;
+    let batch = BatchId(stamp.id("batch"));
+    let mut events = Vec::new();
+    for target in targets {
+        let change = session.applied.get(&target.change_set);
+        let change = change.ok_or_else(|| no_such(&target, "is not in the text"))?;
+        let mut hunks = target.hunks.clone();
+        hunks.retain(|seen| change.hunk(&seen.hunk).is_none_or(|hunk| hunk.state != goal(act)));
+        for seen in &hunks {
+            let hunk = change.hunk(&seen.hunk).ok_or_else(|| no_such(&target, "has no such applied hunk"))?;
+            if hunk.pending.is_some() {
+                return Err(no_such(&target, "is being undone or restored already"));
+            }
+            if !may(act, hunk.state) {
+                return Err(no_such(&target, "was undone; restore it first"));
+            }
+        }
+        if hunks.is_empty() {
+            continue;
+        }
+        let change_set = target.change_set;
+        events.push(match act {
+            ReviewAct::Keep => {
+                let amended = hunks.iter().filter_map(|hunk| Some((hunk.hunk.clone(), hunk.seen.clone()?)));
+                let amended: AmendedTexts = amended.collect();
+                let (state, by) = (ReviewState::Kept, ReviewedBy::Decision);
+                let hunks = hunks.into_iter().map(|hunk| hunk.hunk).collect();
+                Event::Reviewed { change_set, hunks, state, by, amended }
+            }
+            ReviewAct::Undo | ReviewAct::Restore => {
+                let restore = act == ReviewAct::Restore;
+                Event::ReviewStarted { batch: batch.clone(), change_set, hunks, restore }
+            }
+        });
+    }
+    if events.is_empty() { Err(Refusal::Nothing) } else { Ok(events) }
+}
+
+/// Returns the state that a decision leads to.
+fn goal(act: ReviewAct) -> ReviewState {
+    match act {
+        ReviewAct::Keep => ReviewState::Kept,
+        ReviewAct::Undo => ReviewState::Undone,
+        ReviewAct::Restore => ReviewState::Applied,
+    }
+}
+
+fn may(act: ReviewAct, state: ReviewState) -> bool {
+    match act {
+        ReviewAct::Keep => state == ReviewState::Applied,
+        ReviewAct::Undo => state != ReviewState::Undone,
+        ReviewAct::Restore => state == ReviewState::Undone,
+    }
+}
+
+fn no_such(target: &ReviewTarget, why: &str) -> Refusal {
+    Refusal::AnswerInvalid(format!("change set {} {why}", target.change_set))
+}
+
+/// Handles what became of the hunks of one change that a decision undoes or restores.
+pub fn done(batch: &BatchId, change: &AppliedChange, outcome: ReviewOutcome) -> Result<Vec<Event>, Refusal> {
+    let ReviewOutcome { done, failed } = outcome;
+    let change_set = change.change_set.clone();
+    let mut events = Vec::new();
+    let pending: Vec<(&AppliedHunk, &PendingReview)> = change.pending(batch).collect();
+    let done: Vec<&(&AppliedHunk, &PendingReview)> =
+        pending.iter().filter(|(hunk, _)| done.contains(&hunk.id)).collect();
+    if let Some((_, first)) = done.first() {
+        let state = if first.restore { ReviewState::Applied } else { ReviewState::Undone };
+        // What was dropped with an undone hunk comes back when it is restored.
+        let dropped = done.iter().filter(|(_, pending)| !pending.restore);
+        let amended = dropped.filter_map(|(hunk, pending)| Some((hunk.id.clone(), pending.seen.clone()?)));
+        let (amended, by) = (amended.collect(), ReviewedBy::Decision);
+        let hunks = done.iter().map(|(hunk, _)| hunk.id.clone()).collect();
+        events.push(Event::Reviewed { change_set: change_set.clone(), hunks, state, by, amended });
+    }
+    let is_done = |id: &String| done.iter().any(|(hunk, _)| hunk.id == *id);
+    for (hunk, _) in pending.iter().filter(|(hunk, _)| !is_done(&hunk.id)) {
+        let why = failed.iter().find(|(id, _)| *id == hunk.id).map(|(_, why)| why.clone());
+        let why = why.unwrap_or_else(|| BROKE.to_owned());
+        events.push(Event::ReviewFailed {
+            change_set: change_set.clone(),
+            hunks: vec![hunk.id.clone()],
+            why,
+        });
+    }
+    if events.is_empty() { Err(Refusal::Stale) } else { Ok(events) }
+}
+
+const BROKE: &str = "it broke inside Adjutant; look at the file before you try again";
+
+/// Handles the end of a step that reported nothing: no hunk of its decision changed its state.
+pub fn broke(session: &Session, batch: &BatchId) -> Result<Vec<Event>, Refusal> {
+    let failed = |change: &AppliedChange| -> Option<Event> {
+        let hunks: Vec<String> = change.pending(batch).map(|(hunk, _)| hunk.id.clone()).collect();
+        let why = BROKE.to_owned();
+        let change_set = change.change_set.clone();
+        (!hunks.is_empty()).then_some(Event::ReviewFailed { change_set, hunks, why })
+    };
+    let events: Vec<Event> = session.applied.all().into_iter().filter_map(|change| failed(change)).collect();
+    if events.is_empty() { Err(Refusal::Stale) } else { Ok(events) }
+}
+
+/// Handles hunks that the text shows in another state than the log: the user undid or redid them in the editor.
+pub fn found(session: &Session, target: ReviewTarget, is_in_text: bool) -> Result<Vec<Event>, Refusal> {
+    let change = session.applied.get(&target.change_set).ok_or(Refusal::Stale)?;
+    let differs = |id: &String| {
+        let hunk = change.hunk(id).filter(|hunk| hunk.pending.is_none());
+        hunk.is_some_and(|hunk| (hunk.state == ReviewState::Undone) == is_in_text)
+    };
+    let hunks: Vec<String> = target.hunks.into_iter().map(|hunk| hunk.hunk).filter(differs).collect();
+    if hunks.is_empty() {
+        return Err(Refusal::Nothing);
+    }
+    let state = if is_in_text { ReviewState::Applied } else { ReviewState::Undone };
+    let (change_set, amended) = (target.change_set, AmendedTexts::new());
+    Ok(vec![Event::Reviewed { change_set, hunks, state, by: ReviewedBy::Editor, amended }])
+}

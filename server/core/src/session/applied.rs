@@ -1,0 +1,351 @@
+//! The changes that are in the text or were: from their application to the end of their review, across runs.
+//!
+//! A function of the events alone. Never says where a hunk is: only the text does (`text::trace`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::record::{
+    AllowedBy, BatchId, CallPart, ChangeSetId, Event, FileChange, Record, ReviewState, ReviewedBy, RunId,
+    SeenHunk,
+};
+use crate::session::hunks::{ChangeState, Changes, HunkState};
+use crate::text::review::Hunk;
+use crate::text::trace::{PastChange, PastHunk, Side};
+
+/// The most bytes of hunks that a session remembers for the review; the oldest changes are forgotten first.
+const MOST_BYTES: usize = 32 << 20;
+
+/// The applied changes of a session, by their ids.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AppliedChanges {
+    all: BTreeMap<ChangeSetId, Arc<AppliedChange>>,
+    /// How many bytes the hunks have.
+    bytes: usize,
+    /// Grows with every change of a state.
+    pub number: u64,
+}
+
+/// A change of one file of which at least one hunk was applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AppliedChange {
+    pub change_set: ChangeSetId,
+    /// As the user sees it.
+    pub path: String,
+    pub uri: String,
+    /// The URI of the file after following every link.
+    pub target: String,
+    /// Whether the file existed before.
+    pub existed: bool,
+    /// Hash of the blob with the text before the change.
+    pub before: Option<String>,
+    pub mark: Option<String>,
+    pub parts: Vec<CallPart>,
+    pub run: RunId,
+    /// The title of the run.
+    pub title: String,
+    /// The model of the run, `provider/model`.
+    pub model: String,
+    /// When its first hunk was applied; milliseconds since the Unix epoch.
+    pub at: u64,
+    /// The number of the record that applied its first hunk.
+    pub seq: u64,
+    /// The applied hunks, in the order of their lines.
+    pub hunks: Vec<AppliedHunk>,
+    /// The lines of all hunks of the change. A replay drops them.
+    source: Arc<[Hunk]>,
+}
+
+/// A hunk that was applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AppliedHunk {
+    pub id: String,
+    /// Its place among the hunks of the change.
+    index: usize,
+    /// How many lines it removes and inserts.
+    pub counts: (u32, u32),
+    pub state: ReviewState,
+    pub allowed_by: Option<AllowedBy>,
+    /// The lines in place of the inserted ones, as the user changed them, if a decision recorded them.
+    pub amended: Option<String>,
+    /// What is being done with it.
+    pub pending: Option<PendingReview>,
+}
+
+/// A decision about a hunk that is being carried out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PendingReview {
+    pub batch: BatchId,
+    /// Whether it is restored; else it is undone.
+    pub restore: bool,
+    /// The text that the user saw in its place, if it is not the text of the hunk.
+    pub seen: Option<String>,
+}
+
+impl AppliedChange {
+    /// Returns one of its hunks.
+    pub fn hunk(&self, id: &str) -> Option<&AppliedHunk> {
+        self.hunks.iter().find(|hunk| hunk.id == id)
+    }
+
+    /// Returns the lines of a hunk; `None` if they were dropped.
+    pub fn lines_of(&self, hunk: &AppliedHunk) -> Option<&Hunk> {
+        self.source.get(hunk.index)
+    }
+
+    /// Returns the change in the form in which it is found in a text; `None` if its lines were dropped. `before` is the
+    /// text before the change, if it is kept.
+    pub fn past<'a>(&'a self, before: Option<&'a str>) -> Option<PastChange<'a>> {
+        let before = if self.existed { before } else { Some("") };
+        let past = |applied: &'a AppliedHunk| {
+            let expected = match applied.state {
+                ReviewState::Undone => Side::Before,
+                ReviewState::Applied | ReviewState::Kept => Side::After,
+            };
+            Some(PastHunk { hunk: self.lines_of(applied)?, amended: applied.amended.as_deref(), expected })
+        };
+        let hunks = self.hunks.iter().map(past).collect::<Option<Vec<_>>>()?;
+        Some(PastChange { before, hunks })
+    }
+
+    /// Returns the hunks that a decision is about.
+    pub fn pending(&self, batch: &BatchId) -> impl Iterator<Item = (&AppliedHunk, &PendingReview)> {
+        let of_batch = self.hunks.iter().filter_map(|hunk| Some((hunk, hunk.pending.as_ref()?)));
+        of_batch.filter(move |(_, pending)| pending.batch == *batch)
+    }
+
+    fn bytes(&self) -> usize {
+        let of_lines = |lines: &[String]| lines.iter().map(String::len).sum::<usize>();
+        let of_hunk = |hunk: &Hunk| {
+            of_lines(&hunk.removed)
+                + of_lines(&hunk.inserted)
+                + of_lines(&hunk.context_before)
+                + of_lines(&hunk.context_after)
+        };
+        self.source.iter().map(of_hunk).sum()
+    }
+}
+
+impl AppliedChanges {
+    /// Returns the changes, oldest first.
+    pub fn all(&self) -> Vec<&Arc<AppliedChange>> {
+        let mut all: Vec<&Arc<AppliedChange>> = self.all.values().collect();
+        all.sort_by_key(|change| change.seq);
+        all
+    }
+
+    /// Returns one change.
+    pub fn get(&self, id: &ChangeSetId) -> Option<&Arc<AppliedChange>> {
+        self.all.get(id)
+    }
+
+    /// Returns how many hunks nobody has looked at.
+    pub fn unreviewed(&self) -> usize {
+        let hunks = self.all.values().flat_map(|change| &change.hunks);
+        hunks.filter(|hunk| hunk.state == ReviewState::Applied).count()
+    }
+
+    /// Returns the decisions that are being carried out.
+    pub fn pending(&self) -> Vec<&BatchId> {
+        let hunks = self.all.values().flat_map(|change| &change.hunks);
+        let mut batches: Vec<&BatchId> =
+            hunks.filter_map(|hunk| Some(&hunk.pending.as_ref()?.batch)).collect();
+        batches.sort_unstable();
+        batches.dedup();
+        batches
+    }
+
+    /// Notes hunks that this record has brought into the text. `before` is the change before the record.
+    pub(super) fn note_applied(
+        &mut self,
+        record: &Record,
+        before: &ChangeState,
+        now: &Changes,
+        of_run: Option<(RunId, String, String)>,
+    ) {
+        let Some(now) = now.get(&before.change.change_set) else { return };
+        let is_new = |id: &str| {
+            now.hunks.get(id) == Some(&HunkState::Applied)
+                && before.hunks.get(id) != Some(&HunkState::Applied)
+        };
+        let count = |lines: &[String]| u32::try_from(lines.len()).unwrap_or(u32::MAX);
+        let fresh: Vec<AppliedHunk> = now
+            .change
+            .hunks
+            .iter()
+            .enumerate()
+            .filter(|(_, hunk)| is_new(&hunk.id))
+            .map(|(index, hunk)| {
+                let allowed_by = before.allowed_by.get(&hunk.id).cloned();
+                AppliedHunk {
+                    id: hunk.id.clone(),
+                    index,
+                    counts: (count(&hunk.removed), count(&hunk.inserted)),
+                    state: state_of(allowed_by.as_ref()),
+                    allowed_by,
+                    amended: None,
+                    pending: None,
+                }
+            })
+            .collect();
+        if fresh.is_empty() {
+            return;
+        }
+        let id = before.change.change_set.clone();
+        let (run, title, model) = of_run.unwrap_or_else(|| (RunId::default(), String::new(), String::new()));
+        let known = self
+            .all
+            .remove(&id)
+            .map(|known| Arc::try_unwrap(known).unwrap_or_else(|shared| (*shared).clone()));
+        self.bytes -= known.as_ref().map_or(0, AppliedChange::bytes);
+        let mut change = known.unwrap_or_else(|| new_change(&before.change, record, run, title, model));
+        change.hunks.extend(fresh);
+        change.hunks.sort_by_key(|hunk| hunk.index);
+        self.bytes += change.bytes();
+        self.all.insert(id, Arc::new(change));
+        self.number = record.seq;
+        while self.bytes > MOST_BYTES && self.all.len() > 1 {
+            let Some(oldest) = self.all.values().min_by_key(|change| change.seq).cloned() else { break };
+            self.bytes -= oldest.bytes();
+            self.all.remove(&oldest.change_set);
+        }
+    }
+
+    /// Folds one event of the review.
+    pub(super) fn fold(&mut self, record: &Record) {
+        match &record.event {
+            Event::ReviewStarted { batch, change_set, hunks, restore } => {
+                let seen = |hunk: &SeenHunk| PendingReview {
+                    batch: batch.clone(),
+                    restore: *restore,
+                    seen: hunk.seen.clone(),
+                };
+                for hunk in hunks {
+                    self.change(change_set, &hunk.hunk, |applied| applied.pending = Some(seen(hunk)));
+                }
+            }
+            Event::Reviewed { change_set, hunks, state, amended, .. } => {
+                for id in hunks {
+                    self.change(change_set, id, |applied| {
+                        applied.state = *state;
+                        applied.pending = None;
+                        if let Some(text) = amended.get(id) {
+                            applied.amended = Some(text.clone());
+                        }
+                    });
+                }
+            }
+            Event::ReviewFailed { change_set, hunks, .. } => {
+                for id in hunks {
+                    self.change(change_set, id, |applied| applied.pending = None);
+                }
+            }
+            _ => return,
+        }
+        self.number = record.seq;
+    }
+
+    fn change(&mut self, id: &ChangeSetId, hunk: &str, change: impl FnOnce(&mut AppliedHunk)) {
+        let Some(applied) = self.all.get_mut(id) else { return };
+        let applied = Arc::make_mut(applied);
+        if let Some(hunk) = applied.hunks.iter_mut().find(|applied| applied.id == hunk) {
+            change(hunk);
+        }
+    }
+
+    /// Drops the lines of all hunks, for a replay, which only publishes their counts.
+    pub(super) fn forget_lines(&mut self) {
+        for change in self.all.values_mut().filter(|change| !change.source.is_empty()) {
+            Arc::make_mut(change).source = Arc::default();
+        }
+        self.bytes = 0;
+    }
+}
+
+/// Returns the state of a hunk that has just been applied. Whoever allowed it has seen it, but a rule has not.
+fn state_of(allowed_by: Option<&AllowedBy>) -> ReviewState {
+    match allowed_by {
+        Some(AllowedBy::Answer { .. }) => ReviewState::Kept,
+        _ => ReviewState::Applied,
+    }
+}
+
+fn new_change(
+    change: &FileChange,
+    record: &Record,
+    run: RunId,
+    title: String,
+    model: String,
+) -> AppliedChange {
+    AppliedChange {
+        change_set: change.change_set.clone(),
+        path: change.path.clone(),
+        uri: change.uri.clone(),
+        target: change.target.clone(),
+        existed: change.existed,
+        before: change.before.clone(),
+        mark: change.mark.clone(),
+        parts: change.parts.clone(),
+        run,
+        title,
+        model,
+        at: record.at,
+        seq: record.seq,
+        hunks: Vec::new(),
+        source: change.hunks.clone(),
+    }
+}
+
+/// Returns the sentence that tells the model of a decision of the user; `None` if it need not know.
+pub(super) fn note_for_model(change: &AppliedChange, event: &Event) -> Option<String> {
+    let Event::Reviewed { hunks, state, by, amended, .. } = event else { return None };
+    let own = || hunks.iter().filter_map(|id| change.hunk(id));
+    let path = &change.path;
+    let text = match state {
+        ReviewState::Undone => {
+            let how = match by {
+                ReviewedBy::Decision => "The user undid",
+                ReviewedBy::Editor => "The user undid in the editor",
+            };
+            let lines = own().filter_map(|hunk| change.lines_of(hunk)).map(block).collect::<String>();
+            format!(
+                "[note] {how} this part of your edit of \"{path}\". Do not make it again unless asked.\n{lines}"
+            )
+        }
+        ReviewState::Applied if *by == ReviewedBy::Editor => {
+            format!("[note] A part of your edit of \"{path}\" that was undone is in the file again.")
+        }
+        ReviewState::Applied => {
+            format!("[note] The user restored a part of your edit of \"{path}\" that was undone.")
+        }
+        ReviewState::Kept if amended.is_empty() => return None,
+        ReviewState::Kept => {
+            let texts: String = amended.values().map(|text| cut(text)).collect();
+            format!(
+                "[note] The user changed your edit of \"{path}\" and kept it. Its lines are now:\n{texts}"
+            )
+        }
+    };
+    Some(text)
+}
+
+/// The most bytes of one text in a note.
+const NOTE_BYTES: usize = 2_000;
+
+fn block(hunk: &Hunk) -> String {
+    let signed = |sign: char, lines: &[String]| {
+        lines
+            .iter()
+            .map(|line| format!("{sign}{}\n", line.trim_end_matches(['\r', '\n'])))
+            .collect::<String>()
+    };
+    cut(&(signed('-', &hunk.removed) + &signed('+', &hunk.inserted)))
+}
+
+fn cut(text: &str) -> String {
+    if text.len() <= NOTE_BYTES {
+        return text.to_owned();
+    }
+    let end = (0..=NOTE_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}\n[cut; read the file for the rest]\n", &text[..end])
+}

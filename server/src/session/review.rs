@@ -1,0 +1,215 @@
+//! Undoes and restores applied hunks in the text of now.
+//!
+//! Never believes that it was done without the text, and never replaces a text that the user has not seen.
+
+use std::sync::Arc;
+
+use adjutant_core::machine::input::{EditOutcome, Report, ReviewOutcome};
+use adjutant_core::record::{BatchId, ChangeSetId, FileChange};
+use adjutant_core::session::Session;
+use adjutant_core::text::review::hunks;
+use adjutant_core::text::trace::{Side, SideRefusal, SideTarget, with_side};
+
+use super::SessionWorld;
+use super::edits::{BatchEdit, apply_edit, present_file, put_before};
+use crate::aside::aside;
+use crate::reviews::FileChanges;
+
+/// The hunks of one file that a decision undoes or restores.
+pub struct FileReview {
+    /// The URI of the file after following every link.
+    target: String,
+    path: String,
+    uri: String,
+    restore: bool,
+    hunks: Vec<WantedHunk>,
+}
+
+#[derive(Clone)]
+struct WantedHunk {
+    change_set: ChangeSetId,
+    hunk: String,
+    seen: Option<String>,
+}
+
+/// Returns what a decision of a session does, file by file.
+pub fn files_of(session: &Session, batch: &BatchId) -> Vec<FileReview> {
+    let mut files: Vec<FileReview> = Vec::new();
+    for change in session.applied.all() {
+        for (hunk, pending) in change.pending(batch) {
+            let wanted = WantedHunk {
+                change_set: change.change_set.clone(),
+                hunk: hunk.id.clone(),
+                seen: pending.seen.clone(),
+            };
+            match files.iter_mut().find(|file| file.target == change.target) {
+                Some(file) => file.hunks.push(wanted),
+                None => files.push(FileReview {
+                    target: change.target.clone(),
+                    path: change.path.clone(),
+                    uri: change.uri.clone(),
+                    restore: pending.restore,
+                    hunks: vec![wanted],
+                }),
+            }
+        }
+    }
+    files
+}
+
+/// Carries out a decision, one file after the other, and reports on each change.
+pub async fn carry_out(place: &Arc<SessionWorld>, files: Vec<FileReview>, report: impl Fn(Report)) {
+    for file in files {
+        let file = Arc::new(file);
+        let results = turn_over(place, &file).await;
+        let mut outcomes: Vec<(ChangeSetId, ReviewOutcome)> = Vec::new();
+        for (wanted, result) in results {
+            let at = outcomes.iter().position(|(id, _)| *id == wanted.change_set).unwrap_or_else(|| {
+                outcomes.push((wanted.change_set.clone(), ReviewOutcome::default()));
+                outcomes.len() - 1
+            });
+            match result {
+                Ok(()) => outcomes[at].1.done.push(wanted.hunk),
+                Err(why) => outcomes[at].1.failed.push((wanted.hunk, why)),
+            }
+        }
+        for (change_set, outcome) in outcomes {
+            report(Report::Reviewed { change_set, outcome });
+        }
+    }
+}
+
+type HunkResults = Vec<(WantedHunk, Result<(), String>)>;
+
+/// How often it is tried again because the text changed meanwhile.
+const MORE_TRIES: u32 = 2;
+
+/// Undoes or restores the hunks of one file, and says of each whether the text has it as decided.
+async fn turn_over(place: &Arc<SessionWorld>, file: &Arc<FileReview>) -> HunkResults {
+    let mut why = String::new();
+    for _ in 0..=MORE_TRIES {
+        let (here, of_file) = (place.clone(), file.clone());
+        let planned = aside(move || plan(&here, &of_file)).await;
+        let ReviewPlan { change, mut results } = match planned {
+            Ok(plan) => plan,
+            Err(why) => return all_failed(file, &why),
+        };
+        let Some(change) = change else { return results };
+        let title = if file.restore { "restore" } else { "undo" };
+        let edit = BatchEdit { title: format!("{title} in {}", file.path), seen: None, change };
+        match apply_edit(place, &edit).await {
+            EditOutcome::Landed { .. } => return results,
+            EditOutcome::Overtaken { why: overtaken, .. } => why = overtaken,
+            outcome => {
+                // Only the text says what became of it.
+                let (here, of_file) = (place.clone(), file.clone());
+                let now = aside(move || plan(&here, &of_file)).await;
+                let left = now.ok().and_then(|plan| plan.change).is_some();
+                if left {
+                    let why = sentence(outcome);
+                    results.iter_mut().filter(|(_, result)| result.is_ok()).for_each(|(_, result)| {
+                        *result = Err(why.clone());
+                    });
+                }
+                return results;
+            }
+        }
+    }
+    all_failed(file, &format!("the text kept changing ({why})"))
+}
+
+fn sentence(outcome: EditOutcome) -> String {
+    match outcome {
+        EditOutcome::NotApplied { why, in_doubt: false } => why,
+        EditOutcome::NotApplied { why, in_doubt: true } => format!("{why}; it may still appear"),
+        EditOutcome::Undone => "the editor took it back at once".to_owned(),
+        EditOutcome::Misplaced => "the editor made it at another place; look at the file".to_owned(),
+        EditOutcome::Partly { .. } => "the editor made only a part of it; look at the file".to_owned(),
+        EditOutcome::Landed { .. } | EditOutcome::Overtaken { .. } => String::new(),
+    }
+}
+
+fn all_failed(file: &FileReview, why: &str) -> HunkResults {
+    file.hunks.iter().map(|wanted| (wanted.clone(), Err(why.to_owned()))).collect()
+}
+
+/// What is to be done in one file.
+struct ReviewPlan {
+    /// The edit of the text of now; `None` if there is nothing to do.
+    change: Option<FileChange>,
+    /// The results if the edit lands.
+    results: HunkResults,
+}
+
+/// Makes the edit for the text of now. Blocks.
+fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, String> {
+    let now = present_file(place, &file.path, &file.target)?;
+    if !now.exists() {
+        return Err("the file is not there now".to_owned());
+    }
+    let changes = FileChanges::read(place.world.reviews.of_file(&file.target));
+    let past = changes.past();
+    let to = if file.restore { Side::After } else { Side::Before };
+    let mut results: HunkResults = Vec::new();
+    let mut targets: Vec<(SideTarget, &WantedHunk)> = Vec::new();
+    for wanted in &file.hunks {
+        let change = changes
+            .changes
+            .iter()
+            .position(|owned| owned.session == place.id && owned.change.change_set == wanted.change_set);
+        let numbers = change.and_then(|change| {
+            let hunks = &changes.changes[change].change.hunks;
+            Some((change, hunks.iter().position(|hunk| hunk.id == wanted.hunk)?))
+        });
+        match numbers {
+            Some((change, hunk)) => {
+                targets.push((SideTarget { change, hunk, seen: wanted.seen.clone() }, wanted));
+            }
+            None => results.push((wanted.clone(), Err("its text is not kept any more".to_owned()))),
+        }
+    }
+    let wanted = loop {
+        let all: Vec<SideTarget> = targets.iter().map(|(target, _)| target.clone()).collect();
+        match with_side(now.text(), &past, &all, to) {
+            Ok(text) => break text,
+            Err((change, hunk, why)) => {
+                let at =
+                    targets.iter().position(|(target, _)| (target.change, target.hunk) == (change, hunk));
+                let Some(at) = at else { return Err("it cannot be found in the text".to_owned()) };
+                let (_, wanted) = targets.remove(at);
+                results.push((wanted.clone(), Err(refusal(&changes, why))));
+            }
+        }
+    };
+    results.extend(targets.into_iter().map(|(_, wanted)| (wanted.clone(), Ok(()))));
+    if wanted == now.text() {
+        return Ok(ReviewPlan { change: None, results });
+    }
+    let change = FileChange {
+        change_set: ChangeSetId::from("review"),
+        parts: Vec::new(),
+        path: file.path.clone(),
+        uri: file.uri.clone(),
+        target: file.target.clone(),
+        open: now.is_open(),
+        existed: true,
+        always_ask: None,
+        mark: None,
+        before: Some(put_before(place, &now)?),
+        hunks: hunks(now.text(), &wanted).into(),
+    };
+    Ok(ReviewPlan { change: Some(change), results })
+}
+
+fn refusal(changes: &FileChanges, why: SideRefusal) -> String {
+    match why {
+        SideRefusal::Gone => "neither its lines nor those around it are in the file now".to_owned(),
+        SideRefusal::Amended => {
+            "the text in its place is not what was shown; look at it again before you decide".to_owned()
+        }
+        SideRefusal::Beneath { change, .. } => {
+            let title = changes.changes.get(change).map_or("", |owned| owned.change.title.as_str());
+            format!("a later change (\"{title}\") stands on it; undo that one first, or both together")
+        }
+    }
+}

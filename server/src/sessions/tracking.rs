@@ -1,0 +1,188 @@
+//! Follows the applied hunks of open documents while their text changes: tells the client where they are, and the sessions
+//! what the user undid or redid in the editor.
+//!
+//! Never decides about a hunk and never remembers where one is: each look starts from the text.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use adjutant_core::record::ReviewState;
+use adjutant_core::text::trace::{HunkText, Side, Trace};
+use adjutant_protocol::review::{ReviewHunk, ReviewUpdateParams};
+use adjutant_protocol::update::HunkState;
+use adjutant_protocol::{ChangeSetId, SessionId};
+
+use super::Sessions;
+use crate::aside::aside;
+use crate::clock::now_ms;
+use crate::reviews::{FileChanges, OwnedChange, text_now};
+use crate::session::World;
+use crate::session::mailbox::Message;
+
+/// The least time between two looks: at most ten updates per second and document.
+const EVERY: Duration = Duration::from_millis(100);
+/// How long the text must show a hunk in another state before its session is told: an undo is often followed by a redo.
+const SETTLED: Duration = Duration::from_millis(700);
+
+/// A hunk by its session, its change and itself.
+type HunkKey = (SessionId, ChangeSetId, String);
+
+/// What is known of one open document.
+#[derive(Default)]
+struct OpenReview {
+    /// The version of its text and the number of the registry at the last look.
+    looked: Option<(i32, u64)>,
+    uri: String,
+    sent: Vec<ReviewHunk>,
+    hunks: HashMap<HunkKey, FoundState>,
+}
+
+/// What the text showed of a hunk.
+struct FoundState {
+    is_in_text: bool,
+    /// Since when the log says otherwise.
+    differs: Option<Instant>,
+}
+
+/// Follows the hunks until the registry is gone.
+pub async fn follow(sessions: Sessions) {
+    let world = sessions.world().clone();
+    let (mut texts, mut changes) = (world.documents.watch(), world.reviews.watch());
+    let mut documents: BTreeMap<String, OpenReview> = BTreeMap::new();
+    let began = now_ms();
+    loop {
+        let due = documents
+            .values()
+            .flat_map(|followed| followed.hunks.values())
+            .filter_map(|hunk| hunk.differs)
+            .min();
+        let settled = async {
+            match due {
+                Some(since) => tokio::time::sleep_until((since + SETTLED).into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let watched = tokio::select! {
+            changed = texts.changed() => changed.is_ok(),
+            changed = changes.changed() => changed.is_ok(),
+            () = settled => true,
+        };
+        if !watched {
+            return;
+        }
+        if world.reviews.is_empty() && documents.is_empty() {
+            continue;
+        }
+        let number = *changes.borrow_and_update();
+        texts.mark_unchanged();
+        let here = world.clone();
+        let (followed, seen) = aside(move || look(&here, documents, number, began)).await;
+        documents = followed;
+        if world.link.surfaces().hunks {
+            seen.updates.into_iter().for_each(|update| world.link.review(&update));
+        }
+        for ((session, change_set), (hunks, is_in_text)) in seen.found {
+            if let Some(mailbox) = sessions.in_memory(&session) {
+                mailbox.post(Message::Found { change_set, hunks, is_in_text });
+            }
+        }
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+/// What one look has found.
+#[derive(Default)]
+struct LookResult {
+    updates: Vec<ReviewUpdateParams>,
+    /// The hunks of each change that the text shows in another state than the log.
+    found: HashMap<(SessionId, ChangeSetId), (Vec<String>, bool)>,
+}
+
+/// Looks at all open documents that have applied hunks. Blocks.
+fn look(
+    world: &Arc<World>,
+    mut before: BTreeMap<String, OpenReview>,
+    number: u64,
+    began: u64,
+) -> (BTreeMap<String, OpenReview>, LookResult) {
+    let mut files: BTreeMap<String, Vec<OwnedChange>> = BTreeMap::new();
+    for owned in world.reviews.of(|_| true) {
+        files.entry(owned.change.target.clone()).or_default().push(owned);
+    }
+    let (mut now, mut seen) = (BTreeMap::new(), LookResult::default());
+    for (target, owned) in files {
+        let Some((text, (uri, version))) = owned
+            .last()
+            .and_then(|last| text_now(&world.documents, last))
+            .and_then(|now| Some((now.text, now.open?)))
+        else {
+            continue;
+        };
+        let mut followed = before.remove(&target).unwrap_or_default();
+        if followed.looked != Some((version, number)) {
+            let changes = FileChanges::read(owned);
+            let traces = changes.trace(&text);
+            followed.note(&changes, &traces, began);
+            let mut hunks = changes.views_of(&text, &traces);
+            hunks.retain(|hunk| !matches!(hunk.state, HunkState::Kept | HunkState::Undone | HunkState::Away));
+            if hunks != followed.sent || followed.looked.is_none() && !hunks.is_empty() {
+                let update =
+                    ReviewUpdateParams { uri: uri.clone(), version: Some(version), hunks: hunks.clone() };
+                seen.updates.push(update);
+                followed.sent = hunks;
+            }
+            (followed.looked, followed.uri) = (Some((version, number)), uri);
+        }
+        followed.report(&mut seen);
+        now.insert(target, followed);
+    }
+    // A document that was closed, or has no applied hunks any more.
+    for followed in before.into_values().filter(|followed| !followed.sent.is_empty()) {
+        let (uri, hunks) = (followed.uri, Vec::new());
+        seen.updates.push(ReviewUpdateParams { uri, version: None, hunks });
+    }
+    (now, seen)
+}
+
+impl OpenReview {
+    /// Notes which hunks are in the text. A hunk counts as undone in the editor only if it was in the text since this server
+    /// began: what happened to a file before is not known.
+    fn note(&mut self, changes: &FileChanges, traces: &[Vec<Trace>], began: u64) {
+        let mut hunks = HashMap::new();
+        for (owned, traces) in changes.changes.iter().zip(traces) {
+            for (hunk, trace) in owned.change.hunks.iter().zip(traces) {
+                let key = (owned.session.clone(), owned.change.change_set.clone(), hunk.id.clone());
+                let known = self.hunks.remove(&key);
+                let HunkText::Is(side) = trace.found else {
+                    hunks.extend(known.map(|known| (key, FoundState { differs: None, ..known })));
+                    continue;
+                };
+                let is_in_text = side == Side::After;
+                let log = hunk.state != ReviewState::Undone;
+                let was_as_in_log = match &known {
+                    Some(known) => known.differs.is_some() || known.is_in_text == log,
+                    None => owned.change.at >= began,
+                };
+                let since = known.and_then(|known| known.differs).unwrap_or_else(Instant::now);
+                let differs = (is_in_text != log && was_as_in_log && hunk.pending.is_none()).then_some(since);
+                hunks.insert(key, FoundState { is_in_text, differs });
+            }
+        }
+        self.hunks = hunks;
+    }
+
+    /// Reports the hunks whose other state has settled.
+    fn report(&mut self, seen: &mut LookResult) {
+        for ((session, change_set, hunk), state) in &mut self.hunks {
+            if state.differs.is_some_and(|since| since.elapsed() >= SETTLED) {
+                state.differs = None;
+                let key = (session.clone(), change_set.clone());
+                let entry = seen.found.entry(key).or_insert_with(|| (Vec::new(), state.is_in_text));
+                if entry.1 == state.is_in_text {
+                    entry.0.push(hunk.clone());
+                }
+            }
+        }
+    }
+}
