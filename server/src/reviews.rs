@@ -11,7 +11,7 @@ use adjutant_core::record::ReviewState;
 use adjutant_core::session::{AppliedChange, AppliedChanges};
 use adjutant_core::text::edit::{lines, split_bom};
 use adjutant_core::text::trace::{PastChange, Trace, trace_all};
-use adjutant_core::wire::review::{FoundHunk, applied_hunk};
+use adjutant_core::wire::review::{FoundHunk, WaitingHunks, applied_hunk};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::review::{HunkName, ReviewHunk};
 use adjutant_protocol::update::HunkState;
@@ -46,6 +46,8 @@ type Workspace = Vec<PathBuf>;
 struct SessionChanges {
     workspace: Workspace,
     blobs: Arc<Blobs>,
+    /// The hunks that wait for an answer or are on their way.
+    waiting: Vec<WaitingHunks>,
     /// The number of the session's changes; `None` once it has left memory.
     number: Option<u64>,
     changes: Vec<Arc<AppliedChange>>,
@@ -73,28 +75,54 @@ impl Reviews {
         self.shared.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Sets the hunks of a session that wait for an answer or are on their way.
+    pub fn set_waiting(&self, session: &SessionId, waiting: Vec<WaitingHunks>) {
+        let mut sessions = self.lock();
+        let Some(known) = sessions.all.get_mut(session).filter(|known| known.waiting != waiting) else {
+            return;
+        };
+        known.waiting = waiting;
+        drop(sessions);
+        self.shared.changed.send_modify(|count| *count += 1);
+    }
+
+    /// Returns the changes of all sessions with hunks that wait for an answer or are on their way.
+    pub fn waiting(&self) -> Vec<(SessionId, WaitingHunks)> {
+        let sessions = self.lock();
+        let of_session = |(id, known): (&SessionId, &SessionChanges)| {
+            let id = id.clone();
+            known.waiting.clone().into_iter().map(move |waiting| (id.clone(), waiting))
+        };
+        sessions.all.iter().flat_map(of_session).collect()
+    }
+
     /// Sets the changes of a session, if they differ from those that are known.
     pub fn set(&self, session: &SessionId, roots: &Roots, blobs: &Arc<Blobs>, applied: &AppliedChanges) {
         let mut sessions = self.lock();
-        let known = sessions.all.get(session).map(|known| known.number);
-        if known == Some(Some(applied.number)) || known.is_none() && applied.number == 0 {
+        let KnownSessions { all, roots: open } = &mut *sessions;
+        let known = all.entry(session.clone()).or_insert_with(|| {
+            let workspace: Workspace = roots.paths().map(Path::to_path_buf).collect();
+            open.entry(workspace.clone()).or_insert_with(|| roots.clone());
+            let (waiting, changes) = (Vec::new(), Vec::new());
+            SessionChanges { workspace, blobs: blobs.clone(), waiting, number: None, changes }
+        });
+        if known.number == Some(applied.number) {
             return;
         }
-        let workspace: Workspace = roots.paths().map(Path::to_path_buf).collect();
-        sessions.roots.entry(workspace.clone()).or_insert_with(|| roots.clone());
-        let changes = applied.all().into_iter().cloned().collect();
-        let (blobs, number) = (blobs.clone(), Some(applied.number));
-        let entry = SessionChanges { workspace, blobs, number, changes };
-        sessions.all.insert(session.clone(), entry);
+        let is_first = known.number.is_none() && applied.number == 0;
+        known.number = Some(applied.number);
+        known.changes = applied.all().into_iter().cloned().collect();
         drop(sessions);
-        self.shared.changed.send_modify(|count| *count += 1);
+        if !is_first {
+            self.shared.changed.send_modify(|count| *count += 1);
+        }
     }
 
     /// Forgets what needs no review of a session that leaves memory.
     pub fn leaves(&self, session: &SessionId) {
         let mut sessions = self.lock();
         let Some(known) = sessions.all.get_mut(session) else { return };
-        known.number = None;
+        (known.number, known.waiting) = (None, Vec::new());
         known.changes.retain(|change| change.hunks.iter().any(|hunk| hunk.state == ReviewState::Applied));
         if known.changes.is_empty() {
             sessions.all.remove(session);
@@ -112,9 +140,9 @@ impl Reviews {
         }
     }
 
-    /// Whether no session has applied changes.
+    /// Whether no session has hunks.
     pub fn is_empty(&self) -> bool {
-        self.lock().all.is_empty()
+        self.lock().all.values().all(|known| known.changes.is_empty() && known.waiting.is_empty())
     }
 
     /// Waits for changes of the registry.

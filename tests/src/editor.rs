@@ -25,6 +25,7 @@ use std::thread;
 
 use adjutant_protocol::ask::AskView;
 use adjutant_protocol::capability::ServerAgentCapabilities;
+use adjutant_protocol::review::ReviewHunk;
 use serde_json::{Value, json};
 
 pub use apply::ApplyBehaviour;
@@ -218,6 +219,17 @@ impl Editor {
         self.shared.wait(&format!("{name:?} to be {wanted:?}"), |inner| {
             (inner.buffers.text(name).as_deref() == Some(wanted)).then_some(())
         });
+    }
+
+    /// Waits for hunks that are drawn in the text of now of a document.
+    #[track_caller]
+    pub fn await_hunks(&self, name: &str, wanted: impl Fn(&[ReviewHunk]) -> bool) -> Vec<ReviewHunk> {
+        self.shared.wait(&format!("hunks of {name:?}"), |inner| {
+            let open = inner.buffers.buffer(name)?;
+            let update = inner.reviews.get(&open.uri)?;
+            let is_of_now = update.version.map(i64::from) == Some(open.version);
+            (is_of_now && wanted(&update.hunks)).then(|| update.hunks.clone())
+        })
     }
 
     /// Sets the behaviour for all later edits.

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use adjutant_core::machine::accept::Refusal;
 use adjutant_core::record::{Event, Record};
+use adjutant_core::wire;
 use adjutant_protocol::errors::ErrorName;
 use tracing::Instrument;
 
@@ -78,6 +79,10 @@ impl SessionTask {
             &self.place.blobs,
             &self.session.applied,
         );
+        if self.place.world.link.surfaces().hunks && events.iter().any(Event::touches_hunks) {
+            let waiting = wire::review::waiting_changes(&self.session);
+            self.place.world.reviews.set_waiting(&self.place.id, waiting);
+        }
         self.review_over(events);
         let mark = self.log().summary_mark();
         self.summary.changed(&self.session, mark);

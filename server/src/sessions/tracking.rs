@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use adjutant_core::record::ReviewState;
 use adjutant_core::text::trace::{HunkText, Side, Trace};
+use adjutant_core::wire::review::WaitingHunks;
 use adjutant_protocol::review::{ReviewHunk, ReviewUpdateParams};
 use adjutant_protocol::update::HunkState;
 use adjutant_protocol::{ChangeSetId, SessionId};
@@ -16,9 +17,11 @@ use adjutant_protocol::{ChangeSetId, SessionId};
 use super::Sessions;
 use crate::aside::aside;
 use crate::clock::now_ms;
-use crate::reviews::{FileChanges, OwnedChange, text_now};
+use crate::documents::Text;
+use crate::reviews::{FileChanges, OwnedChange};
 use crate::session::World;
 use crate::session::mailbox::Message;
+use crate::uri;
 
 /// The least time between two looks: at most ten updates per second and document.
 const EVERY: Duration = Duration::from_millis(100);
@@ -110,15 +113,16 @@ fn look(
     for owned in world.reviews.of(|_| true) {
         files.entry(owned.change.target.clone()).or_default().push(owned);
     }
+    let mut waiting: BTreeMap<String, Vec<(SessionId, WaitingHunks)>> = BTreeMap::new();
+    for (session, change) in world.reviews.waiting() {
+        let target = change.change.target.clone();
+        files.entry(target.clone()).or_default();
+        waiting.entry(target).or_default().push((session, change));
+    }
     let (mut now, mut seen) = (BTreeMap::new(), LookResult::default());
     for (target, owned) in files {
-        let Some((text, (uri, version))) = owned
-            .last()
-            .and_then(|last| text_now(&world.documents, last))
-            .and_then(|now| Some((now.text, now.open?)))
-        else {
-            continue;
-        };
+        let waiting = waiting.remove(&target).unwrap_or_default();
+        let Some(OpenText { text, uri, version }) = open_text(world, &target) else { continue };
         let mut followed = before.remove(&target).unwrap_or_default();
         if followed.looked != Some((version, number)) {
             let changes = FileChanges::read(owned);
@@ -126,6 +130,8 @@ fn look(
             followed.note(&changes, &traces, began);
             let mut hunks = changes.views_of(&text, &traces);
             hunks.retain(|hunk| !matches!(hunk.state, HunkState::Kept | HunkState::Undone | HunkState::Away));
+            hunks.extend(waiting.iter().flat_map(|(session, waiting)| waiting.views_in(session, &text)));
+            hunks.sort_by_key(|hunk| hunk.line);
             if hunks != followed.sent || followed.looked.is_none() && !hunks.is_empty() {
                 let update =
                     ReviewUpdateParams { uri: uri.clone(), version: Some(version), hunks: hunks.clone() };
@@ -143,6 +149,20 @@ fn look(
         seen.updates.push(ReviewUpdateParams { uri, version: None, hunks });
     }
     (now, seen)
+}
+
+/// The text of an open document.
+struct OpenText {
+    text: String,
+    uri: String,
+    version: i32,
+}
+
+fn open_text(world: &World, target: &str) -> Option<OpenText> {
+    let path = uri::to_path(target).ok()?;
+    let Text::Open(snapshot) = world.documents.text(&path) else { return None };
+    let (version, uri) = (snapshot.version?, world.documents.name_of(&path));
+    Some(OpenText { text: snapshot.string(), uri, version })
 }
 
 impl OpenReview {

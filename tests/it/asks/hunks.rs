@@ -254,3 +254,26 @@ fn a_change_that_lost_its_place_before_it_was_allowed_counts_as_not_wanted() {
     assert!(outputs[0].starts_with("The edit of a.txt was not applied: "), "{outputs:?}");
     reviewed.rig.end();
 }
+
+#[test]
+fn p01_hunks_that_wait_are_drawn_where_they_would_be_applied() {
+    let reviewed = Reviewed::start();
+    let rig = &reviewed.rig;
+    let lines = |hunks: &[ReviewHunk]| -> Vec<(HunkState, u32, Option<u32>)> {
+        hunks.iter().map(|hunk| (hunk.state, hunk.line, hunk.end_line)).collect()
+    };
+    use HunkState::{Applied, Proposed};
+    let first = rig.await_hunks("a.txt", |hunks| hunks.len() == 3);
+    assert_eq!(lines(&first), [(Proposed, 0, Some(1)), (Proposed, 5, Some(6)), (Proposed, 10, Some(11))]);
+    rig.type_at("a.txt", 0, "mine\n");
+    let moved = rig.await_hunks("a.txt", |hunks| hunks.first().is_some_and(|hunk| hunk.line == 1));
+    assert_eq!(lines(&moved), [(Proposed, 1, Some(2)), (Proposed, 6, Some(7)), (Proposed, 11, Some(12))]);
+    // What a person has allowed needs no review.
+    reviewed.decide(&[&reviewed.hunk("1")], "apply", None);
+    let left = rig.await_hunks("a.txt", |hunks| hunks.len() == 2);
+    assert!(left.iter().all(|hunk| hunk.state != Applied));
+    rig.answer(&reviewed.ask.ask_id, "reject");
+    rig.await_run_end(&reviewed.session, &reviewed.run);
+    rig.await_hunks("a.txt", <[ReviewHunk]>::is_empty);
+    reviewed.rig.end();
+}

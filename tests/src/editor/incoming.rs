@@ -202,12 +202,15 @@ impl Inner {
             .filter(|open| Some(open.version) == update.version.map(i64::from));
         let Some(text) = open.map(|open| open.text.clone()) else { return };
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
-        for hunk in
-            update.hunks.iter().filter(|hunk| hunk.state == HunkState::Applied && hunk.beneath.is_empty())
-        {
+        for hunk in update.hunks.iter().filter(|hunk| hunk.beneath.is_empty()) {
             let (start, end) = (hunk.line as usize, hunk.end_line.unwrap_or(hunk.line) as usize);
             let there = lines.get(start..end).map(|lines| lines.concat());
-            if there.as_deref() != Some(&*hunk.inserted) {
+            let wanted = match hunk.state {
+                HunkState::Applied => &hunk.inserted,
+                HunkState::Proposed => &hunk.removed,
+                _ => continue,
+            };
+            if there.as_deref() != Some(wanted) {
                 self.fault(Rule::MisplacedHunk, format!("{there:?} at {start}..{end} for {hunk:?}"));
             }
         }

@@ -323,6 +323,22 @@ impl Event {
         }
     }
 
+    /// Whether the event may change which hunks wait for an answer, or which ask they wait for.
+    pub fn touches_hunks(&self) -> bool {
+        matches!(
+            self,
+            Event::ChangeProposed { .. }
+                | Event::HunkDecided { .. }
+                | Event::ApplyStarted { .. }
+                | Event::Applied { .. }
+                | Event::Settled { .. }
+                | Event::AskOpened { .. }
+                | Event::AskReobserved { .. }
+                | Event::ToolFinished { .. }
+                | Event::RunEnded { .. }
+        )
+    }
+
     /// Whether the event must be durable before it is published or acted on. A later event supersedes each of the
     /// others. Their updates have no number, because a log that lost the event would give the number to another.
     pub fn is_barrier(&self) -> bool {

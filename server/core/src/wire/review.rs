@@ -5,51 +5,95 @@ use adjutant_protocol::review::{DecidedHunk, HunkName, MadeBy, ReviewHunk};
 use adjutant_protocol::update::HunkState as WireHunkState;
 
 use super::state::applied_state;
-use crate::record::{AllowedBy, ChangeSetId, HunkSet};
+use crate::record::{AllowedBy, AskId, ChangeSetId, FileChange, HunkSet, RunId};
 use crate::session::hunks::ids_of;
 use crate::session::{AppliedChange, AppliedHunk, ChangeState, HunkState, Session};
-use crate::text::review::unified_diff;
+use crate::text::review::{Placement, placement_all, unified_diff};
 use crate::text::trace::{HunkText, Side, Trace};
 
-/// Returns the hunks that wait for an answer or are on their way, in the order of their calls.
-pub fn hunks(session: &Session) -> Vec<ReviewHunk> {
-    let live = session.live_changes();
-    let of_change = |state: &ChangeState| -> Vec<ReviewHunk> {
-        let is_open = |id: &String| state.hunks.get(id).is_some_and(|state| !state.is_final());
-        ids_of(&state.change)
-            .iter()
-            .filter(|id| is_open(id))
-            .filter_map(|id| view(session, state, id))
-            .collect()
-    };
-    live.into_iter().flat_map(of_change).collect()
+/// A change with hunks that wait for an answer or are on their way, as clients have to know it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WaitingHunks {
+    pub change: FileChange,
+    /// The ids of the hunks, in order, and their states.
+    pub hunks: Vec<(String, HunkState)>,
+    pub run: RunId,
+    pub ask: Option<AskId>,
 }
 
-fn view(session: &Session, state: &ChangeState, id: &str) -> Option<ReviewHunk> {
-    let change = &state.change;
-    // A change that creates an empty file has one id and no lines.
-    let hunk = change.hunks.iter().find(|hunk| hunk.id == id);
-    let makers = change.parts.iter().filter(|part| hunk.is_none() || part.hunks.iter().any(|of| of == id));
-    Some(ReviewHunk {
-        session_id: session.id.clone(),
-        end_line: None,
-        text: None,
-        user_lines: 0,
-        beneath: Vec::new(),
-        made_by: None,
-        change_set_id: change.change_set.clone(),
-        hunk_id: id.to_owned(),
-        state: state.hunks.get(id).copied()?.into(),
-        uri: change.uri.clone(),
-        path: change.path.clone(),
-        line: hunk.map_or(0, |hunk| u32::try_from(hunk.line).unwrap_or(u32::MAX)),
-        removed: hunk.map(|hunk| hunk.removed.concat()).unwrap_or_default(),
-        inserted: hunk.map(|hunk| hunk.inserted.concat()).unwrap_or_default(),
-        diff: unified_diff(&change.path, change.existed, hunk.map_or(&[], std::slice::from_ref)),
-        run_id: session.open_run()?.id.clone(),
-        tool_call_ids: makers.map(|part| part.call.clone()).collect(),
-        ask_id: session.open_ask_about(&change.change_set).map(|open| open.ask.id.clone()),
-    })
+/// Returns the changes of the open turn with hunks that wait for an answer or are on their way, in the order of their
+/// calls.
+pub fn waiting_changes(session: &Session) -> Vec<WaitingHunks> {
+    let Some(run) = session.open_run() else { return Vec::new() };
+    let of_change = |state: &ChangeState| {
+        let state_of = |id: String| Some((state.hunks.get(&id).copied()?, id));
+        let open = ids_of(&state.change).into_iter().filter_map(state_of);
+        let hunks: Vec<_> =
+            open.filter(|(state, _)| !state.is_final()).map(|(state, id)| (id, state)).collect();
+        let ask = session.open_ask_about(&state.change.change_set).map(|open| open.ask.id.clone());
+        (!hunks.is_empty()).then(|| WaitingHunks {
+            change: state.change.clone(),
+            hunks,
+            run: run.id.clone(),
+            ask,
+        })
+    };
+    session.live_changes().into_iter().filter_map(of_change).collect()
+}
+
+/// Returns the hunks that wait for an answer or are on their way, as clients see them. Their lines are those of the text
+/// for which they were proposed.
+pub fn hunks(session: &Session) -> Vec<ReviewHunk> {
+    waiting_changes(session).iter().flat_map(|waiting| waiting.views(&session.id)).collect()
+}
+
+impl WaitingHunks {
+    /// Returns the hunks as clients see them.
+    pub fn views(&self, session: &SessionId) -> Vec<ReviewHunk> {
+        self.hunks.iter().map(|(id, state)| self.view(session, id, *state)).collect()
+    }
+
+    /// Returns the hunks of an open document where they would be applied in its text of now. A hunk that has no place there
+    /// is left out.
+    pub fn views_in(&self, session: &SessionId, now: &str) -> Vec<ReviewHunk> {
+        let places = placement_all(now, &self.change.hunks);
+        let placed = self.change.hunks.iter().zip(places).filter_map(|(hunk, place)| {
+            let Placement::At { line, .. } = place else { return None };
+            let (id, state) = self.hunks.iter().find(|(id, _)| *id == hunk.id)?;
+            let number = |line: usize| u32::try_from(line).unwrap_or(u32::MAX);
+            let view = self.view(session, id, *state);
+            Some(ReviewHunk { line: number(line), end_line: Some(number(line + hunk.removed.len())), ..view })
+        });
+        placed.collect()
+    }
+
+    fn view(&self, session: &SessionId, id: &str, state: HunkState) -> ReviewHunk {
+        let change = &self.change;
+        // A change that creates an empty file has one id and no lines.
+        let hunk = change.hunks.iter().find(|hunk| hunk.id == id);
+        let makers =
+            change.parts.iter().filter(|part| hunk.is_none() || part.hunks.iter().any(|of| of == id));
+        ReviewHunk {
+            session_id: session.clone(),
+            change_set_id: change.change_set.clone(),
+            hunk_id: id.to_owned(),
+            state: state.into(),
+            uri: change.uri.clone(),
+            path: change.path.clone(),
+            line: hunk.map_or(0, |hunk| u32::try_from(hunk.line).unwrap_or(u32::MAX)),
+            end_line: None,
+            removed: hunk.map(|hunk| hunk.removed.concat()).unwrap_or_default(),
+            inserted: hunk.map(|hunk| hunk.inserted.concat()).unwrap_or_default(),
+            diff: unified_diff(&change.path, change.existed, hunk.map_or(&[], std::slice::from_ref)),
+            run_id: self.run.clone(),
+            tool_call_ids: makers.map(|part| part.call.clone()).collect(),
+            text: None,
+            user_lines: 0,
+            beneath: Vec::new(),
+            made_by: None,
+            ask_id: self.ask.clone(),
+        }
+    }
 }
 
 /// Returns the ids of the hunks of a change that wait for an answer.
