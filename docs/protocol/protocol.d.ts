@@ -1,6 +1,6 @@
 // Generated from server/protocol; docs/testing.md says how to generate it again.
 
-export type ClientAgentCapabilities = { version?: number, updates?: ClientUpdates, asks?: ClientAsks, documents?: ClientDocuments, review?: ClientReview, };
+export type ClientAgentCapabilities = { version?: number, updates?: ClientUpdates, asks?: ClientAsks, documents?: ClientDocuments, review?: ClientReview, workspace?: ClientWorkspace, };
 
 export type ClientUpdates = {
 /**
@@ -38,6 +38,12 @@ export type ClientReview = {
  * The client draws hunks in the text, and gets `agent/review/update`.
  */
 hunks?: boolean, };
+
+export type ClientWorkspace = {
+/**
+ * The user has said that this workspace may be trusted.
+ */
+trusted?: boolean, };
 
 export type ServerAgentCapabilities = { version: number, sessionMethods: Array<string>, updateKinds: Array<string>, modes: Array<string>, promptCapabilities: PromptCapabilities,
 /**

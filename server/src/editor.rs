@@ -40,21 +40,21 @@ impl Abilities {
     /// Only the editor edits an open file, even if it announces no support for edits, because many support them.
     /// A new file is made on disk, which never replaces another file; not every editor can create one.
     ///
-    /// A file with a byte order mark that is not open is also written on disk: some clients count the mark to the
+    /// A file that is surely not open is written on disk. So is a file with a byte order mark that is not known to be open: some
+    /// clients count the mark to the
     /// first line and lose it with that line. Clients that save for the server keep it.
     pub fn way(&self, open: bool, exists: bool, mark: bool) -> EditRoute {
         let would_lose_mark = mark && !self.save;
-        // Without a way to save it, a buffer would only hide the change.
-        let would_stay_unsaved = self.complete && !self.save;
         let accepts_edits = self.apply_edit && !self.edit_unknown;
         match (open, exists) {
             (true, _) if self.edits_by_action() => EditRoute::Action,
             (true, _) if self.edit_unknown => EditRoute::Nowhere,
             (true, _) => EditRoute::Editor,
             (false, false) => EditRoute::Disk,
-            (false, true) if accepts_edits && !would_stay_unsaved && !would_lose_mark => EditRoute::Editor,
-            (false, true) if !self.complete => EditRoute::DiskIfSaved,
-            (false, true) => EditRoute::Disk,
+            // It is surely not open, and every file stays as the user left it: no tab, no buffer.
+            (false, true) if self.complete => EditRoute::Disk,
+            (false, true) if accepts_edits && !would_lose_mark => EditRoute::Editor,
+            (false, true) => EditRoute::DiskIfSaved,
         }
     }
 }

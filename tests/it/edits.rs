@@ -33,7 +33,7 @@ const THREE: &str = "
 
 #[test]
 fn n05_an_approved_edit_of_a_closed_file_goes_through_the_editor_and_is_saved() {
-    let stage = Stage::new(THREE).answering("allow");
+    let stage = Stage::opening_files(THREE).answering("allow");
     assert_eq!(stage.edit("a.txt", "two", "2"), "Edited a.txt: +1 -1 lines.");
     assert_eq!(stage.workspace.read("a.txt"), "one\n2\nthree\n");
     let applies = stage.rig.applies();
@@ -43,6 +43,15 @@ fn n05_an_approved_edit_of_a_closed_file_goes_through_the_editor_and_is_saved() 
     assert_eq!(stage.rig.saves_asked().len(), 1);
     assert!(!stage.rig.buffer("a.txt").unwrap().dirty);
     assert_eq!(states(&stage.change_set()), [HunkState::Applied]);
+    stage.rig.shutdown();
+}
+
+#[test]
+fn every_file_stays_as_it_was_a_closed_one_is_written_without_being_opened() {
+    let stage = Stage::new(THREE).answering("allow");
+    assert_eq!(stage.edit("a.txt", "two", "2"), "Edited a.txt: +1 -1 lines.");
+    assert_eq!(stage.workspace.read("a.txt"), "one\n2\nthree\n");
+    assert!(stage.rig.applies().is_empty() && stage.rig.buffer("a.txt").is_none());
     stage.rig.shutdown();
 }
 

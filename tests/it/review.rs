@@ -4,6 +4,7 @@ use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::review::{DecidedHunk, ReviewDecideResult, ReviewHunk, ReviewListResult};
 use adjutant_protocol::update::{HunkState, Update};
 use adjutant_protocol::{RunId, SessionId, methods};
+use adjutant_testkit::editor::Options;
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::{Value, json};
@@ -204,5 +205,66 @@ fn n03_the_review_goes_on_after_a_restart() {
     assert_eq!(reviewed.decide(&two, "undo").state, HunkState::Undone);
     assert_eq!(reviewed.rig.text_of("a.txt"), "1\nmine\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\n3\n");
     assert_eq!(reviewed.decide(&four, "keep").state, HunkState::Kept);
+    reviewed.rig.end();
+}
+
+/// Starts a run of these replies in an editor that draws changes and whose user trusts the workspace.
+fn trusting(files: &str, replies: Vec<Reply>, config: &str) -> Reviewed {
+    let model = ModelServer::start(replies);
+    let workspace = Workspace::new(files);
+    workspace.openai(&model.base_url()).add_config(config);
+    let mut options = Options::new(&workspace);
+    options.capabilities.agent.as_mut().expect("a rich client").workspace.trusted = true;
+    let rig = Rig::start_with(&workspace, options);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "make them numbers").run_id;
+    Reviewed { rig, model, workspace, session, run }
+}
+
+fn edit_call(path: &str, old: &str, new: &str) -> Reply {
+    Reply::call("edit_file", json!({"path": path, "old_text": old, "new_text": new}))
+}
+
+#[test]
+fn edits_are_applied_at_once_where_they_are_drawn_and_the_workspace_is_trusted() {
+    let replies = vec![edit_call("b.txt", "four\n", "4\n"), Reply::text("Done.")];
+    let reviewed = trusting(FILES, replies, "");
+    reviewed.rig.await_run_end(&reviewed.session, &reviewed.run);
+    let hunk = reviewed.hunk("4");
+    let made = hunk.made_by.as_ref().expect("it was applied");
+    assert_eq!((hunk.state, made.allowed_by.as_str()), (HunkState::Applied, "the setting `edits.mode`"));
+    assert_eq!(reviewed.workspace.read("b.txt"), "4\n");
+    reviewed.rig.end();
+}
+
+#[test]
+fn what_runs_on_build_asks_once_a_run_also_where_edits_are_applied_at_once() {
+    let files = "//- /Cargo.toml\none\ntwo\n";
+    let replies = vec![
+        edit_call("Cargo.toml", "one\n", "1\n"),
+        edit_call("Cargo.toml", "two\n", "2\n"),
+        Reply::text("Done."),
+    ];
+    let reviewed = trusting(files, replies, "");
+    let ask = reviewed.rig.await_ask_of(AskKind::Tool);
+    assert!(ask.description.as_ref().is_some_and(|why| why.contains("on build")), "{ask:?}");
+    reviewed.rig.answer(&ask.ask_id, "allow");
+    reviewed.rig.await_run_end(&reviewed.session, &reviewed.run);
+    assert_eq!(reviewed.workspace.read("Cargo.toml"), "1\n2\n");
+    reviewed.rig.end();
+}
+
+#[test]
+fn edits_ask_where_the_settings_say_so_and_count_as_kept_where_they_say_auto() {
+    let replies = || vec![edit_call("b.txt", "four\n", "4\n"), Reply::text("Done.")];
+    let reviewed = trusting(FILES, replies(), "[edits]\nmode = \"ask\"\n");
+    let ask = reviewed.rig.await_ask_of(AskKind::Tool);
+    reviewed.rig.answer(&ask.ask_id, "reject");
+    reviewed.rig.await_run_end(&reviewed.session, &reviewed.run);
+    reviewed.rig.end();
+    let reviewed = trusting(FILES, replies(), "[edits]\nmode = \"auto\"\n");
+    reviewed.rig.await_run_end(&reviewed.session, &reviewed.run);
+    assert_eq!(reviewed.workspace.read("b.txt"), "4\n");
+    assert_eq!(reviewed.hunks(), [], "nothing is left to review");
     reviewed.rig.end();
 }

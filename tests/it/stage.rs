@@ -55,6 +55,14 @@ impl Stage {
         Stage { rig, model, session, workspace }
     }
 
+    /// Returns a stage with an editor that does not say that it sends every open document, so that it opens a file for an edit.
+    pub fn opening_files(fixture: &str) -> Stage {
+        Stage::with(Workspace::new(fixture), |mut options| {
+            options.capabilities.agent.as_mut().expect("a rich client").documents.complete = false;
+            options
+        })
+    }
+
     /// Answers every ask with this option from now on.
     pub fn answering(self, option: &'static str) -> Stage {
         self.rig.on_ask(move |_| Answer::option(option));

@@ -34,8 +34,7 @@ use well_known::WellKnown;
 use crate::machine::retry::RetryPolicy;
 use crate::prompt::message::GenerationSettings;
 pub use crate::prompt::message::Wire;
-use crate::record::Mode;
-use crate::record::{Policy, UnattendedPolicy};
+use crate::record::{EditsMode, Mode, Policy, UnattendedPolicy};
 use cells::{Cell, Value};
 
 /// One `[providers.NAME]` table, resolved.
@@ -263,6 +262,8 @@ pub struct Settings {
     /// What a run with `-y` may do without asking.
     pub unattended: UnattendedPolicy,
     pub limits: Limits,
+    /// `None` if it is not set, so that the client decides.
+    pub edits_mode: Option<EditsMode>,
     pub popups: Popups,
     /// `cap_ms` is never below `base_ms`.
     pub retry: RetryPolicy,
@@ -375,10 +376,12 @@ impl Settings {
         self.cells.get(key).map(|cell| &cell.origin)
     }
 
-    /// Returns the policy of a session in this mode. `unattended` means consent, for example by `-y`.
-    pub fn policy(&self, mode: Mode, unattended: bool) -> Policy {
+    /// Returns the policy of a session in this mode. `edits` is what happens to edits, and `unattended` means consent, for
+    /// example by `-y`.
+    pub fn policy(&self, mode: Mode, edits: EditsMode, unattended: bool) -> Policy {
         Policy {
             mode,
+            edits,
             deny: self.deny.texts(),
             unattended: unattended.then_some(self.unattended),
             max_requests: self.limits.requests,

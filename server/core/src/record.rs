@@ -22,7 +22,7 @@ pub use event::Event;
 pub use ids::{AskId, BatchId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 pub use reading::read;
 pub use review::{AmendedTexts, ReviewState, ReviewedBy, SeenHunk};
-pub use run::{KeyUse, Mode, Outcome, Policy, RunOrigin, StopReason, UnattendedPolicy};
+pub use run::{EditsMode, KeyUse, Mode, Outcome, Policy, RunOrigin, StopReason, UnattendedPolicy};
 
 /// One record of the log: an event with its number and its time.
 #[derive(Clone, Debug, PartialEq)]

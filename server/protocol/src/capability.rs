@@ -26,6 +26,16 @@ pub struct ClientAgentCapabilities {
     pub documents: ClientDocuments,
     #[ts(optional, as = "Option<ClientReview>")]
     pub review: ClientReview,
+    #[ts(optional, as = "Option<ClientWorkspace>")]
+    pub workspace: ClientWorkspace,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClientWorkspace {
+    /// The user has said that this workspace may be trusted.
+    #[ts(optional, as = "Option<bool>")]
+    pub trusted: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

@@ -20,6 +20,7 @@ macro_rules! wire_types {
             capability::ClientAsks,
             capability::ClientDocuments,
             capability::ClientReview,
+            capability::ClientWorkspace,
             capability::ServerAgentCapabilities,
             capability::PromptCapabilities,
             capability::ServerLimits,

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use adjutant_protocol::capability::{
-    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientReview, ClientUpdates, VERSION,
+    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientReview, ClientUpdates, ClientWorkspace,
+    VERSION,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -129,6 +130,7 @@ fn initialize_params(folders: &[PathBuf]) -> serde_json::Value {
         // Nothing is open here, so the server writes every file itself.
         documents: ClientDocuments { save: false, complete: true },
         review: ClientReview::default(),
+        workspace: ClientWorkspace::default(),
     };
     json!({
         "processId": std::process::id(),

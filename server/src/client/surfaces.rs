@@ -16,6 +16,8 @@ pub struct Surfaces {
     pub opt_out: Vec<String>,
     /// Draws applied hunks in the text.
     pub hunks: bool,
+    /// Its user trusts the workspace.
+    pub trusted: bool,
     /// Answers asks by `agent/session/request_permission`.
     pub asks_by_request: bool,
     /// Asks are shown as popups, until the client answers that it knows none.
@@ -58,6 +60,7 @@ impl Surfaces {
             chunks: agent.updates.chunks,
             opt_out: agent.updates.opt_out,
             hunks: agent.review.hunks,
+            trusted: agent.workspace.trusted,
             asks_by_request: agent.asks.request,
             popup_line: agent.asks.popup_line,
             abilities: Abilities {

@@ -187,7 +187,7 @@ impl SessionTask {
             .map_err(|why| ClientError::new(ErrorName::ProviderUnavailable, why.to_string()))?;
         let overrides = &params.overrides;
         let mode = overrides.mode.map_or(self.session.choices.mode, Into::into);
-        let policy = settings.policy(mode, overrides.unattended);
+        let policy = settings.policy(mode, self.place.world.edits_mode(), overrides.unattended);
         let generation_settings = choosing::generation_settings(overrides, &self.session.choices, &settings)?;
         let follows = Follows {
             mode: overrides.mode.is_none(),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adjutant_core::config::Settings;
+use adjutant_core::record::EditsMode;
 use adjutant_protocol::{AskId, SessionId};
 
 use super::blobs::Blobs;
@@ -60,6 +61,14 @@ impl World {
     pub fn abilities(&self) -> Abilities {
         let can = self.link.abilities();
         Abilities { complete: can.complete && self.documents.are_complete(), ..can }
+    }
+
+    /// What happens to edits of a run that begins now. Edits are applied at once only where the client draws them for a
+    /// review and says that its user trusts the workspace, unless the settings say otherwise.
+    pub fn edits_mode(&self) -> EditsMode {
+        let surfaces = self.link.surfaces();
+        let reviews = surfaces.hunks && surfaces.trusted;
+        self.settings().edits_mode.unwrap_or(if reviews { EditsMode::Review } else { EditsMode::Ask })
     }
 
     /// Adjutant's own files, for a workspace of these folders.

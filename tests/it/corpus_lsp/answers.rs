@@ -3,7 +3,6 @@
 use adjutant_protocol::AskId;
 use adjutant_protocol::update::{AskChange, Update};
 use adjutant_testkit::editor::{Answer, ApplyBehaviour, Place, RpcError};
-use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::process::wait_until;
 use serde_json::json;
 
@@ -14,7 +13,7 @@ use crate::stage::{Stage, edit};
 const TEXT: &str = "one\ntwo\nthree\n";
 
 fn stage() -> Stage {
-    Stage::new(&format!("//- /a.txt\n{TEXT}"))
+    Stage::opening_files(&format!("//- /a.txt\n{TEXT}"))
 }
 
 /// Waits until an ask is open, whether or not it was delivered.
@@ -126,7 +125,7 @@ pub fn answer_to_another_id() -> Seen {
 
 pub fn everything_unknown() -> Seen {
     let unknown = || RpcError { code: -32601, message: "no such method".to_owned(), data: None };
-    let stage = Stage::with(Workspace::new(&format!("//- /a.txt\n{TEXT}")), |options| options);
+    let stage = stage();
     stage.rig.on_ask(move |_| Answer::Fail(unknown()));
     stage.rig.set_apply(ApplyBehaviour::Fail(unknown()));
     let run = stage.send([edit("a.txt", "two", "2")]);

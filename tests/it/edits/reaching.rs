@@ -189,7 +189,7 @@ fn finding_d12_a_save_that_fails_is_a_warning() {
 
 #[test]
 fn finding_b3_an_edit_that_an_editor_wrote_elsewhere_is_told() {
-    let stage = Stage::new("//- /d/a.txt\none\ntwo\n").answering("allow");
+    let stage = Stage::opening_files("//- /d/a.txt\none\ntwo\n").answering("allow");
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("a.txt"), "one\ntwo\n").unwrap();
     let (folder, away) = (stage.workspace.path().join("d"), outside.path().to_owned());

@@ -201,7 +201,7 @@ impl Inner {
             .buffer(&update.uri)
             .filter(|open| Some(open.version) == update.version.map(i64::from));
         let Some(text) = open.map(|open| open.text.clone()) else { return };
-        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        let lines: Vec<&str> = lines_of(&text);
         for hunk in update.hunks.iter().filter(|hunk| hunk.beneath.is_empty()) {
             let (start, end) = (hunk.line as usize, hunk.end_line.unwrap_or(hunk.line) as usize);
             let there = lines.get(start..end).map(|lines| lines.concat());
@@ -435,4 +435,19 @@ impl Inner {
         };
         latest.copied().filter(|index| *index >= self.state_floor)
     }
+}
+
+/// Returns the lines of a text with their line ends: `\n`, `\r\n` or `\r`.
+fn lines_of(text: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest
+            .find(['\n', '\r'])
+            .map_or(rest.len(), |at| at + if rest[at..].starts_with("\r\n") { 2 } else { 1 });
+        let (line, after) = rest.split_at(end);
+        lines.push(line);
+        rest = after;
+    }
+    lines
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_protocol::capability::{
-    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientReview, ClientUpdates, VERSION,
+    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientReview, ClientUpdates, ClientWorkspace,
+    VERSION,
 };
 use serde_json::{Value, json};
 
@@ -43,6 +44,7 @@ impl Capabilities {
                 asks: ClientAsks { request: true, ..ClientAsks::default() },
                 documents: ClientDocuments { save: true, complete: true },
                 review: ClientReview { hunks: true },
+                workspace: ClientWorkspace::default(),
             }),
             ..Self::plain()
         }

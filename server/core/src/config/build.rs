@@ -10,7 +10,7 @@ use super::rules::Denials;
 use super::{KeySource, Limits, ModelLimits, Popups, Provider, Reach, SettingOrigin, Settings, Wire};
 use crate::machine::retry::RetryPolicy;
 use crate::prompt::message::{GenerationSettings, Level};
-use crate::record::UnattendedPolicy;
+use crate::record::{EditsMode, UnattendedPolicy};
 
 /// Builds the settings. An incomplete provider is listed separately, with what to set.
 pub(super) fn settings(
@@ -54,6 +54,7 @@ pub(super) fn settings(
             max_requests: narrow_of(&cells, "unattended.max_requests").unwrap_or(0),
         },
         limits: limits(&cells),
+        edits_mode: text_of(&cells, "edits.mode").and_then(|name| EditsMode::named(&name)),
         popups: Popups {
             on: text_of(&cells, "asks.popup").as_deref() != Some(POPUP_NEVER),
             lines: whole_of(&cells, "asks.popup_lines")

@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::SettingOrigin;
-use super::keys::Literal;
+use super::keys::{Literal, ValueType};
 use super::rules::DenyRule;
+use crate::record::EditsMode;
 
 /// The most rules that all layers may have together.
 pub(super) const MOST_RULES: usize = 500;
@@ -46,9 +47,15 @@ impl Value {
         }
     }
 
-    /// Returns whether this value allows more than `than`.
-    pub(super) fn is_looser_than(&self, than: &Value) -> bool {
+    /// Returns whether this value of a key allows more than `than`; without `than`, more than the strictest value.
+    pub(super) fn is_looser_than(&self, than: Option<&Value>, kind: ValueType) -> bool {
+        let edits = |value: &Value| match value {
+            Value::Text(text) if kind == ValueType::Edits => EditsMode::named(text),
+            _ => None,
+        };
+        let Some(than) = than else { return edits(self).is_some_and(|mode| mode > EditsMode::Ask) };
         match (self, than) {
+            (Value::Text(_), Value::Text(_)) => edits(self) > edits(than),
             (Value::Truth(value), Value::Truth(than)) => *value && !*than,
             (Value::Whole(value), Value::Whole(than)) => value > than,
             // Texts have no order: none is stricter than another.

@@ -9,6 +9,7 @@ use super::tree::{Node, Raw};
 use super::values::{self, Complaint};
 use super::{Flaw, Wire, reach};
 use crate::prompt::message::Level;
+use crate::record::EditsMode;
 
 /// The most fallback models.
 const MOST_MODELS: usize = 10;
@@ -48,6 +49,7 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
         ValueType::Popup => {
             named(key, node, |text| [POPUP_AUTO, POPUP_NEVER].contains(&text), "is no choice")
         }
+        ValueType::Edits => named(key, node, |text| EditsMode::named(text).is_some(), "is no mode"),
         ValueType::Level => named(key, node, |text| Level::named(text).is_some(), "is no level"),
         ValueType::Url => {
             let url = values::base_url(values::text(node, "a URL")?)?;

@@ -37,6 +37,7 @@ pub enum ValueType {
     Rules,
     /// Whether an ask may be a popup.
     Popup,
+    Edits,
     Truth,
     Whole {
         min: u64,
@@ -75,6 +76,8 @@ pub enum Project {
     Never,
     TurnOff,
     Lower,
+    /// Only to the strictest value of `edits.mode`.
+    AskOnly,
     Add,
 }
 
@@ -94,6 +97,7 @@ impl fmt::Display for ValueType {
             Self::Headers => write!(f, "a table of text"),
             Self::Rules => write!(f, "a list of rules"),
             Self::Popup => write!(f, "\"auto\" or \"never\""),
+            Self::Edits => write!(f, "\"ask\", \"review\" or \"auto\""),
             Self::Truth => write!(f, "true or false"),
             Self::Amount { max } => write!(f, "a number from 0 to {max}"),
             Self::Whole { min, max } => write!(f, "a whole number from {min} to {max}"),
@@ -120,6 +124,7 @@ impl fmt::Display for Project {
             Self::Never => "no",
             Self::TurnOff => "only to turn it off",
             Self::Lower => "only to lower it",
+            Self::AskOnly => "only to \"ask\"",
             Self::Add => "only to add to it",
         })
     }
@@ -384,6 +389,14 @@ pub const KEYS: &[Key] = &[
         strict: Literal::Whole(50),
         project: Project::Lower,
         meaning: "Model requests of one run before you are asked; unlimited when not set.",
+    },
+    Key {
+        name: "edits.mode",
+        kind: ValueType::Edits,
+        default: Literal::None,
+        strict: Literal::Text("ask"),
+        project: Project::AskOnly,
+        meaning: "What happens to an edit that nothing forbids. With \"ask\", you decide before anything changes. With \"review\", it is applied at once, and you keep or undo each change later. With \"auto\", it is applied and counts as kept. When not set: \"review\" in an editor that draws changes and says that you trust the workspace, else \"ask\". Files that may hold secrets, that run on build or that instruct agents always ask. A project file can only set \"ask\".",
     },
     Key {
         name: "asks.popup",

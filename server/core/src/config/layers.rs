@@ -348,7 +348,10 @@ impl Resolver {
         let origin = source.origin_at(line);
         let below = self.cells.get(full);
         let bound = below.and_then(|below| below.bound.clone());
-        let loosens = below.is_some_and(|below| value.is_looser_than(&below.value));
+        // A workspace must not loosen what is not set either.
+        let unset = below.is_none() && source.project;
+        let loosens =
+            (below.is_some() || unset) && value.is_looser_than(below.map(|below| &below.value), key.kind);
         if loosens && source.project {
             let what = format!("a project file may set it {}", key.project);
             let complaint =
@@ -359,7 +362,9 @@ impl Resolver {
         if loosens && source.only_stricter {
             return;
         }
-        if let Some((_, set_by)) = bound.as_ref().filter(|(limit, _)| value.is_looser_than(limit)) {
+        if let Some((_, set_by)) =
+            bound.as_ref().filter(|(limit, _)| value.is_looser_than(Some(limit), key.kind))
+        {
             let what = format!("it is set in {set_by}");
             let complaint = Complaint::new("a project file sets a stricter value, so this is ignored", what)
                 .of(Flaw::Loosens);
@@ -408,10 +413,12 @@ impl Resolver {
                 let Some(value) = Value::of(key.strict) else { return };
                 let below = self.cells.get(full);
                 let mut bound = below.and_then(|below| below.bound.clone());
-                if project && bound.as_ref().is_none_or(|(limit, _)| limit.is_looser_than(&value)) {
+                if project
+                    && bound.as_ref().is_none_or(|(limit, _)| limit.is_looser_than(Some(&value), key.kind))
+                {
                     bound = Some((value.clone(), origin.clone()));
                 }
-                let keep = below.filter(|below| !below.value.is_looser_than(&value)).cloned();
+                let keep = below.filter(|below| !below.value.is_looser_than(Some(&value), key.kind)).cloned();
                 let cell = keep.unwrap_or(Cell { value, origin, bound: None });
                 self.cells.insert(full.to_owned(), Cell { bound, ..cell });
             }

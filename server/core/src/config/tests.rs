@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::record::EditsMode;
 
 mod answering;
 mod explained;
@@ -322,11 +323,11 @@ fn problems_and_values_are_bounded() {
 
 #[test]
 fn a_policy_is_what_the_settings_say() {
-    assert_eq!(Settings::default().policy(Mode::Code, false), Policy::default());
+    assert_eq!(Settings::default().policy(Mode::Code, EditsMode::Ask, false), Policy::default());
     let (settings, _) = resolve(vec![user(
         "permissions.deny = [\"shell\", \"edit_file([\"]\nlimits.mistakes = 2\nunattended.max_requests = 4\nretry.attempts = 1",
     )]);
-    let policy = settings.policy(Mode::Ask, true);
+    let policy = settings.policy(Mode::Ask, EditsMode::Ask, true);
     assert_eq!((policy.mistakes, policy.retry.max_attempts), (2, 1));
     assert_eq!(policy.unattended, Some(UnattendedPolicy { edit: true, command: false, max_requests: 4 }));
     let denials = Denials::of_texts(&policy.deny);

@@ -15,8 +15,8 @@ use crate::policy::choices::{Follows, JudgedChoice, Takes};
 use crate::policy::observation::{FileClass, ObservedPath};
 use crate::prompt::image::{Image, MediaType};
 use crate::record::{
-    BatchId, CallEnd, CallPart, ChangeSetId, EditCheck, FileChange, HunkSet, Mode, Payload, Policy, SeenHunk,
-    ToolCallId, UnattendedPolicy,
+    BatchId, CallEnd, CallPart, ChangeSetId, EditCheck, EditsMode, FileChange, HunkSet, Mode, Payload,
+    Policy, SeenHunk, ToolCallId, UnattendedPolicy,
 };
 use crate::session::{AppliedHunk, HunkState};
 use crate::text::review::Hunk;
@@ -71,7 +71,8 @@ fn prompt(dice: &mut Dice<'_>) -> Prompt {
     });
     let deny = if dice.roll(4) == 0 { vec!["run_command".to_owned()] } else { Vec::new() };
     let followup_default_ms = (dice.roll(3) == 0).then_some(5);
-    let policy = Policy { unattended, deny, followup_default_ms, ..Policy::default() };
+    let edits = EditsMode::ALL[dice.roll(5).saturating_sub(2)];
+    let policy = Policy { edits, unattended, deny, followup_default_ms, ..Policy::default() };
     let fallback_models = if dice.roll(3) == 0 { vec!["p/other".to_owned()] } else { Vec::new() };
     let policy = Policy { fallback_models, ..policy };
     let follows = Follows {

@@ -12,7 +12,7 @@ use crate::policy::cause::{Cause, Reason};
 use crate::policy::observation::{EditRoute, FileClass, ObservedPath};
 use crate::policy::standing::may_be_standing;
 use crate::record::Mode;
-use crate::record::{AllowedBy, FileChange, Payload, Policy, Rule};
+use crate::record::{AllowedBy, EditsMode, FileChange, Payload, Policy, Rule};
 use crate::session::{Call, Session};
 use crate::text::display::{shown, unseen};
 
@@ -79,7 +79,9 @@ impl<'a> Act<'a> {
 /// 4. some edits always ask;
 /// 5. a standing answer of this session allows;
 /// 6. the permissions of an unattended run allow;
-/// 7. by default, reading inside the workspace is allowed, except for files that may hold secrets, and so are a walk
+/// 7. the setting `edits.mode` allows an edit, unless the file runs when it is built or written and no edit of it was allowed
+///    by an answer in this run;
+/// 8. by default, reading inside the workspace is allowed, except for files that may hold secrets, and so are a walk
 ///    and a call that touches nothing; everything else asks.
 pub fn verdict(session: &Session, policy: &Policy, tool: &str, act: Act<'_>) -> Verdict {
     if let Some(why) = forbidden(&session.roots, policy, tool, act) {
@@ -100,6 +102,14 @@ pub fn verdict(session: &Session, policy: &Policy, tool: &str, act: Act<'_>) -> 
     }
     if runs_unattended(policy, act) {
         return Verdict::Allow(AllowedBy::Consent);
+    }
+    if let Act::Edit(target) = act
+        && policy.edits != EditsMode::Ask
+    {
+        return match runs_on_build(session, target) {
+            Some(why) => Verdict::Ask(why),
+            None => Verdict::Allow(AllowedBy::EditsMode { mode: policy.edits }),
+        };
     }
     let ask = |cause, text: &str| Verdict::Ask(Reason::new(cause, text));
     match act {
@@ -206,6 +216,20 @@ fn edit_asks(target: &ObservedPath) -> Option<Reason> {
     all.reduce(|one, other| Reason { text: format!("{}; {}", one.text, other.text), ..one })
 }
 
+/// Returns why an edit asks although `edits.mode` applies edits at once: a build runs the file. Asks once for each file and
+/// run (design 8).
+fn runs_on_build(session: &Session, target: &ObservedPath) -> Option<Reason> {
+    let class = target.write_class.filter(|class| on_write(*class) == OnWrite::Marked)?;
+    let run = session.open_run().map(|run| &run.id);
+    let is_allowed = session.applied.all().into_iter().any(|change| {
+        let mut hunks = change.hunks.iter();
+        Some(&change.run) == run
+            && change.path == target.path
+            && hunks.any(|hunk| matches!(hunk.allowed_by, Some(AllowedBy::Answer { .. })))
+    });
+    (!is_allowed).then(|| class_reason(&target.path, class))
+}
+
 /// Returns a warning that is shown next to a change, in addition to the reason of an ask: its file runs on build,
 /// or its new text has invisible characters. The class is left out if the edit asks because of secrets anyway.
 pub fn caution(target: &ObservedPath, change: &FileChange) -> Option<String> {
@@ -255,6 +279,7 @@ pub fn in_words(allowed_by: &AllowedBy) -> &'static str {
     match allowed_by {
         AllowedBy::Answer { .. } => "the user's answer",
         AllowedBy::Standing { .. } => "a standing answer of this session covers it",
+        AllowedBy::EditsMode { .. } => "the setting `edits.mode` applies edits at once",
         AllowedBy::Consent => "the settings let it run unattended",
         AllowedBy::Default => "it reads inside the workspace, or touches nothing",
         AllowedBy::Unknown => "something this version does not know",

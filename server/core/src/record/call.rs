@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AskId, ChangeSetId, ToolCallId};
+use super::{AskId, ChangeSetId, EditsMode, ToolCallId};
 use crate::policy::cause::Cause;
 use crate::text::review::Hunk;
 
@@ -84,6 +84,8 @@ pub enum AllowedBy {
     Standing { rule: Rule },
     /// The run's consent to continue unattended.
     Consent,
+    /// The setting `edits.mode`.
+    EditsMode { mode: EditsMode },
     /// The call reads inside the workspace, or touches nothing.
     Default,
     /// A value of a later version.

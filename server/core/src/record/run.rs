@@ -28,6 +28,41 @@ impl Mode {
     }
 }
 
+/// What happens to an edit that no rule forbids and that is of an ordinary file. From strict to loose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EditsMode {
+    /// The user is asked before anything changes.
+    #[default]
+    Ask,
+    /// It is applied at once, and the user keeps or undoes each change later.
+    Review,
+    /// It is applied at once and counts as kept.
+    Auto,
+}
+
+impl EditsMode {
+    pub const ALL: [EditsMode; 3] = [EditsMode::Ask, EditsMode::Review, EditsMode::Auto];
+
+    /// Its name in the settings and in the log.
+    pub fn name(self) -> &'static str {
+        match self {
+            EditsMode::Ask => "ask",
+            EditsMode::Review => "review",
+            EditsMode::Auto => "auto",
+        }
+    }
+
+    /// Returns the mode with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The document and the lines where a run was started. Never used to edit, because the text may have changed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RunOrigin {
@@ -72,6 +107,8 @@ pub enum StopReason {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
     pub mode: Mode,
+    #[serde(default, skip_serializing_if = "EditsMode::is_default")]
+    pub edits: EditsMode,
     /// Deny rules of all settings layers, as written; they always win.
     #[serde(default)]
     pub deny: Vec<String>,
@@ -98,6 +135,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             mode: Mode::Code,
+            edits: EditsMode::Ask,
             deny: Vec::new(),
             unattended: None,
             max_requests: None,

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::record::{
-    AllowedBy, BatchId, CallPart, ChangeSetId, Event, FileChange, Record, ReviewState, ReviewedBy, RunId,
-    SeenHunk,
+    AllowedBy, BatchId, CallPart, ChangeSetId, EditsMode, Event, FileChange, Record, ReviewState, ReviewedBy,
+    RunId, SeenHunk,
 };
 use crate::session::hunks::{ChangeState, Changes, HunkState};
 use crate::text::review::Hunk;
@@ -265,7 +265,7 @@ impl AppliedChanges {
 /// Returns the state of a hunk that has just been applied. Whoever allowed it has seen it, but a rule has not.
 fn state_of(allowed_by: Option<&AllowedBy>) -> ReviewState {
     match allowed_by {
-        Some(AllowedBy::Answer { .. }) => ReviewState::Kept,
+        Some(AllowedBy::Answer { .. } | AllowedBy::EditsMode { mode: EditsMode::Auto }) => ReviewState::Kept,
         _ => ReviewState::Applied,
     }
 }

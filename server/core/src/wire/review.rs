@@ -193,6 +193,7 @@ fn allowed_text(by: Option<&AllowedBy>) -> &'static str {
     match by {
         Some(AllowedBy::Answer { .. }) => "a person, who was asked",
         Some(AllowedBy::Standing { .. }) => "the answer that allowed all edits in this session",
+        Some(AllowedBy::EditsMode { .. }) => "the setting `edits.mode`",
         Some(AllowedBy::Consent) => "the consent to work unattended",
         Some(AllowedBy::Default | AllowedBy::Unknown) | None => "a rule",
     }

@@ -47,6 +47,6 @@ fn s113_a_model_that_cannot_be_used_does_not_stand_in() {
                 base_url = \"https://p.example/v1\"\n[providers.gone]\nbase_url = \"https://gone.example/v1\"\n\
                 api_key_env = \"NO_SUCH_KEY\"\n";
     let layers = vec![file(text), Layer::Environment(Default::default())];
-    let policy = resolve(layers).0.policy(crate::record::Mode::Code, false);
+    let policy = resolve(layers).0.policy(crate::record::Mode::Code, crate::record::EditsMode::Ask, false);
     assert_eq!(policy.fallback_models, ["p/m"]);
 }

@@ -57,6 +57,7 @@ fn explain_shows_value_and_origin_in_columns() {
         limits.command_output_seconds  10                     default
         limits.editor_seconds          30                     default
         limits.requests                (not set)              default
+        edits.mode                     (not set)              default
         asks.popup                     "auto"                 default
         asks.popup_lines               3                      default
         asks.followup_default_seconds  0                      default

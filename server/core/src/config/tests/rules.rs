@@ -3,6 +3,7 @@
 //! Never resolves a path on disk.
 
 use super::*;
+use crate::record::EditsMode;
 
 /// Returns whether one rule denies `tool` this subject.
 fn denied(rule: &str, tool: &str, subject: &str) -> bool {
@@ -176,4 +177,23 @@ fn a_rule_that_makes_no_sense_blocks_what_it_may_have_meant() {
     let huge = format!("edit_file({})", "[!a]".repeat(250));
     let (rule, _) = DenyRule::parse(&huge, SettingOrigin::Default);
     assert!(rule.denies("edit_file", None));
+}
+
+#[test]
+fn a_workspace_can_only_make_edits_ask() {
+    let modes = |layers: Vec<Layer>, problems: Expect| check_problems(layers, problems).edits_mode;
+    assert_eq!(modes(vec![project("[edits]\nmode = \"ask\"")], expect![""]), Some(EditsMode::Ask));
+    let loosened = expect![[
+        r#".adjutant/config.toml:2: edits.mode: this is less strict than the value it would replace, so it is ignored; a project file may set it only to "ask""#
+    ]];
+    assert_eq!(modes(vec![project("[edits]\nmode = \"review\"")], loosened), None);
+    let loosened = expect![[
+        r#".adjutant/config.toml:2: edits.mode: this is less strict than the value it would replace, so it is ignored; a project file may set it only to "ask""#
+    ]];
+    let layers = vec![user("[edits]\nmode = \"review\""), project("[edits]\nmode = \"auto\"")];
+    assert_eq!(modes(layers, loosened), Some(EditsMode::Review));
+    // A bad value is the strictest.
+    let bad =
+        expect![[r#"~/config.toml:2: edits.mode: "always" is no mode; write "ask", "review" or "auto""#]];
+    assert_eq!(modes(vec![user("[edits]\nmode = \"always\"")], bad), Some(EditsMode::Ask));
 }
