@@ -381,6 +381,26 @@ askId?: AskId, };
 
 export type SessionArguments = { sessionId?: SessionId, };
 
+export type ReviewArguments = { action: ReviewAction,
+/**
+ * Only changes of this document.
+ */
+uri?: string,
+/**
+ * Only the change at this line, from zero.
+ */
+line?: number,
+/**
+ * Exactly these hunks.
+ */
+targets?: Array<ChosenHunks>, };
+
+export type ChosenHunks = { sessionId: SessionId, changeSetId: ChangeSetId, hunkIds: Array<string>,
+/**
+ * For hunks that the user changed, the text that was shown in their place.
+ */
+seen?: { [key in string]: string }, };
+
 export type StateView = { state: State, sub?: SubState,
 /**
  * Milliseconds since the Unix epoch at which this state began.

@@ -132,10 +132,13 @@ pub enum Level {
 
 impl ClientLink {
     /// Tells the client where the applied hunks of a document are.
-    pub fn review(&self, update: &ReviewUpdateParams) {
-        if let Ok(params) = serde_json::to_value(update) {
+    pub fn review(&self, update: ReviewUpdateParams) {
+        if self.surfaces.hunks
+            && let Ok(params) = serde_json::to_value(&update)
+        {
             self.outbound.notify(methods::REVIEW_UPDATE, &params);
         }
+        self.items.review(update);
     }
 
     /// Opens the link to a client with these `surfaces`.

@@ -29,7 +29,7 @@ pub use crate::agent::Options;
 use crate::agent::configured::{absent, says_nothing};
 use crate::agent::{Agent, reopen};
 use crate::client::message;
-use crate::sessions::Sessions;
+use crate::sessions::{Sessions, unreviewed};
 use crate::transport::{self, ConnectionEnd, ErrorBody, Out};
 use configured::Pulls;
 use router::Router;
@@ -158,6 +158,8 @@ impl LanguageServer for Server {
             // In a task of its own, because it reads the disk.
             tokio::spawn(reopen::left_open(agent.sessions.clone(), agent.configured.folders()));
         }
+        let (sessions, folders) = (agent.sessions.clone(), agent.configured.folders());
+        tokio::spawn(async move { unreviewed::load(&sessions, folders).await });
         // Registered first, so that no change after the answer is missed.
         let registered = configured::register(&self.out, surfaces);
         let absent = async { self.warn(&absent(agent.configured.folders()).await) };

@@ -48,9 +48,19 @@ struct SessionChanges {
     blobs: Arc<Blobs>,
     /// The hunks that wait for an answer or are on their way.
     waiting: Vec<WaitingHunks>,
-    /// The number of the session's changes; `None` once it has left memory.
-    number: Option<u64>,
+    source: ChangesSource,
     changes: Vec<Arc<AppliedChange>>,
+}
+
+/// Where the changes of a session are from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ChangesSource {
+    /// The session in memory: the number of its changes.
+    Memory { number: u64 },
+    /// Its log, as it was at this time.
+    Log { updated_at: u64 },
+    /// The session has left memory, or nothing is known yet.
+    Left,
 }
 
 /// An applied change with its session.
@@ -98,22 +108,56 @@ impl Reviews {
 
     /// Sets the changes of a session, if they differ from those that are known.
     pub fn set(&self, session: &SessionId, roots: &Roots, blobs: &Arc<Blobs>, applied: &AppliedChanges) {
+        self.put(session, roots, blobs, applied, ChangesSource::Memory { number: applied.number });
+    }
+
+    /// Sets the changes of a session that is not in memory, as its log had them at a time; milliseconds since the Unix
+    /// epoch.
+    pub fn set_read(
+        &self,
+        session: &SessionId,
+        roots: &Roots,
+        blobs: &Arc<Blobs>,
+        applied: &AppliedChanges,
+        updated_at: u64,
+    ) {
+        self.put(session, roots, blobs, applied, ChangesSource::Log { updated_at });
+    }
+
+    /// Whether the changes of a session are known as its log had them at this time, or later because it is in memory.
+    pub fn has_read(&self, session: &SessionId, updated_at: u64) -> bool {
+        self.lock().all.get(session).is_some_and(|known| match known.source {
+            ChangesSource::Memory { .. } => true,
+            ChangesSource::Log { updated_at: then } => then == updated_at,
+            ChangesSource::Left => false,
+        })
+    }
+
+    fn put(
+        &self,
+        session: &SessionId,
+        roots: &Roots,
+        blobs: &Arc<Blobs>,
+        applied: &AppliedChanges,
+        source: ChangesSource,
+    ) {
         let mut sessions = self.lock();
         let KnownSessions { all, roots: open } = &mut *sessions;
         let known = all.entry(session.clone()).or_insert_with(|| {
             let workspace: Workspace = roots.paths().map(Path::to_path_buf).collect();
             open.entry(workspace.clone()).or_insert_with(|| roots.clone());
-            let (waiting, changes) = (Vec::new(), Vec::new());
-            SessionChanges { workspace, blobs: blobs.clone(), waiting, number: None, changes }
+            let (waiting, changes, source) = (Vec::new(), Vec::new(), ChangesSource::Left);
+            SessionChanges { workspace, blobs: blobs.clone(), waiting, source, changes }
         });
-        if known.number == Some(applied.number) {
+        if known.source == source {
             return;
         }
-        let is_first = known.number.is_none() && applied.number == 0;
-        known.number = Some(applied.number);
-        known.changes = applied.all().into_iter().cloned().collect();
+        known.source = source;
+        let changes: Vec<Arc<AppliedChange>> = applied.all().into_iter().cloned().collect();
+        let is_empty = changes.is_empty() && known.changes.is_empty();
+        known.changes = changes;
         drop(sessions);
-        if !is_first {
+        if !is_empty {
             self.shared.changed.send_modify(|count| *count += 1);
         }
     }
@@ -122,7 +166,7 @@ impl Reviews {
     pub fn leaves(&self, session: &SessionId) {
         let mut sessions = self.lock();
         let Some(known) = sessions.all.get_mut(session) else { return };
-        (known.number, known.waiting) = (None, Vec::new());
+        (known.source, known.waiting) = (ChangesSource::Left, Vec::new());
         known.changes.retain(|change| change.hunks.iter().any(|hunk| hunk.state == ReviewState::Applied));
         if known.changes.is_empty() {
             sessions.all.remove(session);

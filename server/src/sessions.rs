@@ -8,6 +8,7 @@ mod opening;
 pub mod reading;
 mod registry;
 pub mod tracking;
+pub mod unreviewed;
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;

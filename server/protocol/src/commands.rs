@@ -3,11 +3,14 @@
 //! A command accepts one object, or plain strings that are joined by spaces,
 //! because some editors can only send strings. Never contains logic.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::{AskId, RunId, SessionId};
+use crate::review::ReviewAction;
+use crate::{AskId, ChangeSetId, RunId, SessionId};
 
 /// One row of the command table.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +30,10 @@ pub const RESPOND: &str = "adjutant.respond";
 pub const SHOW: &str = "adjutant.show";
 pub const SHOW_TRANSCRIPT: &str = "adjutant.showTranscript";
 pub const RESUME: &str = "adjutant.resume";
+pub const REVIEW: &str = "adjutant.review";
 pub const CAPABILITIES: &str = "adjutant.capabilities";
 
-pub const COMMANDS: [Command; 8] = [
+pub const COMMANDS: [Command; 9] = [
     row(START, "StartParams", "`text`", "starts a run: in a new session, unless one is named"),
     row(PROMPT, "PromptArguments", "`text`", "prompts the last session of this editor; steers its open run"),
     row(
@@ -51,6 +55,12 @@ pub const COMMANDS: [Command; 8] = [
         "SessionArguments",
         "`sessionId`",
         "resumes the newest run of this workspace that a stopped server left open",
+    ),
+    row(
+        REVIEW,
+        "ReviewArguments",
+        "`action`: keep or undo",
+        "keeps, undoes or restores applied changes: the named ones, else those at a line, of a document, or all",
     ),
     row(CAPABILITIES, "no arguments", "–", "shows which surface this editor gets for each feature"),
 ];
@@ -113,6 +123,38 @@ pub struct SessionArguments {
     #[serde(default)]
     #[ts(optional)]
     pub session_id: Option<SessionId>,
+}
+
+/// Arguments of `adjutant.review`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReviewArguments {
+    pub action: ReviewAction,
+    /// Only changes of this document.
+    #[serde(default)]
+    #[ts(optional)]
+    pub uri: Option<String>,
+    /// Only the change at this line, from zero.
+    #[serde(default)]
+    #[ts(optional)]
+    pub line: Option<u32>,
+    /// Exactly these hunks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<ChosenHunks>>")]
+    pub targets: Vec<ChosenHunks>,
+}
+
+/// Hunks of one change set, as a code action names them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChosenHunks {
+    pub session_id: SessionId,
+    pub change_set_id: ChangeSetId,
+    pub hunk_ids: Vec<String>,
+    /// For hunks that the user changed, the text that was shown in their place.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[ts(optional, as = "Option<BTreeMap<String, String>>")]
+    pub seen: BTreeMap<String, String>,
 }
 
 const fn row(

@@ -70,6 +70,8 @@ macro_rules! wire_types {
             commands::RespondArguments,
             commands::ShowArguments,
             commands::SessionArguments,
+            commands::ReviewArguments,
+            commands::ChosenHunks,
             state::StateView,
             state::State,
             state::SubState,

@@ -313,6 +313,10 @@ pub struct SessionEntry {
     #[ts(type = "number")]
     pub updated_at: u64,
     pub open_asks: u32,
+    /// Applied hunks that nobody has looked at.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[ts(optional, as = "Option<u32>")]
+    pub unreviewed_hunks: u32,
     pub turns: u32,
     /// What is wrong with its log; absent if nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -329,3 +333,7 @@ pub struct SessionParams {
 /// An empty result: the request succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 pub struct Done {}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}

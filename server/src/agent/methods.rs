@@ -25,6 +25,7 @@ use crate::reviews;
 use crate::session::mailbox::{ClientError, Mailbox, Message, PostedPrompt, ResumePoint};
 use crate::session::{self, SURFACE_OF_CLIENTS};
 use crate::sessions::list::{Cursor, ListFilter};
+use crate::sessions::unreviewed;
 use crate::tools::paths::Roots;
 use crate::transport::ErrorBody;
 use crate::uri;
@@ -166,7 +167,7 @@ impl Agent {
         self.post(params.ask_id, choice, SURFACE_OF_CLIENTS, params.unattended).await
     }
 
-    pub(super) async fn review_list(&self, params: ReviewListParams) -> Result<ReviewListResult> {
+    pub async fn review_list(&self, params: ReviewListParams) -> Result<ReviewListResult> {
         let ReviewListParams { session_id, uri } = params;
         let mailboxes = match &session_id {
             Some(id) => vec![self.sessions.get(id)?],
@@ -174,6 +175,9 @@ impl Agent {
         };
         let posted: Vec<_> =
             mailboxes.iter().map(|mailbox| mailbox.request(|reply| Message::Hunks { reply })).collect();
+        if session_id.is_none() {
+            unreviewed::load(&self.sessions, self.configured.folders()).await;
+        }
         let mut hunks = Vec::new();
         for request in posted {
             hunks.extend(answered(request).await?);
@@ -186,7 +190,7 @@ impl Agent {
         Ok(ReviewListResult { hunks })
     }
 
-    pub(super) async fn review_decide(&self, params: ReviewDecideParams) -> Result<ReviewDecideResult> {
+    pub async fn review_decide(&self, params: ReviewDecideParams) -> Result<ReviewDecideResult> {
         let mailbox = self.mailbox(&params.session_id)?;
         // Never refused as `Overloaded`, because a run waits for the decision.
         let reply = mailbox.admit(|reply| Message::Decide { decision: Box::new(params), reply });

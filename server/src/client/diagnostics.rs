@@ -6,11 +6,14 @@
 
 use std::collections::BTreeMap;
 
+use adjutant_core::text::display::one_line;
 use adjutant_core::text::document::Snapshot;
 use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskGroup, AskView};
+use adjutant_protocol::review::{ReviewHunk, ReviewUpdateParams};
+use adjutant_protocol::update::HunkState;
 
-use super::face::{AskDiagnostic, MarkedDocument};
+use super::face::{AskDiagnostic, HunkDiagnostic, MarkedDocument};
 use super::popup::{self, SurfaceRoom};
 use crate::documents::{Documents, Text};
 
@@ -28,11 +31,14 @@ pub struct Diagnostics {
 
 /// What was published last for a document.
 struct PublishedDiagnostics {
-    diagnostics: Vec<AskDiagnostic>,
+    diagnostics: DocumentMarks,
     version: Option<i32>,
     /// After how many versions it is published again without a change.
     again_after: i32,
 }
+
+/// What is marked in one document: open asks and applied hunks.
+type DocumentMarks = (Vec<AskDiagnostic>, Vec<HunkDiagnostic>);
 
 /// Where an ask is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,10 +58,11 @@ impl Diagnostics {
     pub fn changed<'a>(
         &mut self,
         asks: impl Iterator<Item = (&'a AskView, bool)>,
+        hunks: impl Iterator<Item = &'a ReviewUpdateParams>,
         documents: &Documents,
         room: SurfaceRoom,
     ) -> Vec<MarkedDocument> {
-        let mut now: BTreeMap<String, (Option<i32>, Vec<AskDiagnostic>)> = BTreeMap::new();
+        let mut now: BTreeMap<String, (Option<i32>, DocumentMarks)> = BTreeMap::new();
         let mut places = BTreeMap::new();
         for (ask, seen) in asks {
             let place = self.places.remove(&ask.ask_id).unwrap_or_else(|| place_of(ask));
@@ -65,10 +72,16 @@ impl Diagnostics {
                     place.follow(&open);
                     entry.0 = open.version;
                 }
-                entry.1.push(diagnostic_of(ask, &place, seen, room));
+                entry.1.0.push(diagnostic_of(ask, &place, seen, room));
                 place
             });
             places.insert(ask.ask_id.clone(), place);
+        }
+        for update in hunks.filter(|update| !update.hunks.is_empty()) {
+            let entry = now.entry(update.uri.clone()).or_default();
+            // The lines are of this version, which may be older than the one that an ask is shown in.
+            entry.0 = update.version.or(entry.0);
+            entry.1.1.extend(update.hunks.iter().filter_map(hunk_diagnostic));
         }
         self.places = places;
         self.publish(now)
@@ -77,7 +90,7 @@ impl Diagnostics {
     /// Returns the documents to publish. Editors move diagnostics with the text, so an edited document is
     /// published again only if a diagnostic changed. Some editors drop diagnostics of an older version: for a
     /// client that gets versions the same ones are published again, at doubling distances.
-    fn publish(&mut self, now: BTreeMap<String, (Option<i32>, Vec<AskDiagnostic>)>) -> Vec<MarkedDocument> {
+    fn publish(&mut self, now: BTreeMap<String, (Option<i32>, DocumentMarks)>) -> Vec<MarkedDocument> {
         let mut published = BTreeMap::new();
         let mut changed = Vec::new();
         for (uri, (version, diagnostics)) in now {
@@ -99,7 +112,8 @@ impl Diagnostics {
             changed.push(MarkedDocument {
                 uri: uri.clone(),
                 version,
-                diagnostics: entry.diagnostics.clone(),
+                diagnostics: entry.diagnostics.0.clone(),
+                hunks: entry.diagnostics.1.clone(),
             });
             published.insert(uri, entry);
         }
@@ -108,6 +122,7 @@ impl Diagnostics {
             uri,
             version: None,
             diagnostics: Vec::new(),
+            hunks: Vec::new(),
         }));
         changed
     }
@@ -175,6 +190,26 @@ fn diagnostic_of(ask: &AskView, place: &AskLine, seen: bool, room: SurfaceRoom) 
     };
     let message = format!("{}\n{how}", popup::words(ask, room));
     AskDiagnostic { ask: ask.ask_id.clone(), line: place.line, message }
+}
+
+/// Lines of a hunk in a diagnostic; more are cut.
+const HUNK_LINES: usize = 20;
+
+/// Returns the mark of an applied hunk; `None` for a hunk that waits for an answer, which its ask shows.
+fn hunk_diagnostic(hunk: &ReviewHunk) -> Option<HunkDiagnostic> {
+    let made = hunk.made_by.as_ref()?;
+    let changed: Vec<&str> = hunk.diff.lines().skip(3).filter(|line| !line.starts_with(' ')).collect();
+    let mut text = format!("Changed by Adjutant for \u{201c}{}\u{201d}:\n", one_line(&made.task, 80));
+    text.push_str(&changed.iter().take(HUNK_LINES).copied().collect::<Vec<_>>().join("\n"));
+    if let Some(more) = changed.len().checked_sub(HUNK_LINES).filter(|more| *more > 0) {
+        text.push_str(&format!("\n({more} more lines)"));
+    }
+    text.push_str(match hunk.state {
+        HunkState::Amended => "\nYou changed it since. Keep or undo it with a code action here.",
+        _ => "\nKeep or undo it with a code action here.",
+    });
+    let (change_set, hunk_id) = (hunk.change_set_id.clone(), hunk.hunk_id.clone());
+    Some(HunkDiagnostic { change_set, hunk: hunk_id, line: hunk.line, message: text })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Never decides what to send, when, or to which client. The messages of `agent/*`
 //! are the same in every face and are not here.
 
-use adjutant_protocol::AskId;
+use adjutant_protocol::{AskId, ChangeSetId};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -45,6 +45,16 @@ pub struct AskDiagnostic {
     pub message: String,
 }
 
+/// An applied hunk at a line of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HunkDiagnostic {
+    pub change_set: ChangeSetId,
+    pub hunk: String,
+    /// From zero.
+    pub line: u32,
+    pub message: String,
+}
+
 /// All diagnostics of one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkedDocument {
@@ -52,6 +62,7 @@ pub struct MarkedDocument {
     /// The version the lines belong to, where the document is open and the client wants to know.
     pub version: Option<i32>,
     pub diagnostics: Vec<AskDiagnostic>,
+    pub hunks: Vec<HunkDiagnostic>,
 }
 
 /// One report of a run's progress.

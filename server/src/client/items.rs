@@ -6,14 +6,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use adjutant_core::text::review::Hunk;
 use adjutant_protocol::ask::AskView;
+use adjutant_protocol::review::{ReviewHunk, ReviewUpdateParams};
 use adjutant_protocol::state::StateView;
 use adjutant_protocol::update::{AskChange, ChangeSetView, HunkState, RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, ChangeSetId, SessionId};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::diagnostics::Diagnostics;
 use super::face::{Face, Note};
@@ -22,7 +23,10 @@ use super::popup::SurfaceRoom;
 use super::progress;
 use super::run_progress::{OpenRun, ProgressOutput, RunProgress};
 use crate::clock::now_ms;
-use crate::documents::Documents;
+use crate::documents::{Documents, Text};
+
+/// How long code actions wait for the hunks of a text that has just changed.
+const CATCH_UP: Duration = Duration::from_millis(300);
 
 /// The hunks of one file that a code action has to carry.
 #[derive(Clone, Debug)]
@@ -46,6 +50,8 @@ struct ItemsState {
     shown: OpenItems,
     /// A progress text waits for its second.
     waiting: Notify,
+    /// Counts the changes of `hunks`.
+    reviewed: watch::Sender<u64>,
 }
 
 /// How a client shows runs and asks.
@@ -70,6 +76,8 @@ struct Open {
     /// The hunks of edits that a code action has to carry.
     carried: BTreeMap<AskId, Arc<[CarriedHunks]>>,
     progress: RunProgress,
+    /// The applied hunks of open documents, as the last look found them.
+    hunks: BTreeMap<String, ReviewUpdateParams>,
     diagnostics: Diagnostics,
 }
 
@@ -91,10 +99,18 @@ impl Items {
             carried: BTreeMap::new(),
             begun: 0,
             progress: RunProgress::new(output, shown.progress),
+            hunks: BTreeMap::new(),
             diagnostics: Diagnostics::new(shown.versions),
         };
-        let shared =
-            ItemsState { open: Mutex::new(open), face, outbound, documents, shown, waiting: Notify::new() };
+        let shared = ItemsState {
+            open: Mutex::new(open),
+            face,
+            outbound,
+            documents,
+            shown,
+            waiting: Notify::new(),
+            reviewed: watch::Sender::new(0),
+        };
         Self { shared: Arc::new(shared) }
     }
 
@@ -206,11 +222,45 @@ impl Items {
         if !self.shared.shown.diagnostics {
             return;
         }
-        let Open { asks, seen, diagnostics, room, .. } = open;
+        let Open { asks, seen, hunks, diagnostics, room, .. } = open;
         let asks = asks.values().map(|ask| (&**ask, seen.contains_key(&ask.ask_id)));
-        for document in diagnostics.changed(asks, &self.shared.documents, *room) {
+        for document in diagnostics.changed(asks, hunks.values(), &self.shared.documents, *room) {
             if let Some(Note { method, params }) = self.shared.face.diagnostics(&document) {
                 self.shared.outbound.notify(method, &params);
+            }
+        }
+    }
+
+    /// Replaces the applied hunks of one document.
+    pub fn review(&self, update: ReviewUpdateParams) {
+        let mut open = self.lock();
+        if update.hunks.is_empty() {
+            open.hunks.remove(&update.uri);
+        } else {
+            open.hunks.insert(update.uri.clone(), update);
+        }
+        self.publish_diagnostics(&mut open);
+        drop(open);
+        self.shared.reviewed.send_modify(|count| *count += 1);
+    }
+
+    /// Returns the applied hunks of an open document in its text of now. Waits a moment if they are known only for an older
+    /// text, because the text has just changed.
+    pub async fn hunks_of(&self, uri: &str) -> Vec<ReviewHunk> {
+        let mut reviewed = self.shared.reviewed.subscribe();
+        let deadline = tokio::time::Instant::now() + CATCH_UP;
+        loop {
+            let version = match self.shared.documents.under(uri) {
+                Text::Open(snapshot) => snapshot.version,
+                Text::Unsynced(_) | Text::Closed => return Vec::new(),
+            };
+            let Some(update) = self.lock().hunks.get(uri).cloned() else { return Vec::new() };
+            if update.version == version {
+                return update.hunks;
+            }
+            match tokio::time::timeout_at(deadline, reviewed.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => return Vec::new(),
             }
         }
     }

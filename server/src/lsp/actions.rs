@@ -5,6 +5,7 @@
 //! the preferred action (design 15, design 16).
 
 mod asked;
+mod changes;
 mod verbs;
 
 use adjutant_core::text::display::one_line;
@@ -24,6 +25,10 @@ use crate::client::surfaces::Surfaces;
 const FIX: &str = "quickfix.agent.fix";
 /// Answers an ask, or shows it.
 const ANSWER: &str = "quickfix.agent.answer";
+/// Keeps an applied change.
+const KEEP: &str = "quickfix.agent.keep";
+/// Undoes an applied change.
+const UNDO: &str = "quickfix.agent.undo";
 /// Starts anything else at a place.
 const REWRITE: &str = "refactor.rewrite.agent";
 /// Cancels a run.
@@ -38,7 +43,7 @@ pub(super) fn provider(literals: bool) -> CodeActionProviderCapability {
     if !literals {
         return CodeActionProviderCapability::Simple(true);
     }
-    let kinds = [FIX, ANSWER, REWRITE, STOP].map(CodeActionKind::new);
+    let kinds = [FIX, ANSWER, KEEP, UNDO, REWRITE, STOP].map(CodeActionKind::new);
     CodeActionProviderCapability::Options(CodeActionOptions {
         code_action_kinds: Some(kinds.to_vec()),
         resolve_provider: Some(false),
@@ -72,6 +77,7 @@ pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<Cod
         others.extend(cancels(agent));
     }
     let mut offered = asks.offered().await;
+    offered.extend(changes::offered(agent, params).await);
     offered.extend(others);
     let only = params.context.only.as_deref().filter(|only| !only.is_empty());
     let wanted = |kind: &str| only.is_none_or(|only| only.iter().any(|only| covers(only.as_str(), kind)));

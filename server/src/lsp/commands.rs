@@ -6,11 +6,12 @@
 mod arguments;
 pub(super) mod cancel;
 mod respond;
+mod review;
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::commands::{
-    CANCEL, CAPABILITIES, COMMANDS, PROMPT, PromptArguments, RESPOND, RESUME, SHOW, SHOW_TRANSCRIPT, START,
-    SessionArguments, ShowArguments,
+    CANCEL, CAPABILITIES, COMMANDS, PROMPT, PromptArguments, RESPOND, RESUME, REVIEW, SHOW, SHOW_TRANSCRIPT,
+    START, SessionArguments, ShowArguments,
 };
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{ContentBlock, Delivery, Overrides, PromptParams, ResumeResult};
@@ -59,6 +60,7 @@ async fn dispatched(agent: &Agent, params: ExecuteCommandParams) -> Result<Optio
         SHOW => show_command(agent, read(given, "askId")?),
         SHOW_TRANSCRIPT => transcript_command(agent, read(given, "sessionId")?),
         RESUME => resume_command(agent, read(given, "sessionId")?).await,
+        REVIEW => review::review_command(agent, read(given, "action")?).await,
         CAPABILITIES => Ok(Some(capabilities(agent))),
         other => {
             let known: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();

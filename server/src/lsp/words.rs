@@ -91,25 +91,24 @@ impl Face for Words {
     }
 
     fn diagnostics(&self, document: &MarkedDocument) -> Option<Note> {
-        let MarkedDocument { uri, version, diagnostics } = document;
-        let diagnostics: Vec<Value> = diagnostics
+        let MarkedDocument { uri, version, diagnostics, hunks } = document;
+        let mut diagnostics: Vec<Value> = diagnostics
             .iter()
             .map(|ask| {
-                let mut diagnostic = json!({
-                    "range": {
-                        "start": { "line": ask.line, "character": 0 },
-                        "end": { "line": ask.line.saturating_add(1), "character": 0 },
-                    },
-                    "severity": 3,
-                    "source": SOURCE,
-                    "message": message(&ask.message),
-                });
+                let mut diagnostic = diagnostic(ask.line, 3, &ask.message);
                 if self.diagnostic_data {
                     diagnostic["data"] = json!({ "askId": ask.ask });
                 }
                 diagnostic
             })
             .collect();
+        diagnostics.extend(hunks.iter().map(|hunk| {
+            let mut diagnostic = diagnostic(hunk.line, HINT, &hunk.message);
+            if self.diagnostic_data {
+                diagnostic["data"] = json!({ "changeSetId": hunk.change_set, "hunkId": hunk.hunk });
+            }
+            diagnostic
+        }));
         let mut params = json!({ "uri": uri, "diagnostics": diagnostics });
         if let Some(version) = version {
             params["version"] = json!(version);
@@ -186,6 +185,22 @@ fn workspace_edit(edits: &[DocumentEdit]) -> WorkspaceEdit {
         edits: edit.edits.clone(),
     };
     WorkspaceEdit::DocumentChanges(edits.iter().map(change).collect())
+}
+
+/// The severity of a diagnostic that is only a mark.
+const HINT: u8 = 4;
+
+/// Returns a diagnostic of one line.
+fn diagnostic(line: u32, severity: u8, text: &str) -> Value {
+    json!({
+        "range": {
+            "start": { "line": line, "character": 0 },
+            "end": { "line": line.saturating_add(1), "character": 0 },
+        },
+        "severity": severity,
+        "source": SOURCE,
+        "message": message(text),
+    })
 }
 
 #[cfg(test)]

@@ -96,6 +96,7 @@ fn summary(session: &Session, mark: LogMark) -> Summary {
         turns: u64::from(session.turns),
         open_asks: asks.len() as u64,
         asks,
+        unreviewed: session.applied.unreviewed() as u64,
         log: mark,
         written: None,
         torn: false,

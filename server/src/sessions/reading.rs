@@ -118,6 +118,7 @@ fn read(catalog: &Catalog, listed: ListedSession) -> Result<Read, CatalogError> 
         state: if is_left { State::Resumable } else { state },
         updated_at: summary.updated_at,
         open_asks: u32::try_from(summary.open_asks).unwrap_or(u32::MAX),
+        unreviewed_hunks: u32::try_from(summary.unreviewed).unwrap_or(u32::MAX),
         turns: u32::try_from(summary.turns).unwrap_or(u32::MAX),
         damaged,
     };

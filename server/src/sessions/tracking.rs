@@ -82,9 +82,7 @@ pub async fn follow(sessions: Sessions) {
         let here = world.clone();
         let (followed, seen) = aside(move || look(&here, documents, number, began)).await;
         documents = followed;
-        if world.link.surfaces().hunks {
-            seen.updates.into_iter().for_each(|update| world.link.review(&update));
-        }
+        seen.updates.into_iter().for_each(|update| world.link.review(update));
         for ((session, change_set), (hunks, is_in_text)) in seen.found {
             if let Some(mailbox) = sessions.in_memory(&session) {
                 mailbox.post(Message::Found { change_set, hunks, is_in_text });

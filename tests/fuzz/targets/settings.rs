@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use adjutant_core::config::{Content, File, Layer, Problem, Settings, explain, resolve};
-use adjutant_core::record::{Mode, Policy};
+use adjutant_core::record::{EditsMode, Mode, Policy};
 
 use super::{parts, text};
 
@@ -22,7 +22,10 @@ pub fn check(input: &[u8]) {
     assert!(problems.len() <= 101, "{} problems", problems.len());
     is_no_looser(&with, &alone);
     for unattended in [false, true] {
-        let (with, alone) = (with.policy(Mode::Code, unattended), alone.policy(Mode::Code, unattended));
+        let (with, alone) = (
+            with.policy(Mode::Code, EditsMode::Ask, unattended),
+            alone.policy(Mode::Code, EditsMode::Ask, unattended),
+        );
         allows_no_more(&with, &alone);
     }
     drop(explain(&with));

@@ -40,24 +40,32 @@ fn lines(published: &MarkedDocument) -> Vec<u32> {
 fn s03_an_ask_is_shown_at_its_origin_and_taken_back() {
     let (documents, mut diagnostics) = (Documents::default(), Diagnostics::new(true));
     let one = ask("one", Some(3), None);
-    let published = diagnostics.changed([(&one, false)].into_iter(), &documents, LINES);
+    let published = diagnostics.changed([(&one, false)].into_iter(), std::iter::empty(), &documents, LINES);
     assert_eq!((published.len(), lines(&published[0])), (1, vec![3]));
     assert_eq!(published[0].diagnostics[0].ask, one.ask_id);
     let message = &published[0].diagnostics[0].message;
     assert!(message.contains("code action here: Reject · Yes, once"), "{message}");
     assert!(
-        diagnostics.changed([(&one, false)].into_iter(), &documents, LINES).is_empty(),
+        diagnostics.changed([(&one, false)].into_iter(), std::iter::empty(), &documents, LINES).is_empty(),
         "nothing is published twice"
     );
 
     let two = ask("two", Some(7), None);
-    let published = diagnostics.changed([(&one, false), (&two, false)].into_iter(), &documents, LINES);
+    let published = diagnostics.changed(
+        [(&one, false), (&two, false)].into_iter(),
+        std::iter::empty(),
+        &documents,
+        LINES,
+    );
     assert_eq!(lines(&published[0]), [3, 7], "a list is always whole");
-    let published = diagnostics.changed([(&two, false)].into_iter(), &documents, LINES);
+    let published = diagnostics.changed([(&two, false)].into_iter(), std::iter::empty(), &documents, LINES);
     assert_eq!(lines(&published[0]), [7]);
-    let published = diagnostics.changed([].into_iter(), &documents, LINES);
-    assert_eq!(published, [MarkedDocument { uri: URI.to_owned(), version: None, diagnostics: Vec::new() }]);
-    assert!(diagnostics.changed([].into_iter(), &documents, LINES).is_empty());
+    let published = diagnostics.changed([].into_iter(), std::iter::empty(), &documents, LINES);
+    assert_eq!(
+        published,
+        [MarkedDocument { uri: URI.to_owned(), version: None, diagnostics: Vec::new(), hunks: Vec::new() }]
+    );
+    assert!(diagnostics.changed([].into_iter(), std::iter::empty(), &documents, LINES).is_empty());
 }
 
 #[test]
@@ -74,11 +82,14 @@ fn an_edit_without_origin_is_shown_at_its_first_changed_line() {
     };
     let (documents, mut diagnostics) = (Documents::default(), Diagnostics::new(true));
     let edit = ask("edit", None, Some(subject(false)));
-    assert_eq!(lines(&diagnostics.changed([(&edit, false)].into_iter(), &documents, LINES)[0]), [6]);
+    assert_eq!(
+        lines(&diagnostics.changed([(&edit, false)].into_iter(), std::iter::empty(), &documents, LINES)[0]),
+        [6]
+    );
     let made = ask("made", None, Some(subject(true)));
-    diagnostics.changed([].into_iter(), &documents, LINES);
+    diagnostics.changed([].into_iter(), std::iter::empty(), &documents, LINES);
     assert!(
-        diagnostics.changed([(&made, false)].into_iter(), &documents, LINES).is_empty(),
+        diagnostics.changed([(&made, false)].into_iter(), std::iter::empty(), &documents, LINES).is_empty(),
         "there is no such document"
     );
     for odd in ["", "@@ -", "@@ -x,1 +1 @@\n", "@@ -0,0 +1,1 @@\n+a\n"] {
@@ -91,7 +102,8 @@ fn finding_d4_a_diagnostic_follows_its_line_and_is_not_told_at_each_keystroke() 
     let (documents, mut diagnostics) = (Documents::default(), Diagnostics::new(true));
     documents.opened(URI, 1, "a\nb\nc\nd\n");
     let one = ask("one", Some(2), None);
-    let mut publish = || diagnostics.changed([(&one, false)].into_iter(), &documents, LINES);
+    let mut publish =
+        || diagnostics.changed([(&one, false)].into_iter(), std::iter::empty(), &documents, LINES);
     assert_eq!(publish()[0].version, Some(1));
     let insert = |version, text: &str| {
         let range = adjutant_core::text::position::Range::default();
@@ -122,6 +134,6 @@ fn a_client_that_does_not_want_versions_is_told_none() {
     let (documents, mut diagnostics) = (Documents::default(), Diagnostics::default());
     documents.opened(URI, 1, "a\nb\n");
     let one = ask("one", Some(1), None);
-    let published = diagnostics.changed([(&one, false)].into_iter(), &documents, LINES);
+    let published = diagnostics.changed([(&one, false)].into_iter(), std::iter::empty(), &documents, LINES);
     assert_eq!((published.len(), published[0].version), (1, None));
 }

@@ -57,8 +57,12 @@ fn an_item_carries_what_it_means_only_where_it_comes_back_whole() {
 #[test]
 fn finding_d4_data_and_version_are_sent_to_clients_that_take_them() {
     let diagnostics = vec![AskDiagnostic { ask: "one".into(), line: 3, message: "Run echo".to_owned() }];
-    let document =
-        |version| MarkedDocument { uri: "file:///a".to_owned(), version, diagnostics: diagnostics.clone() };
+    let document = |version| MarkedDocument {
+        uri: "file:///a".to_owned(),
+        version,
+        diagnostics: diagnostics.clone(),
+        hunks: Vec::new(),
+    };
     let params = PLAIN.diagnostics(&document(None)).expect("LSP has diagnostics").params;
     let diagnostic = &params["diagnostics"][0];
     assert_eq!((&diagnostic["severity"], &diagnostic["source"]), (&json!(3), &json!("adjutant")));

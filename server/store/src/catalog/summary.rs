@@ -42,6 +42,9 @@ pub struct Summary {
     /// Its open asks, so that an ask is found without reading every log.
     #[serde(default)]
     pub asks: Vec<AskMark>,
+    /// The number of applied hunks that nobody has looked at.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unreviewed: u64,
     /// The log it was folded from.
     pub log: LogMark,
     /// When the content of that log last changed, in nanoseconds since 1970. The catalog sets it.
@@ -53,6 +56,10 @@ pub struct Summary {
     /// How that log is damaged, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// An open ask as a summary names it.

@@ -1,0 +1,103 @@
+//! Applied changes as code actions: keep or undo the one at the cursor, or all of the document.
+//!
+//! A decision names exactly the hunks that were offered, and the text that the user sees in their place.
+
+use std::collections::BTreeMap;
+
+use adjutant_protocol::commands::{ChosenHunks, REVIEW, ReviewArguments};
+use adjutant_protocol::review::{ReviewAction, ReviewHunk};
+use adjutant_protocol::update::HunkState;
+use serde_json::json;
+use tower_lsp::ls_types::{CodeActionParams, Diagnostic};
+
+use super::{ActionOffer, KEEP, UNDO, is_from_adjutant};
+use crate::agent::Agent;
+
+/// Returns the actions for the applied changes of a document.
+pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<ActionOffer> {
+    let uri = params.text_document.uri.as_str();
+    let link = &agent.sessions.world().link;
+    let all: Vec<ReviewHunk> = link.items().hunks_of(uri).await.into_iter().filter(is_open).collect();
+    let (from, to) = (params.range.start.line, params.range.end.line);
+    // A change that only removed lines has its place before a line.
+    let is_here =
+        |hunk: &&ReviewHunk| hunk.line <= to && from < hunk.end_line.unwrap_or(hunk.line).max(hunk.line + 1);
+    let mut offers = Vec::new();
+    for hunk in all.iter().filter(is_here) {
+        let about: Vec<Diagnostic> =
+            params.context.diagnostics.iter().filter(|one| is_of(one, hunk)).cloned().collect();
+        let size = format!("\u{2212}{} +{}", hunk.removed.lines().count(), hunk.inserted.lines().count());
+        let yours = match hunk.user_lines {
+            0 if hunk.state == HunkState::Amended => " as you left it",
+            0 => "",
+            1 => " with your line",
+            _ => " with your lines",
+        };
+        let one = std::slice::from_ref(hunk);
+        offers.push(offer(
+            format!("Adjutant: Undo change{yours} ({size})"),
+            UNDO,
+            ReviewAction::Undo,
+            one,
+            about.clone(),
+        ));
+        offers.push(offer(
+            format!("Adjutant: Yes, keep change{yours} ({size})"),
+            KEEP,
+            ReviewAction::Keep,
+            one,
+            about,
+        ));
+    }
+    if all.len() > 1 && !offers.is_empty() {
+        let count = all.len();
+        // What the user changed is undone one by one, where it is seen.
+        let exact: Vec<ReviewHunk> =
+            all.iter().filter(|hunk| hunk.state == HunkState::Applied).cloned().collect();
+        if exact.len() == count {
+            let title = format!("Adjutant: Undo all {count} changes of this file");
+            offers.push(offer(title, UNDO, ReviewAction::Undo, &exact, Vec::new()));
+        }
+        let title = format!("Adjutant: Yes, keep all {count} changes of this file");
+        offers.push(offer(title, KEEP, ReviewAction::Keep, &all, Vec::new()));
+    }
+    offers
+}
+
+/// Whether a hunk is in the text and nobody has decided about it.
+fn is_open(hunk: &ReviewHunk) -> bool {
+    matches!(hunk.state, HunkState::Applied | HunkState::Amended)
+}
+
+fn is_of(diagnostic: &Diagnostic, hunk: &ReviewHunk) -> bool {
+    is_from_adjutant(diagnostic)
+        && match &diagnostic.data {
+            Some(data) => data["hunkId"] == hunk.hunk_id && data["changeSetId"] == hunk.change_set_id.0,
+            None => diagnostic.range.start.line == hunk.line,
+        }
+}
+
+fn offer(
+    title: String,
+    kind: &'static str,
+    action: ReviewAction,
+    hunks: &[ReviewHunk],
+    diagnostics: Vec<Diagnostic>,
+) -> ActionOffer {
+    let mut targets: Vec<ChosenHunks> = Vec::new();
+    for hunk in hunks {
+        let is_same = |chosen: &ChosenHunks| {
+            chosen.session_id == hunk.session_id && chosen.change_set_id == hunk.change_set_id
+        };
+        let at = targets.iter().position(is_same).unwrap_or_else(|| {
+            let (session_id, change_set_id) = (hunk.session_id.clone(), hunk.change_set_id.clone());
+            let (hunk_ids, seen) = (Vec::new(), BTreeMap::new());
+            targets.push(ChosenHunks { session_id, change_set_id, hunk_ids, seen });
+            targets.len() - 1
+        });
+        targets[at].hunk_ids.push(hunk.hunk_id.clone());
+        targets[at].seen.extend(hunk.text.clone().map(|text| (hunk.hunk_id.clone(), text)));
+    }
+    let argument = json!(ReviewArguments { action, uri: None, line: None, targets });
+    ActionOffer { title, kind, command: REVIEW, argument, edit: None, diagnostics, disabled: None }
+}

@@ -1,0 +1,65 @@
+//! `adjutant.review`: keeps, undoes or restores applied changes.
+//!
+//! Undoes text of the user only if the caller names the text that was shown.
+
+use adjutant_protocol::commands::{ChosenHunks, ReviewArguments};
+use adjutant_protocol::review::{
+    ReviewAction, ReviewDecideParams, ReviewHunk, ReviewListParams, ReviewTarget,
+};
+use adjutant_protocol::update::HunkState;
+use serde_json::{Value, json};
+
+use super::say;
+use crate::agent::{Agent, Result};
+use crate::client::Level;
+use crate::transport::ErrorBody;
+
+/// Serves the command, and returns how many changes were decided.
+pub(super) async fn review_command(agent: &Agent, arguments: ReviewArguments) -> Result<Option<Value>> {
+    let ReviewArguments { action, uri, line, targets } = arguments;
+    if matches!(action, ReviewAction::Apply | ReviewAction::Reject) {
+        let why = "this command is for changes that are applied; answer a question with adjutant.respond";
+        return Err(ErrorBody::invalid_params(why));
+    }
+    let targets = if targets.is_empty() { listed(agent, uri, line).await? } else { targets };
+    if targets.is_empty() {
+        return Err(ErrorBody::invalid_params("there is no change to decide about here"));
+    }
+    let (mut done, mut refused) = (0, Vec::new());
+    for ChosenHunks { session_id, change_set_id, hunk_ids, seen } in targets {
+        let targets = vec![ReviewTarget { change_set_id, hunk_ids, seen }];
+        let params = ReviewDecideParams { session_id, targets, action, reason: None };
+        for hunk in agent.review_decide(params).await?.hunks {
+            match hunk.why {
+                Some(why) => refused.push(why),
+                None => done += 1,
+            }
+        }
+    }
+    if let Some(why) = refused.first() {
+        let verb = if action == ReviewAction::Undo { "undone" } else { "changed" };
+        let text = match refused.len() {
+            1 => format!("A change was not {verb}: {why}."),
+            several => format!("{several} changes were not {verb}. The first: {why}."),
+        };
+        say(agent, Level::Warning, &text);
+    }
+    Ok(Some(json!({ "decided": done, "refused": refused.len() })))
+}
+
+/// Returns the changes at a line, of a document, or all.
+async fn listed(agent: &Agent, uri: Option<String>, line: Option<u32>) -> Result<Vec<ChosenHunks>> {
+    let all = agent.review_list(ReviewListParams { session_id: None, uri }).await?.hunks;
+    let is_open = |hunk: &ReviewHunk| matches!(hunk.state, HunkState::Applied | HunkState::Amended);
+    let is_there = |hunk: &ReviewHunk| {
+        let end = hunk.end_line.unwrap_or(hunk.line).max(hunk.line + 1);
+        line.is_none_or(|line| hunk.line <= line && line < end)
+    };
+    let chosen = all.into_iter().filter(is_open).filter(is_there).map(|hunk| ChosenHunks {
+        session_id: hunk.session_id,
+        change_set_id: hunk.change_set_id,
+        hunk_ids: vec![hunk.hunk_id],
+        seen: Default::default(),
+    });
+    Ok(chosen.collect())
+}

@@ -1,0 +1,52 @@
+//! Reads the applied changes of sessions that are not in memory, so that their review goes on in any editor.
+//!
+//! Never opens a session for writing: a decision does.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use adjutant_protocol::session::SessionEntry;
+
+use super::{Sessions, reading};
+use crate::aside::aside;
+use crate::session::World;
+use crate::session::blobs::Blobs;
+use crate::session::replay;
+use crate::tools::paths::Roots;
+use crate::uri;
+
+/// Sessions that are read, the last changed first.
+const MOST: usize = 200;
+
+/// Reads the changes of the sessions of these folders that have hunks to review and are not in memory.
+pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>) {
+    let here = sessions.clone();
+    aside(move || {
+        let world = here.world();
+        let root = |folder: PathBuf| uri::of_path(&folder.canonicalize().unwrap_or(folder));
+        let roots: Vec<String> = folders.into_iter().map(root).collect();
+        let entries = match reading::entries(&world.catalog) {
+            Ok(entries) => entries,
+            Err(error) => return tracing::warn!(%error, "what is left to review cannot be listed"),
+        };
+        let is_wanted = |entry: &&SessionEntry| entry.unreviewed_hunks > 0 && roots.contains(&entry.cwd);
+        for entry in entries.iter().filter(is_wanted).take(MOST) {
+            let is_known = world.reviews.has_read(&entry.session_id, entry.updated_at);
+            if !is_known && here.in_memory(&entry.session_id).is_none() {
+                read(world, entry);
+            }
+        }
+    })
+    .await;
+}
+
+fn read(world: &Arc<World>, entry: &SessionEntry) {
+    let id = &entry.session_id;
+    // The list of sessions reports a log that cannot be read.
+    let Ok(session) = replay::fold(&world.catalog, id) else { return };
+    let Ok(place) = world.catalog.place(&id.0) else { return };
+    let folders: Vec<PathBuf> = session.roots.iter().map(PathBuf::from).collect();
+    let (roots, _) = Roots::open(&folders);
+    let blobs = Arc::new(Blobs::new(place.storage.clone(), &place.dir));
+    world.reviews.set_read(id, &roots, &blobs, &session.applied, entry.updated_at);
+}
