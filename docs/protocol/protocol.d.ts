@@ -311,7 +311,11 @@ cwd: string, state: State,
 /**
  * Time of the last record in its log; milliseconds since the Unix epoch.
  */
-updatedAt: number, openAsks: number, turns: number,
+updatedAt: number, openAsks: number,
+/**
+ * Applied hunks that nobody has looked at.
+ */
+unreviewedHunks?: number, turns: number,
 /**
  * What is wrong with its log; absent if nothing is.
  */

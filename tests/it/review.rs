@@ -143,7 +143,7 @@ fn p07_the_model_is_told_what_was_undone_and_what_the_user_made_of_the_rest() {
 }
 
 #[test]
-fn what_the_user_wrote_inside_goes_only_if_it_was_shown() {
+fn p02_what_the_user_wrote_inside_goes_only_if_it_was_shown() {
     let reviewed = Reviewed::start();
     let rig = &reviewed.rig;
     rig.replace("a.txt", "2\n", "2\nmine\n");

@@ -112,6 +112,7 @@ mod tests {
             state,
             updated_at: 10_000_000_000 - age_minutes * 60_000,
             open_asks: 0,
+            unreviewed_hunks: 0,
             turns: 1,
             damaged: None,
         }
