@@ -549,7 +549,11 @@ sessionId?: SessionId,
 /**
  * Only the hunks of this document.
  */
-uri?: string, };
+uri?: string,
+/**
+ * Also hunks that were kept or undone.
+ */
+all?: boolean, };
 
 export type ReviewListResult = {
 /**

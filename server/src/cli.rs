@@ -19,6 +19,7 @@ mod piped;
 mod present;
 mod probe;
 mod respond;
+mod review;
 mod room;
 mod run;
 mod service;
@@ -113,6 +114,10 @@ enum Command {
     /// terminal, to the next question.
     #[command(after_help = respond::EXITS)]
     Answer(respond::AnswerLine),
+    /// List, show, keep or undo the agent's changes that nobody has looked at
+    Review(review::ReviewLine),
+    /// Say who wrote a line: which task, which model, and whether a person looked
+    Why(review::WhyLine),
     /// Print every setting, its value and where the value came from
     Config,
     /// Print what an editor supports, and what it gets in place of the rest
@@ -147,6 +152,8 @@ pub fn main() -> ExitCode {
         Command::Demo => in_runtime(demo::demo(sources)),
         Command::Asks(line) => open_asks::asks(&sources, &line),
         Command::Answer(line) => in_runtime(respond::respond(sources, line)),
+        Command::Review(line) => in_runtime(review::review(sources, line)),
+        Command::Why(line) => in_runtime(review::why(sources, line)),
         Command::Sessions { action } => in_runtime(sessions::sessions(sources, action)),
     };
     match exit {

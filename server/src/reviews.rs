@@ -308,12 +308,13 @@ impl FileChanges {
     }
 }
 
-/// Returns the applied hunks that nobody has looked at, of all files, oldest change first. Blocks.
-pub fn unreviewed(reviews: &Reviews, documents: &Documents) -> Vec<ReviewHunk> {
+/// Returns the applied hunks that nobody has looked at, or with `decided` all of them, of all files, oldest change first.
+/// Blocks.
+pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool) -> Vec<ReviewHunk> {
     let all = reviews.of(|_| true);
     let is_open = |owned: &OwnedChange| {
         let mut hunks = owned.change.hunks.iter();
-        hunks.any(|hunk| hunk.state == ReviewState::Applied || hunk.pending.is_some())
+        hunks.any(|hunk| decided || hunk.state == ReviewState::Applied || hunk.pending.is_some())
     };
     let files: BTreeSet<String> =
         all.iter().filter(|owned| is_open(owned)).map(|owned| owned.change.target.clone()).collect();
@@ -325,7 +326,7 @@ pub fn unreviewed(reviews: &Reviews, documents: &Documents) -> Vec<ReviewHunk> {
         let now = now.map(|now| now.text).unwrap_or_default();
         hunks.extend(changes.views_of(&now, &changes.trace(&now)));
     }
-    let is_wanted = |hunk: &ReviewHunk| !matches!(hunk.state, HunkState::Kept | HunkState::Undone);
+    let is_wanted = |hunk: &ReviewHunk| decided || !matches!(hunk.state, HunkState::Kept | HunkState::Undone);
     hunks.retain(is_wanted);
     hunks.sort_by_key(|hunk| hunk.made_by.as_ref().map(|made| made.at));
     hunks

@@ -8,6 +8,7 @@ mod findings;
 mod lines;
 mod newcomer;
 mod readme;
+mod review;
 mod swapped;
 mod terminal;
 mod unattended;

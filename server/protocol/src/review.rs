@@ -21,6 +21,10 @@ pub struct ReviewListParams {
     #[serde(default)]
     #[ts(optional)]
     pub uri: Option<String>,
+    /// Also hunks that were kept or undone.
+    #[serde(default)]
+    #[ts(optional, as = "Option<bool>")]
+    pub all: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

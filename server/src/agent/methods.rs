@@ -168,7 +168,7 @@ impl Agent {
     }
 
     pub async fn review_list(&self, params: ReviewListParams) -> Result<ReviewListResult> {
-        let ReviewListParams { session_id, uri } = params;
+        let ReviewListParams { session_id, uri, all } = params;
         let mailboxes = match &session_id {
             Some(id) => vec![self.sessions.get(id)?],
             None => self.sessions.all(),
@@ -176,14 +176,14 @@ impl Agent {
         let posted: Vec<_> =
             mailboxes.iter().map(|mailbox| mailbox.request(|reply| Message::Hunks { reply })).collect();
         if session_id.is_none() {
-            unreviewed::load(&self.sessions, self.configured.folders()).await;
+            unreviewed::load(&self.sessions, self.configured.folders(), all).await;
         }
         let mut hunks = Vec::new();
         for request in posted {
             hunks.extend(answered(request).await?);
         }
         let world = self.sessions.world().clone();
-        let mut applied = aside(move || reviews::unreviewed(&world.reviews, &world.documents)).await;
+        let mut applied = aside(move || reviews::hunks(&world.reviews, &world.documents, all)).await;
         applied.retain(|hunk| session_id.as_ref().is_none_or(|id| *id == hunk.session_id));
         hunks.extend(applied);
         hunks.retain(|hunk| uri.as_ref().is_none_or(|uri| *uri == hunk.uri));

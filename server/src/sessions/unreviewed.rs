@@ -18,8 +18,8 @@ use crate::uri;
 /// Sessions that are read, the last changed first.
 const MOST: usize = 200;
 
-/// Reads the changes of the sessions of these folders that have hunks to review and are not in memory.
-pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>) {
+/// Reads the changes of the sessions of these folders that are not in memory: of those that have hunks to review, or of `all`.
+pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) {
     let here = sessions.clone();
     aside(move || {
         let world = here.world();
@@ -29,7 +29,8 @@ pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>) {
             Ok(entries) => entries,
             Err(error) => return tracing::warn!(%error, "what is left to review cannot be listed"),
         };
-        let is_wanted = |entry: &&SessionEntry| entry.unreviewed_hunks > 0 && roots.contains(&entry.cwd);
+        let is_wanted =
+            |entry: &&SessionEntry| (all || entry.unreviewed_hunks > 0) && roots.contains(&entry.cwd);
         for entry in entries.iter().filter(is_wanted).take(MOST) {
             let is_known = world.reviews.has_read(&entry.session_id, entry.updated_at);
             if !is_known && here.in_memory(&entry.session_id).is_none() {

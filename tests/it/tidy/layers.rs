@@ -213,7 +213,7 @@ const CRATES: [(&str, &[&str]); 9] = [
     ("server/model", &["core", "host"]),
     ("server/store", &["protocol", "core", "host"]),
     ("server/tools", &["core", "host"]),
-    ("server", &["protocol", "core", "host", "transport", "model", "store", "tools"]),
+    ("server", &["protocol", "core", "git", "host", "transport", "model", "store", "tools"]),
 ];
 
 /// Returns the module of a file of `server/src`. A file of another crate has the crate as its module.

@@ -246,7 +246,7 @@ fn find(
     let around = alignment.has_equal(region.start.saturating_sub(NEAR)..region.start)
         || alignment.has_equal(region.end..(region.end + NEAR).min(expected.len()));
     let others = alignment.strangers(&inner, region);
-    if !around && others == inner.len() {
+    if !around && others == inner.len() && !alignment.has_alike(region) {
         return HunkPlace::GONE;
     }
     if region.is_empty() {

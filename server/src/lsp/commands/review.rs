@@ -49,7 +49,7 @@ pub(super) async fn review_command(agent: &Agent, arguments: ReviewArguments) ->
 
 /// Returns the changes at a line, of a document, or all.
 async fn listed(agent: &Agent, uri: Option<String>, line: Option<u32>) -> Result<Vec<ChosenHunks>> {
-    let all = agent.review_list(ReviewListParams { session_id: None, uri }).await?.hunks;
+    let all = agent.review_list(ReviewListParams { session_id: None, uri, all: false }).await?.hunks;
     let is_open = |hunk: &ReviewHunk| matches!(hunk.state, HunkState::Applied | HunkState::Amended);
     let is_there = |hunk: &ReviewHunk| {
         let end = hunk.end_line.unwrap_or(hunk.line).max(hunk.line + 1);

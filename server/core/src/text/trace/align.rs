@@ -25,6 +25,8 @@ struct Piece {
     is_equal: bool,
     /// For changed lines: for each boundary between two old lines, the new boundaries that it may be.
     splits: Option<Vec<Range<usize>>>,
+    /// For changed lines: the old lines that the new text has in a changed form.
+    alike: Vec<usize>,
 }
 
 impl Piece {
@@ -43,7 +45,13 @@ impl Alignment {
         let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(same).count();
         let (middle_old, middle_new) = (head..old.len() - tail, head..new.len() - tail);
         let mut pieces = Vec::new();
-        let equal = |old: Range<usize>, new: Range<usize>| Piece { old, new, is_equal: true, splits: None };
+        let equal = |old: Range<usize>, new: Range<usize>| Piece {
+            old,
+            new,
+            is_equal: true,
+            splits: None,
+            alike: Vec::new(),
+        };
         if head > 0 {
             pieces.push(equal(0..head, 0..head));
         }
@@ -61,7 +69,10 @@ impl Alignment {
         }
         for piece in &mut pieces {
             if !piece.is_equal && !piece.old.is_empty() {
-                piece.splits = splits(&old[piece.old.clone()], &new[piece.new.clone()], piece.new.start);
+                let (from, to) = (&old[piece.old.clone()], &new[piece.new.clone()]);
+                let Some(pairs) = pairs(from, to) else { continue };
+                piece.alike = pairs.iter().map(|(line, _)| piece.old.start + line).collect();
+                piece.splits = Some(splits(&pairs, (from.len(), to.len()), piece.new.start));
             }
         }
         Self { pieces, ends: (old.len(), new.len()) }
@@ -141,6 +152,11 @@ impl Alignment {
         equal.into_iter().any(|piece| piece.old.start < part.end && part.start < piece.old.end)
     }
 
+    /// Whether a line of this part of the old text is in the new text in a changed form.
+    pub(super) fn has_alike(&self, part: &Range<usize>) -> bool {
+        self.pieces.iter().flat_map(|piece| &piece.alike).any(|line| part.contains(line))
+    }
+
     /// Returns how many new lines of a part are none of these old lines.
     pub(super) fn strangers(&self, new: &Range<usize>, old: &Range<usize>) -> usize {
         let own = |piece: &Piece| {
@@ -165,13 +181,13 @@ fn push_change(pieces: &mut Vec<Piece>, old: Range<usize>, new: Range<usize>) {
             last.old.end = old.end;
             last.new.end = new.end;
         }
-        _ => pieces.push(Piece { old, new, is_equal: false, splits: None }),
+        _ => pieces.push(Piece { old, new, is_equal: false, splits: None, alike: Vec::new() }),
     }
 }
 
-/// Returns for each boundary of the old lines, first and last included, the new boundaries that it may be. The lines are
-/// paired so that together they are as alike as possible. `None` if there are too many to compare.
-fn splits(old: &[&str], new: &[&str], shift: usize) -> Option<Vec<Range<usize>>> {
+/// Pairs old lines with new ones so that together they are as alike as possible, in the order of both. `None` if there are
+/// too many to compare.
+fn pairs(old: &[&str], new: &[&str]) -> Option<Vec<(usize, usize)>> {
     if old.len() * new.len() > MOST_PAIRS {
         return None;
     }
@@ -199,21 +215,24 @@ fn splits(old: &[&str], new: &[&str], shift: usize) -> Option<Vec<Range<usize>>>
         }
     }
     pairs.reverse();
-    if pairs.is_empty() {
-        // Nothing tells the lines apart, so all of them have become all of the others.
-        let edge = |at: usize| if at == 0 { 0..0 } else { new.len()..new.len() };
-        let all = (0..=old.len()).map(|at| match at {
-            at if at == 0 || at == old.len() => edge(at),
-            _ => 0..new.len(),
-        });
-        return Some(all.map(|range| range.start + shift..range.end + shift).collect());
-    }
+    Some(pairs)
+}
+
+/// Returns for each boundary of the old lines, first and last included, the new boundaries that it may be. `counts` is how
+/// many old and new lines there are, and `shift` where the new ones begin.
+fn splits(pairs: &[(usize, usize)], counts: (usize, usize), shift: usize) -> Vec<Range<usize>> {
+    let (old, new) = counts;
     let boundary = |at: usize| {
+        if pairs.is_empty() && (at == 0 || at == old) {
+            // Nothing tells the lines apart, so all of them have become all of the others.
+            let edge = if at == 0 { 0 } else { new };
+            return edge..edge;
+        }
         let before = pairs.iter().rev().find(|(line, _)| *line < at).map_or(0, |(_, line)| line + 1);
-        let after = pairs.iter().find(|(line, _)| *line >= at).map_or(new.len(), |(_, line)| *line);
-        shift + before..shift + after
+        let after = pairs.iter().find(|(line, _)| *line >= at).map_or(new, |(_, line)| *line);
+        before..after
     };
-    Some((0..=old.len()).map(boundary).collect())
+    (0..=old).map(boundary).map(|range| range.start + shift..range.end + shift).collect()
 }
 
 /// Returns how alike two lines are, in thousandths; `None` if one is not a changed form of the other.

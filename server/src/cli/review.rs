@@ -1,0 +1,376 @@
+//! `adjutant review`: the applied changes that nobody has looked at. `adjutant why`: who wrote a line.
+//!
+//! Never decides where a change is: the server in this process finds it in the text.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use adjutant_git::Repository;
+use adjutant_protocol::methods;
+use adjutant_protocol::review::{
+    ReviewAction, ReviewDecideParams, ReviewDecideResult, ReviewHunk, ReviewListParams, ReviewListResult,
+    ReviewTarget,
+};
+use adjutant_protocol::update::HunkState;
+use anyhow::Context;
+use clap::{Args, Subcommand};
+
+use super::Exit;
+use super::asks::put_diff;
+use super::client::Client;
+use super::folder::Folder;
+use super::page::{Ink, Printer, note};
+use crate::clock::now_ms;
+use crate::settings::Sources;
+use crate::uri;
+
+/// The arguments of `adjutant review`.
+#[derive(Clone, Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct ReviewLine {
+    /// Exit with 1 if files that are staged for a commit have changes that nobody has looked at
+    #[arg(long)]
+    check: bool,
+    /// Print one JSON object a line
+    #[arg(long, conflicts_with = "check")]
+    json: bool,
+    #[command(subcommand)]
+    action: Option<ReviewVerb>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub enum ReviewVerb {
+    /// Print the changes of these places as diffs; of all without a place
+    Show {
+        /// FILE or FILE:LINE
+        places: Vec<String>,
+    },
+    /// Keep the changes of these places
+    Keep {
+        /// FILE or FILE:LINE
+        #[arg(required_unless_present = "all")]
+        places: Vec<String>,
+        /// Every change of this workspace
+        #[arg(long, conflicts_with = "places")]
+        all: bool,
+    },
+    /// Take the changes of these places out of the text
+    Undo {
+        /// FILE or FILE:LINE
+        #[arg(required_unless_present = "all")]
+        places: Vec<String>,
+        /// Every change of this workspace
+        #[arg(long, conflicts_with = "places")]
+        all: bool,
+    },
+}
+
+/// The arguments of `adjutant why`.
+#[derive(Clone, Debug, Args)]
+pub struct WhyLine {
+    /// FILE:LINE
+    place: String,
+}
+
+/// Lists, shows, keeps or undoes changes, or checks that none is left.
+pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> {
+    with_changes(sources, false, async |folder, client, hunks| {
+        if line.check {
+            return check(folder, &hunks);
+        }
+        match line.action {
+            None if line.json => {
+                let mut page = Printer::of_stdout();
+                for hunk in &hunks {
+                    page.json(&serde_json::to_string(hunk)?);
+                }
+                page.written()?;
+                Ok(Exit::Fine)
+            }
+            None => list(&hunks),
+            Some(ReviewVerb::Show { places }) => match chosen(folder, &hunks, &places)? {
+                Some(hunks) => show(&hunks),
+                None => Ok(Exit::Usage),
+            },
+            Some(ReviewVerb::Keep { places, all: _ }) => {
+                decide(folder, client, &hunks, &places, ReviewAction::Keep).await
+            }
+            Some(ReviewVerb::Undo { places, all: _ }) => {
+                decide(folder, client, &hunks, &places, ReviewAction::Undo).await
+            }
+        }
+    })
+    .await
+}
+
+/// Says who wrote a line, on which task, and whether a person looked at it.
+pub async fn why(sources: Sources, line: WhyLine) -> anyhow::Result<Exit> {
+    with_changes(sources, true, async |folder, _, hunks| {
+        let Some(place) = Place::parse(folder, &line.place).filter(|place| place.line.is_some()) else {
+            note(&format!("\"{}\" is no FILE:LINE with a file of this folder", line.place));
+            return Ok(Exit::Usage);
+        };
+        let mut page = Printer::of_stdout();
+        let mut found = 0;
+        for hunk in hunks.iter().filter(|hunk| place.has(hunk) && is_in_text(hunk)) {
+            found += 1;
+            put_origin(&mut page, hunk, &place);
+        }
+        if found == 0 {
+            page.line("No session of this workspace knows of a change of Adjutant at this line.");
+        }
+        page.written()?;
+        Ok(Exit::Fine)
+    })
+    .await
+}
+
+/// Lists the changes of the workspace with a server of its own. `all`: also those that somebody has decided about.
+async fn with_changes(
+    sources: Sources,
+    all: bool,
+    act: impl AsyncFnOnce(&Folder, &Client, Vec<ReviewHunk>) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    let folder = Folder::find(None, sources.home.as_deref())?;
+    let (client, incoming) = Client::start(sources, &folder.workspace()).await?;
+    let params = ReviewListParams { session_id: None, uri: None, all };
+    let listed: Result<ReviewListResult, _> = client.request(methods::REVIEW_LIST, &params).await;
+    let exit = match listed {
+        Ok(listed) => act(&folder, &client, listed.hunks).await,
+        Err(failure) => Err(failure.into()),
+    };
+    client.stop(incoming, drop).await;
+    exit
+}
+
+/// A file, or a line of it.
+struct Place {
+    uri: String,
+    /// From zero.
+    line: Option<u32>,
+}
+
+impl Place {
+    /// Reads `FILE` or `FILE:LINE`; a file of that whole name comes first. `None` if there is no such file.
+    fn parse(folder: &Folder, text: &str) -> Option<Self> {
+        let file = |name: &str| {
+            let path: PathBuf = folder.here.join(name);
+            let path = path.canonicalize().ok().filter(|path| path.is_file())?;
+            Some(uri::of_path(&path))
+        };
+        if let Some(uri) = file(text) {
+            return Some(Self { uri, line: None });
+        }
+        let (name, line) = text.rsplit_once(':')?;
+        let line = line.parse::<u32>().ok()?.checked_sub(1)?;
+        Some(Self { uri: file(name)?, line: Some(line) })
+    }
+
+    fn has(&self, hunk: &ReviewHunk) -> bool {
+        let end = hunk.end_line.unwrap_or(hunk.line).max(hunk.line + 1);
+        let path = uri::to_path(&hunk.uri).ok().and_then(|path| path.canonicalize().ok());
+        path.is_some_and(|path| uri::of_path(&path) == self.uri)
+            && self.line.is_none_or(|line| hunk.line <= line && line < end)
+    }
+}
+
+/// Whether a hunk is in the text and nobody has decided about it.
+fn is_open(hunk: &ReviewHunk) -> bool {
+    matches!(hunk.state, HunkState::Applied | HunkState::Amended | HunkState::Away)
+}
+
+fn is_in_text(hunk: &ReviewHunk) -> bool {
+    matches!(hunk.state, HunkState::Applied | HunkState::Amended | HunkState::Kept)
+}
+
+/// Returns the open changes at these places, or of all files without a place. Prints a note and returns `None` if a place is
+/// no file.
+fn chosen<'a>(
+    folder: &Folder,
+    hunks: &'a [ReviewHunk],
+    places: &[String],
+) -> anyhow::Result<Option<Vec<&'a ReviewHunk>>> {
+    let mut parsed = Vec::new();
+    for place in places {
+        match Place::parse(folder, place) {
+            Some(place) => parsed.push(place),
+            None => {
+                note(&format!("there is no file \"{place}\""));
+                return Ok(None);
+            }
+        }
+    }
+    let is_chosen = |hunk: &&ReviewHunk| {
+        is_open(hunk) && (parsed.is_empty() || parsed.iter().any(|place| place.has(hunk)))
+    };
+    Ok(Some(hunks.iter().filter(is_chosen).collect()))
+}
+
+fn size(hunk: &ReviewHunk) -> String {
+    format!("-{} +{}", hunk.removed.lines().count(), hunk.inserted.lines().count())
+}
+
+fn place_of(hunk: &ReviewHunk) -> String {
+    match hunk.state {
+        HunkState::Away => format!("{} (its place is not in the file now)", hunk.path),
+        _ => format!("{}:{}", hunk.path, hunk.line + 1),
+    }
+}
+
+fn list(hunks: &[ReviewHunk]) -> anyhow::Result<Exit> {
+    let mut page = Printer::of_stdout();
+    let open: Vec<&ReviewHunk> = hunks.iter().filter(|hunk| is_open(hunk)).collect();
+    let mut tasks: BTreeMap<&str, Vec<&ReviewHunk>> = BTreeMap::new();
+    for hunk in &open {
+        tasks.entry(hunk.made_by.as_ref().map_or("", |made| &made.task)).or_default().push(hunk);
+    }
+    for (task, hunks) in tasks {
+        page.line_in(Ink::Dim, task);
+        for hunk in hunks {
+            let yours = match hunk.state {
+                HunkState::Amended => " · you changed it since",
+                _ => "",
+            };
+            page.line(&format!("  {}  {}{yours}", place_of(hunk), size(hunk)));
+        }
+    }
+    match open.len() {
+        0 => page.line("Nothing is left to review."),
+        _ => page.line_in(Ink::Dim, "adjutant review show · keep · undo FILE[:LINE]"),
+    }
+    page.written()?;
+    Ok(Exit::Fine)
+}
+
+fn show(hunks: &[&ReviewHunk]) -> anyhow::Result<Exit> {
+    let mut page = Printer::of_stdout();
+    for hunk in hunks {
+        page.line_in(Ink::Dim, &place_of(hunk));
+        put_diff(&mut page, &hunk.diff);
+        if let Some(text) = &hunk.text {
+            page.line_in(Ink::Dim, "in its place is now:");
+            page.block(text);
+        }
+    }
+    if hunks.is_empty() {
+        page.line("Nothing is left to review.");
+    }
+    page.written()?;
+    Ok(Exit::Fine)
+}
+
+async fn decide(
+    folder: &Folder,
+    client: &Client,
+    hunks: &[ReviewHunk],
+    places: &[String],
+    action: ReviewAction,
+) -> anyhow::Result<Exit> {
+    let Some(chosen) = chosen(folder, hunks, places)? else { return Ok(Exit::Usage) };
+    if chosen.is_empty() {
+        note("there is no change to decide about there");
+        return Ok(Exit::Usage);
+    }
+    let mut page = Printer::of_stdout();
+    let (mut done, mut failed) = (0, false);
+    for (session, hunks) in by_session(&chosen) {
+        let target = |hunk: &&ReviewHunk| ReviewTarget {
+            change_set_id: hunk.change_set_id.clone(),
+            hunk_ids: vec![hunk.hunk_id.clone()],
+            // What the user wrote is undone in an editor, or with the diff in sight.
+            seen: BTreeMap::new(),
+        };
+        let targets = hunks.iter().map(target).collect();
+        let params = ReviewDecideParams { session_id: session.clone(), targets, action, reason: None };
+        let decided: Result<ReviewDecideResult, _> = client.request(methods::REVIEW_DECIDE, &params).await;
+        match decided {
+            Ok(result) => {
+                for hunk in result.hunks {
+                    match hunk.why {
+                        None => done += 1,
+                        Some(why) => {
+                            failed = true;
+                            note(&format!("a change was not undone: {why}"));
+                        }
+                    }
+                }
+            }
+            Err(failure) => {
+                failed = true;
+                note(&format!("{failure}"));
+            }
+        }
+    }
+    let verb = if action == ReviewAction::Keep { "kept" } else { "undone" };
+    page.line(&format!("{done} {verb}"));
+    page.written()?;
+    Ok(if failed { Exit::Failed } else { Exit::Fine })
+}
+
+fn by_session<'a>(
+    hunks: &[&'a ReviewHunk],
+) -> BTreeMap<&'a adjutant_protocol::SessionId, Vec<&'a ReviewHunk>> {
+    let mut sessions: BTreeMap<_, Vec<&ReviewHunk>> = BTreeMap::new();
+    for hunk in hunks {
+        sessions.entry(&hunk.session_id).or_default().push(hunk);
+    }
+    sessions
+}
+
+/// Looks for open changes in the files that are staged. A repository that cannot be read fails the check, because it would
+/// mean nothing.
+fn check(folder: &Folder, hunks: &[ReviewHunk]) -> anyhow::Result<Exit> {
+    let unknown = |why: adjutant_git::Unknown| anyhow::anyhow!("read the repository: {why}");
+    let repository = Repository::find(&folder.here).map_err(unknown)?;
+    let repository = repository.context("find a repository around this folder")?;
+    let top: &Path = repository.work_tree();
+    let staged: BTreeSet<String> = repository
+        .staged_files()
+        .map_err(unknown)?
+        .into_iter()
+        .filter_map(|file| Some(uri::of_path(&top.join(file).canonicalize().ok()?)))
+        .collect();
+    let is_staged = |hunk: &&ReviewHunk| {
+        let path = uri::to_path(&hunk.uri).ok().and_then(|path| path.canonicalize().ok());
+        path.is_some_and(|path| staged.contains(&uri::of_path(&path)))
+    };
+    let left: Vec<&ReviewHunk> = hunks.iter().filter(|hunk| is_open(hunk)).filter(is_staged).collect();
+    if left.is_empty() {
+        return Ok(Exit::Fine);
+    }
+    let changes = if left.len() == 1 { "change" } else { "changes" };
+    note(&format!("{} unreviewed agent {changes} in staged files:", left.len()));
+    left.iter().for_each(|hunk| note(&format!("  {}  {}", place_of(hunk), size(hunk))));
+    note("look at them with `adjutant review show`, then `adjutant review keep` or `undo`");
+    Ok(Exit::Failed)
+}
+
+/// Prints who wrote the line of a hunk.
+fn put_origin(page: &mut Printer, hunk: &ReviewHunk, place: &Place) {
+    let Some(made) = &hunk.made_by else { return };
+    let days = now_ms().saturating_sub(made.at) / 86_400_000;
+    let when = match days {
+        0 => "today".to_owned(),
+        1 => "yesterday".to_owned(),
+        days => format!("{days} days ago"),
+    };
+    let offset = place.line.unwrap_or(hunk.line).saturating_sub(hunk.line) as usize;
+    let amended = hunk.text.as_deref().and_then(|text| text.lines().nth(offset));
+    let is_yours = amended.is_some_and(|line| !hunk.inserted.lines().any(|own| own == line));
+    match is_yours {
+        true => page.line(&format!("You wrote this line, inside a change that {} made {when}:", made.model)),
+        false => page.line(&format!("{} wrote it {when}:", made.model)),
+    }
+    page.line(&format!("  task      {}", made.task));
+    page.line(&format!("  session   {}", hunk.session_id));
+    page.line(&format!("  allowed   {}", made.allowed_by));
+    let looked = match (hunk.state, &made.ask_id) {
+        (_, Some(_)) => "a person saw it before it was made",
+        (HunkState::Kept, None) => "a person kept it",
+        _ => "nobody has looked at it yet",
+    };
+    page.line(&format!("  reviewed  {looked}"));
+    for call in &hunk.tool_call_ids {
+        page.line(&format!("  call      {call}"));
+    }
+}
