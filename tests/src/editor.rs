@@ -212,6 +212,16 @@ impl Editor {
         self.shared.lock().buffers.buffer(name).cloned()
     }
 
+    /// Waits for the hunks of an open document in the version of its text; returns how many there are.
+    #[track_caller]
+    pub fn await_hunks_of_now(&self, name: &str) -> usize {
+        self.shared.wait(&format!("the hunks of the text of {name:?}"), |inner| {
+            let open = inner.buffers.buffer(name)?;
+            let update = inner.reviews.get(&open.uri)?;
+            (update.version.map(i64::from) == Some(open.version)).then_some(update.hunks.len())
+        })
+    }
+
     /// Waits until the user sees this text.
     #[track_caller]
     pub fn await_text(&self, name: &str, wanted: &str) {

@@ -126,7 +126,9 @@ fn look(
             followed.note(&changes, &traces, began);
             let mut hunks = changes.views_of(&text, &traces);
             hunks.retain(|hunk| !matches!(hunk.state, HunkState::Kept | HunkState::Undone | HunkState::Away));
-            if hunks != followed.sent || followed.looked.is_none() && !hunks.is_empty() {
+            // A client draws and decides only on the version of its text, so it needs the hunks for each.
+            let is_known = followed.looked.is_some_and(|(seen, _)| seen == version);
+            if hunks != followed.sent || !is_known && !hunks.is_empty() {
                 let update =
                     ReviewUpdateParams { uri: uri.clone(), version: Some(version), hunks: hunks.clone() };
                 seen.updates.push(update);
