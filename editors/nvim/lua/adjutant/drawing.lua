@@ -1,0 +1,197 @@
+-- Draws changes in the text of a buffer with extmarks: lines that a change inserted or would replace get a
+-- sign and a colour, the other lines are virtual. Texts come from files and models, so every odd character is
+-- visible. Never changes the text, the cursor or the focus.
+local display = require("adjutant.display")
+
+local M = {}
+local api = vim.api
+
+local MOST_LINES = 20 -- virtual lines of one change
+local SIGN_WIDTH = 2 -- the column of signs may appear with the first sign
+M.space = api.nvim_create_namespace("adjutant.hunks")
+
+-- How a change looks by its state: its sign, the colour of the lines in the buffer.
+local LOOKS = {
+  applied = { sign = "+", lines = "DiffAdd" },
+  amended = { sign = "~", lines = "DiffAdd" },
+  undoing = { sign = "+", lines = "DiffAdd" },
+  proposed = { sign = "?", lines = "DiffDelete", waits = true },
+  applying = { sign = "?", lines = "DiffDelete", waits = true },
+}
+
+-- Whether the client can draw a change in this state.
+function M.knows(hunk) return LOOKS[hunk.state] ~= nil end
+
+local function split(text)
+  if text == "" then return {} end
+  return vim.split((text:gsub("\n$", "")), "\n", { plain = true })
+end
+
+-- Returns how many lines a text has.
+function M.count(text) return #split(text) end
+
+-- The narrowest room for text among the windows of a buffer.
+local function room_of(buffer)
+  local room
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    local info = vim.fn.getwininfo(window)[1]
+    room = math.min(room or math.huge, info.width - info.textoff)
+  end
+  return math.max(10, (room or vim.o.columns) - SIGN_WIDTH)
+end
+
+-- Cuts a line visibly; returns the line, and whether it was cut.
+local function fitting(line, room)
+  if vim.fn.strdisplaywidth(line) <= room then return line, false end
+  line = vim.fn.strcharpart(line, 0, room - 1)
+  while vim.fn.strdisplaywidth(line) > room - 1 do
+    line = vim.fn.strcharpart(line, 0, vim.fn.strchars(line) - 1)
+  end
+  return line .. "…", true
+end
+
+-- Virtual text does not expand tabs by itself.
+local function untabbed(line, tabstop)
+  if not line:find("\t", 1, true) then return line end
+  local out, column = {}, 0
+  for piece, tab in line:gmatch("([^\t]*)(\t?)") do
+    out[#out + 1], column = piece, column + vim.fn.strdisplaywidth(piece)
+    if tab ~= "" then
+      local blanks = tabstop - column % tabstop
+      out[#out + 1], column = (" "):rep(blanks), column + blanks
+    end
+  end
+  return table.concat(out)
+end
+
+-- Returns the lines of one side of a change as they are shown, and how many lines are left out.
+local function side_of(hunk, wanted)
+  local diff, own = { "@@" }, 0
+  for _, side in ipairs({ "removed", "inserted" }) do
+    local lines = split(hunk[side])
+    for index = 1, math.min(#lines, MOST_LINES) do
+      diff[#diff + 1] = (side == "removed" and "-" or "+") .. lines[index]
+    end
+    if side == wanted then own = #lines end
+  end
+  local shown, sign = {}, wanted == "removed" and "-" or "+"
+  for _, line in ipairs(vim.split(display.diff(table.concat(diff, "\n")), "\n", { plain = true })) do
+    if line:sub(1, 1) == sign then shown[#shown + 1] = line:sub(2) end
+  end
+  -- Otherwise a change of only the last line end shows the same line twice.
+  local function ends(text) return text == "" or text:sub(-1) == "\n" end
+  if not ends(hunk[wanted]) and own <= MOST_LINES then shown[#shown + 1] = "\\ No newline at end of file" end
+  return shown, math.max(0, own - MOST_LINES)
+end
+
+-- Returns the virtual lines of one side, and whether a part of it is not visible.
+local function virtual(buffer, hunk, side, room)
+  local shown, left = side_of(hunk, side)
+  local group = side == "removed" and "DiffDelete" or "DiffAdd"
+  local lines, cut = {}, left > 0
+  for index, line in ipairs(shown) do
+    local text, short = fitting(untabbed(line, vim.bo[buffer].tabstop), room)
+    cut = cut or short
+    -- The colour of a line reaches to the edge of every window.
+    lines[index] = { { text .. (" "):rep(vim.o.columns - vim.fn.strdisplaywidth(text)), group } }
+  end
+  if left > 0 then
+    local more = ("… %d more line%s, :AdjutantShowChange"):format(left, left == 1 and "" or "s")
+    lines[#lines + 1] = { { (fitting(more, room)), "Comment" } }
+  end
+  return lines, cut
+end
+
+-- Returns what can be done with a change, with the keys that do it.
+local function hint_of(hunk, keys)
+  if hunk.state == "undoing" then return "undoing…" end
+  if hunk.state == "applying" then return "applying…" end
+  if hunk.state == "proposed" then return ("apply %s · reject %s"):format(keys.keep, keys.undo) end
+  if hunk.state == "applied" then return ("keep %s · undo %s"):format(keys.keep, keys.undo) end
+  local count = hunk.userLines or 0
+  local yours = count == 0 and "your changes" or count == 1 and "your line" or ("your %d lines"):format(count)
+  return ("keep %s · undo with %s %s"):format(keys.keep, yours, keys.undo)
+end
+
+local function mark(buffer, row, options)
+  options.strict = false
+  return api.nvim_buf_set_extmark(buffer, M.space, row, 0, options)
+end
+
+-- Draws one change; `keys` are the keys to print. Returns its mark and what the mark stands for.
+local function draw_one(buffer, hunk, keys, room)
+  local look, count = LOOKS[hunk.state], api.nvim_buf_line_count(buffer)
+  local first = math.min(hunk.line, count)
+  local last = math.min(hunk.endLine or hunk.line + #split(hunk.removed), count)
+  local bare = last <= first
+  local lines, cut = virtual(buffer, hunk, look.waits and "inserted" or "removed", room)
+  -- A change without a line of its own is at the line after it, or at the end of the text.
+  local row = math.min(first, count - 1)
+  local empty = count == 1 and api.nvim_buf_get_lines(buffer, 0, 1, false)[1] == ""
+  local below = bare and (first >= count or empty) or not bare and look.waits
+  local one = { hunk = hunk, bare = bare, cut = cut, above = 0 }
+  one.mark = mark(buffer, row, {
+    end_row = bare and row or last - 1,
+    sign_text = bare and not look.waits and "-" or look.sign,
+    sign_hl_group = bare and not look.waits and "DiffDelete" or look.lines,
+    line_hl_group = not bare and look.lines or nil,
+    priority = 100,
+  })
+
+  local hint = hint_of(hunk, keys)
+  local width = vim.fn.strdisplaywidth(hint)
+  local text = api.nvim_buf_get_lines(buffer, row, row + 1, false)[1] or ""
+  if not bare and vim.fn.strdisplaywidth(text) + 2 + width <= room then
+    mark(buffer, row, { virt_text = { { " " .. hint, "Comment" } }, hl_mode = "combine", priority = 100 })
+  else
+    -- Without room after the first line it is a line of its own, next to the buffer's lines.
+    lines[#lines + 1] = { { (fitting(hint, room)), "Comment" } }
+  end
+  if #lines > 0 then
+    local at = below and not bare and last - 1 or row
+    mark(buffer, at, { virt_lines = lines, virt_lines_above = not below, priority = 100 })
+    if at == 0 and not below then one.above = #lines end
+  end
+  return one
+end
+
+-- Draws all changes of a buffer in place of what was drawn; returns them in the order of their lines.
+function M.draw(buffer, hunks, keys)
+  M.clear(buffer)
+  local room, drawn = room_of(buffer), {}
+  for index, hunk in ipairs(hunks) do
+    if M.knows(hunk) then
+      drawn[#drawn + 1] = draw_one(buffer, hunk, keys, room)
+      drawn[#drawn].index = index
+    end
+  end
+  table.sort(drawn, function(one, other)
+    if one.hunk.line ~= other.hunk.line then return one.hunk.line < other.hunk.line end
+    return one.index < other.index
+  end)
+  return drawn
+end
+
+function M.clear(buffer)
+  if api.nvim_buf_is_valid(buffer) then api.nvim_buf_clear_namespace(buffer, M.space, 0, -1) end
+end
+
+-- Returns the first and the last row of a change that was drawn, where typing has moved it.
+function M.rows(buffer, one)
+  local place = api.nvim_buf_get_extmark_by_id(buffer, M.space, one.mark, { details = true })
+  if not place[1] then return end
+  return place[1], math.max(place[1], place[3].end_row or place[1])
+end
+
+-- Neovim leaves virtual lines above the first line out of sight. This scrolls a window that is at its top.
+function M.reveal(window, drawn)
+  local above = 0
+  for _, one in ipairs(drawn) do above = above + one.above end
+  if above == 0 then return end
+  api.nvim_win_call(window, function()
+    local view = vim.fn.winsaveview()
+    if view.topline == 1 and view.topfill < above then vim.fn.winrestview({ topfill = above }) end
+  end)
+end
+
+return M
