@@ -149,8 +149,16 @@ impl Reviews {
 /// The text of a file now.
 pub struct TextNow {
     pub text: String,
-    /// The name and the version of the open document, if the file is open.
-    pub open: Option<(String, i32)>,
+    /// The open document, if the file is open.
+    pub open: Option<OpenFile>,
+}
+
+/// The open document of a file.
+pub struct OpenFile {
+    pub uri: String,
+    pub version: i32,
+    /// The number of its `didOpen`: a version of one opening says nothing about another.
+    pub opening: u64,
 }
 
 /// The largest file that is read, in bytes.
@@ -165,7 +173,9 @@ pub fn text_now(documents: &Documents, owned: &OwnedChange) -> Option<TextNow> {
     }
     match documents.text(&at.absolute) {
         Text::Open(snapshot) => {
-            let open = snapshot.version.map(|version| (documents.name_of(&at.absolute), version));
+            let (uri, opening) = (documents.name_of(&at.absolute), documents.opening(&at.absolute));
+            let open = snapshot.version.zip(opening);
+            let open = open.map(|(version, opening)| OpenFile { uri, version, opening });
             Some(TextNow { text: snapshot.string(), open })
         }
         Text::Unsynced(_) => None,

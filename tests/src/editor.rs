@@ -212,13 +212,15 @@ impl Editor {
         self.shared.lock().buffers.buffer(name).cloned()
     }
 
-    /// Waits for the hunks of an open document in the version of its text; returns how many there are.
+    /// Waits for an update about the hunks of an open document in the version of its text; returns how many there are.
+    /// The next wait is for another update.
     #[track_caller]
     pub fn await_hunks_of_now(&self, name: &str) -> usize {
         self.shared.wait(&format!("the hunks of the text of {name:?}"), |inner| {
             let open = inner.buffers.buffer(name)?;
-            let update = inner.reviews.get(&open.uri)?;
-            (update.version.map(i64::from) == Some(open.version)).then_some(update.hunks.len())
+            let (uri, version) = (open.uri.clone(), open.version);
+            let update = inner.reviews.remove(&uri)?;
+            (update.version.map(i64::from) == Some(version)).then_some(update.hunks.len())
         })
     }
 

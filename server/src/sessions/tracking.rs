@@ -16,7 +16,7 @@ use adjutant_protocol::{ChangeSetId, SessionId};
 use super::Sessions;
 use crate::aside::aside;
 use crate::clock::now_ms;
-use crate::reviews::{FileChanges, OwnedChange, text_now};
+use crate::reviews::{FileChanges, OpenFile, OwnedChange, text_now};
 use crate::session::World;
 use crate::session::mailbox::Message;
 
@@ -31,8 +31,8 @@ type HunkKey = (SessionId, ChangeSetId, String);
 /// What is known of one open document.
 #[derive(Default)]
 struct OpenReview {
-    /// The version of its text and the number of the registry at the last look.
-    looked: Option<(i32, u64)>,
+    /// The opening and the version of its text, and the number of the registry at the last look.
+    looked: Option<(u64, i32, u64)>,
     uri: String,
     sent: Vec<ReviewHunk>,
     hunks: HashMap<HunkKey, FoundState>,
@@ -112,7 +112,7 @@ fn look(
     }
     let (mut now, mut seen) = (BTreeMap::new(), LookResult::default());
     for (target, owned) in files {
-        let Some((text, (uri, version))) = owned
+        let Some((text, OpenFile { uri, version, opening })) = owned
             .last()
             .and_then(|last| text_now(&world.documents, last))
             .and_then(|now| Some((now.text, now.open?)))
@@ -120,21 +120,21 @@ fn look(
             continue;
         };
         let mut followed = before.remove(&target).unwrap_or_default();
-        if followed.looked != Some((version, number)) {
+        if followed.looked != Some((opening, version, number)) {
             let changes = FileChanges::read(owned);
             let traces = changes.trace(&text);
             followed.note(&changes, &traces, began);
             let mut hunks = changes.views_of(&text, &traces);
             hunks.retain(|hunk| !matches!(hunk.state, HunkState::Kept | HunkState::Undone | HunkState::Away));
             // A client draws and decides only on the version of its text, so it needs the hunks for each.
-            let is_known = followed.looked.is_some_and(|(seen, _)| seen == version);
+            let is_known = followed.looked.is_some_and(|(of, seen, _)| (of, seen) == (opening, version));
             if hunks != followed.sent || !is_known && !hunks.is_empty() {
                 let update =
                     ReviewUpdateParams { uri: uri.clone(), version: Some(version), hunks: hunks.clone() };
                 seen.updates.push(update);
                 followed.sent = hunks;
             }
-            (followed.looked, followed.uri) = (Some((version, number)), uri);
+            (followed.looked, followed.uri) = (Some((opening, version, number)), uri);
         }
         followed.report(&mut seen);
         now.insert(target, followed);
