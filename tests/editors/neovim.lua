@@ -70,6 +70,7 @@ function Dismiss() if question() then vim.api.nvim_feedkeys("q", "mx", false) en
 -- each line, virtual lines, and the hint at the end of a line.
 function Drawn(buffer)
   buffer = buffer or File()
+  if buffer == 0 then buffer = vim.api.nvim_get_current_buf() end
   local space = vim.api.nvim_get_namespaces()["adjutant.hunks"]
   local above, below, signs, colours, hints = {}, {}, {}, {}, {}
   for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buffer, space, 0, -1, { details = true })) do

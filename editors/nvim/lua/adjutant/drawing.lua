@@ -50,6 +50,26 @@ local function fitting(line, room)
   return line .. "…", true
 end
 
+-- Adds a text of Adjutant's own as virtual lines. Without room it is broken at `·` and at blanks, because a key
+-- that is cut off is of no use.
+local function add_words(lines, text, room)
+  local function add(part) lines[#lines + 1] = { { (fitting(part, room)), "Comment" } } end
+  if vim.fn.strdisplaywidth(text) <= room then return add(text) end
+  for _, part in ipairs(vim.split(text, " · ", { plain = true })) do
+    local line = ""
+    for word in part:gmatch("%S+") do
+      local longer = line == "" and word or line .. " " .. word
+      if line ~= "" and vim.fn.strdisplaywidth(longer) > room then
+        add(line)
+        line = word
+      else
+        line = longer
+      end
+    end
+    add(line)
+  end
+end
+
 -- Virtual text does not expand tabs by itself.
 local function untabbed(line, tabstop)
   if not line:find("\t", 1, true) then return line end
@@ -96,8 +116,7 @@ local function virtual(buffer, hunk, side, room)
     lines[index] = { { text .. (" "):rep(vim.o.columns - vim.fn.strdisplaywidth(text)), group } }
   end
   if left > 0 then
-    local more = ("… %d more line%s, :AdjutantShowChange"):format(left, left == 1 and "" or "s")
-    lines[#lines + 1] = { { (fitting(more, room)), "Comment" } }
+    add_words(lines, ("… %d more line%s, :AdjutantShowChange"):format(left, left == 1 and "" or "s"), room)
   end
   return lines, cut
 end
@@ -145,7 +164,7 @@ local function draw_one(buffer, hunk, keys, room)
     mark(buffer, row, { virt_text = { { " " .. hint, "Comment" } }, hl_mode = "combine", priority = 100 })
   else
     -- Without room after the first line it is a line of its own, next to the buffer's lines.
-    lines[#lines + 1] = { { (fitting(hint, room)), "Comment" } }
+    add_words(lines, hint, room)
   end
   if #lines > 0 then
     local at = below and not bare and last - 1 or row
@@ -183,10 +202,16 @@ function M.rows(buffer, one)
   return place[1], math.max(place[1], place[3].end_row or place[1])
 end
 
--- Neovim leaves virtual lines above the first line out of sight. This scrolls a window that is at its top.
-function M.reveal(window, drawn)
+-- Returns how many virtual lines are above the first line.
+function M.above(drawn)
   local above = 0
   for _, one in ipairs(drawn) do above = above + one.above end
+  return above
+end
+
+-- Neovim leaves virtual lines above the first line out of sight. This scrolls a window that is at its top.
+function M.reveal(window, drawn)
+  local above = M.above(drawn)
   if above == 0 then return end
   api.nvim_win_call(window, function()
     local view = vim.fn.winsaveview()

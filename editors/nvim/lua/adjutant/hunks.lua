@@ -43,7 +43,7 @@ end
 local function draw(buffer)
   local at = known[buffer]
   if at.update.version ~= vim.lsp.util.buf_versions[buffer] then return end
-  local before, tops = {}, false
+  local before, above = {}, drawing.above(at.drawn)
   for _, one in ipairs(at.drawn) do before[name_of(one.hunk)] = one end
   keymaps.set(buffer)
   at.drawn, at.version = drawing.draw(buffer, at.update.hunks, keymaps.shown(buffer)), at.update.version
@@ -51,9 +51,8 @@ local function draw(buffer)
     local old = before[name_of(one.hunk)]
     local same = old and old.hunk.state == one.hunk.state and content_of(old.hunk) == content_of(one.hunk)
     one.since, one.sent = same and old.since or vim.uv.now(), same and old.sent
-    tops = tops or one.above > 0 and not (old and old.above > 0)
   end
-  if tops then
+  if drawing.above(at.drawn) > above then
     for _, window in ipairs(vim.fn.win_findbuf(buffer)) do drawing.reveal(window, at.drawn) end
   end
 end
@@ -198,6 +197,7 @@ end
 local function decide_here(line, yes, reason)
   local buffer = api.nvim_get_current_buf()
   if not known[buffer] or #known[buffer].drawn == 0 then return say("no change in this file") end
+  if not is_of_now(buffer) then return say("the change moved; press again") end
   local list
   if line.bang then list = known[buffer].drawn
   elseif (line.range or 0) > 0 then list = within(buffer, line.line1 - 1, line.line2 - 1)
@@ -278,11 +278,11 @@ local function list_all()
     for _, hunk in ipairs(all) do
       if not seen[name_of(hunk)] then
         seen[name_of(hunk)] = true
-        local text = one_line(hunk.inserted ~= "" and hunk.inserted or hunk.removed)
+        local text = one_line((hunk.inserted ~= "" and hunk.inserted or hunk.removed):match("[^\n]*%S[^\n]*") or "")
         items[#items + 1] = {
           filename = vim.uri_to_fname(hunk.uri), lnum = hunk.line + 1,
           text = ("%s −%d +%d: %s"):format(hunk.state, drawing.count(hunk.removed), drawing.count(hunk.inserted),
-            vim.fn.strcharpart(text, 0, 200)),
+            vim.fn.strcharpart(text, 0, 80)),
         }
       end
     end
