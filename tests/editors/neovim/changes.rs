@@ -441,3 +441,20 @@ fn n03_a_terminal_shows_what_was_removed_above_the_first_line_in_two_windows() {
         assert!(!screen.text().contains("Press ENTER"), "{}", screen.text());
     }
 }
+
+/// Neovim leaves virtual lines on the screen that are cut by the edge of the window, if nothing else changes there.
+#[test]
+fn n03_nothing_of_a_kept_change_stays_on_a_terminal_that_is_too_low_for_it() {
+    let long: String = (1..=40).map(|line| format!("old = {line}\n")).collect();
+    for version in VERSIONS {
+        let before = format!("def greet(): pass\n{}{long}end\n", ".\n".repeat(9));
+        let stage = edits(&before, &[(&long, "")]);
+        let screen = open_sized(&stage, version, ("100", "26"));
+        run_in(&screen);
+        screen.wait_until("a part of the change", |text| {
+            text.contains("old = 9") && !text.contains("more lines")
+        });
+        command(&screen, ":AdjutantKeep!");
+        screen.wait_until("no rest of the change", |text| !text.contains("old = "));
+    }
+}

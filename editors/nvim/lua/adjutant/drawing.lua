@@ -87,8 +87,10 @@ end
 -- Returns the lines of one side of a change as they are shown, and how many lines are left out.
 local function side_of(hunk, wanted)
   local diff, own = { "@@" }, 0
+  -- Whether the ends of lines are visible depends on both sides.
+  local ends_differ = (hunk.removed .. hunk.inserted):find("\r", 1, true)
   for _, side in ipairs({ "removed", "inserted" }) do
-    local lines = split(hunk[side])
+    local lines = (side == wanted or ends_differ) and split(hunk[side]) or {}
     for index = 1, math.min(#lines, MOST_LINES) do
       diff[#diff + 1] = (side == "removed" and "-" or "+") .. lines[index]
     end
@@ -137,53 +139,104 @@ local function mark(buffer, row, options)
   return api.nvim_buf_set_extmark(buffer, M.space, row, 0, options)
 end
 
--- Draws one change; `keys` are the keys to print. Returns its mark and what the mark stands for.
-local function draw_one(buffer, hunk, keys, room)
-  local look, count = LOOKS[hunk.state], api.nvim_buf_line_count(buffer)
+local cached = {} -- by buffer: the virtual lines of the last drawing, which most updates leave as they are
+
+-- As `virtual`, for a room and a width of tabs that are part of the key.
+local function virtual_once(buffer, hunk, side, room, fresh)
+  local key = table.concat({ side, room, vim.bo[buffer].tabstop, vim.o.columns, hunk.removed, hunk.inserted }, "\n")
+  local found = fresh[key] or (cached[buffer] or {})[key]
+  if not found then
+    local lines, cut = virtual(buffer, hunk, side, room)
+    found = { lines = lines, cut = cut }
+  end
+  fresh[key] = found
+  -- The caller adds lines of its own.
+  return vim.list_slice(found.lines), found.cut
+end
+
+-- Where a change is in a buffer: the row of its mark, its last row, and where its virtual lines and its hint go.
+local function place_of(buffer, hunk, hint, room)
+  local count = api.nvim_buf_line_count(buffer)
   local first = math.min(hunk.line, count)
   local last = math.min(hunk.endLine or hunk.line + #split(hunk.removed), count)
-  local bare = last <= first
-  local lines, cut = virtual(buffer, hunk, look.waits and "inserted" or "removed", room)
+  local place = { bare = last <= first }
   -- A change without a line of its own is at the line after it, or at the end of the text.
-  local row = math.min(first, count - 1)
-  local empty = count == 1 and api.nvim_buf_get_lines(buffer, 0, 1, false)[1] == ""
-  local below = bare and (first >= count or empty) or not bare and look.waits
-  local one = { hunk = hunk, bare = bare, cut = cut, above = 0 }
-  one.mark = mark(buffer, row, {
-    end_row = bare and row or last - 1,
-    sign_text = bare and not look.waits and "-" or look.sign,
-    sign_hl_group = bare and not look.waits and "DiffDelete" or look.lines,
-    line_hl_group = not bare and look.lines or nil,
+  place.row = math.min(first, count - 1)
+  place.end_row = place.bare and place.row or last - 1
+  local text = api.nvim_buf_get_lines(buffer, place.row, place.row + 1, false)[1] or ""
+  place.below = not place.bare and LOOKS[hunk.state].waits or place.bare and (first >= count or count == 1 and text == "")
+  place.hint_fits = not place.bare and vim.fn.strdisplaywidth(text) + 2 + vim.fn.strdisplaywidth(hint) <= room
+  return place
+end
+
+-- Draws one change; `keys` are the keys to print. Returns its mark and what the mark stands for.
+local function draw_one(buffer, hunk, keys, room, fresh)
+  local look, hint = LOOKS[hunk.state], hint_of(hunk, keys)
+  local place = place_of(buffer, hunk, hint, room)
+  local lines, cut = virtual_once(buffer, hunk, look.waits and "inserted" or "removed", room, fresh)
+  local one = { hunk = hunk, bare = place.bare, place = place, cut = cut, above = 0 }
+  local removal = place.bare and not look.waits
+  one.mark = mark(buffer, place.row, {
+    end_row = place.end_row,
+    sign_text = removal and "-" or look.sign,
+    sign_hl_group = removal and "DiffDelete" or look.lines,
+    line_hl_group = not place.bare and look.lines or nil,
     priority = 100,
   })
-
-  local hint = hint_of(hunk, keys)
-  local width = vim.fn.strdisplaywidth(hint)
-  local text = api.nvim_buf_get_lines(buffer, row, row + 1, false)[1] or ""
-  if not bare and vim.fn.strdisplaywidth(text) + 2 + width <= room then
-    mark(buffer, row, { virt_text = { { " " .. hint, "Comment" } }, hl_mode = "combine", priority = 100 })
+  -- Without room after the first line the hint is a line of its own.
+  if place.hint_fits then
+    mark(buffer, place.row, { virt_text = { { " " .. hint, "Comment" } }, hl_mode = "combine", priority = 100 })
   else
-    -- Without room after the first line it is a line of its own, next to the buffer's lines.
     add_words(lines, hint, room)
   end
   if #lines > 0 then
-    local at = below and not bare and last - 1 or row
-    mark(buffer, at, { virt_lines = lines, virt_lines_above = not below, priority = 100 })
-    if at == 0 and not below then one.above = #lines end
+    local at = place.below and place.end_row or place.row
+    mark(buffer, at, { virt_lines = lines, virt_lines_above = not place.below, priority = 100 })
+    if at == 0 and not place.below then one.above = #lines end
   end
   return one
 end
 
--- Draws all changes of a buffer in place of what was drawn; returns them in the order of their lines.
-function M.draw(buffer, hunks, keys)
-  M.clear(buffer)
-  local room, drawn = room_of(buffer), {}
-  for index, hunk in ipairs(hunks) do
-    if M.knows(hunk) then
-      drawn[#drawn + 1] = draw_one(buffer, hunk, keys, room)
-      drawn[#drawn].index = index
-    end
+-- Whether a change is drawn already exactly where and as it has to be.
+local function is_drawn(buffer, one, hunk, keys, room)
+  local first, last = M.rows(buffer, one)
+  if not first then return false end
+  local place = place_of(buffer, hunk, hint_of(hunk, keys), room)
+  if place.row ~= first or place.end_row ~= last then return false end
+  for _, part in ipairs({ "bare", "below", "hint_fits" }) do
+    if place[part] ~= one.place[part] then return false end
   end
+  -- Virtual lines above the first line of the text are another case.
+  if (first == 0) ~= (one.place.row == 0) then return false end
+  local function moved(of) return vim.tbl_extend("force", of, { line = 0, endLine = 0, diff = "" }) end
+  return vim.deep_equal(moved(one.hunk), moved(hunk))
+end
+
+-- Neovim itself leaves virtual lines on the screen that are gone and were cut by the edge of a window.
+local function refresh(buffer) pcall(api.nvim__redraw, { buf = buffer, valid = false }) end
+
+-- Draws all changes of a buffer in place of what was drawn; returns them in the order of their lines. What is
+-- drawn already stays: most updates come while the user types elsewhere.
+function M.draw(buffer, hunks, keys, before)
+  local room, drawn, fresh = room_of(buffer), {}, {}
+  hunks = vim.tbl_filter(M.knows, hunks)
+  local as_before = { room, vim.bo[buffer].tabstop, vim.o.columns, keys.keep, keys.undo }
+  local stays = before and #before == #hunks and vim.deep_equal(before.as_before, as_before)
+  for index, hunk in ipairs(hunks) do
+    stays = stays and is_drawn(buffer, before.by_index[index], hunk, keys, room)
+  end
+  if stays then
+    for index, hunk in ipairs(hunks) do before.by_index[index].hunk = hunk end
+    return before
+  end
+  api.nvim_buf_clear_namespace(buffer, M.space, 0, -1)
+  for index, hunk in ipairs(hunks) do
+    drawn[index] = draw_one(buffer, hunk, keys, room, fresh)
+    drawn[index].index = index
+  end
+  refresh(buffer)
+  cached[buffer] = fresh
+  drawn.by_index, drawn.as_before = vim.list_slice(drawn), as_before
   table.sort(drawn, function(one, other)
     if one.hunk.line ~= other.hunk.line then return one.hunk.line < other.hunk.line end
     return one.index < other.index
@@ -192,7 +245,10 @@ function M.draw(buffer, hunks, keys)
 end
 
 function M.clear(buffer)
-  if api.nvim_buf_is_valid(buffer) then api.nvim_buf_clear_namespace(buffer, M.space, 0, -1) end
+  cached[buffer] = nil
+  if not api.nvim_buf_is_valid(buffer) then return end
+  api.nvim_buf_clear_namespace(buffer, M.space, 0, -1)
+  refresh(buffer)
 end
 
 -- Returns the first and the last row of a change that was drawn, where typing has moved it.

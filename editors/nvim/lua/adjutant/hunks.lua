@@ -46,7 +46,8 @@ local function draw(buffer)
   local before, above = {}, drawing.above(at.drawn)
   for _, one in ipairs(at.drawn) do before[name_of(one.hunk)] = one end
   keymaps.set(buffer)
-  at.drawn, at.version = drawing.draw(buffer, at.update.hunks, keymaps.shown(buffer)), at.update.version
+  at.drawn = drawing.draw(buffer, at.update.hunks, keymaps.shown(buffer), at.version and at.drawn)
+  at.version = at.update.version
   for _, one in ipairs(at.drawn) do
     local old = before[name_of(one.hunk)]
     local same = old and old.hunk.state == one.hunk.state and content_of(old.hunk) == content_of(one.hunk)
@@ -161,7 +162,7 @@ end
 
 -- Decides about changes as they are drawn. `yes` keeps or applies, else they are undone or rejected.
 local function decide(buffer, list, yes, reason)
-  if not is_of_now(buffer) then return say("the change moved; press again") end
+  if not known[buffer] or not is_of_now(buffer) then return say("the change moved; press again") end
   local decisions, sent, kept = {}, 0, 0
   -- The newest first: a later change can be on top of an earlier one.
   list = vim.list_slice(list)
