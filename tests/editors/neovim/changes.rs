@@ -324,6 +324,8 @@ fn n03_changes_stay_through_a_reload_and_a_hidden_or_wiped_buffer() {
         let reload = "vim.cmd('edit!') return vim.fn.maparg('\\\\ak', 'n')";
         assert_eq!(editor.lua(reload), "");
         wait_drawn(editor, &all_three(""));
+        press(editor, "gg]h");
+        assert_eq!(editor.lua("return vim.api.nvim_win_get_cursor(0)[1]"), 6, "the keys are back");
         editor.lua("vim.g.file = vim.api.nvim_buf_get_name(0) vim.o.hidden = true vim.cmd('enew') vim.cmd('buffer #')");
         assert_eq!(drawn(editor), all_three(""));
         for close in ["bdelete", "bwipeout", "bunload"] {
