@@ -218,34 +218,24 @@ impl Reviews {
     }
 }
 
-/// The text of a file now.
-pub struct TextNow {
-    pub text: String,
-    /// The name and the version of the open document, if the file is open.
-    pub open: Option<(String, i32)>,
-}
-
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 
 /// Returns the text of the file of a change: the buffer if it is open, else the disk. `None` if it cannot be read, or if
 /// its path leads to another file now. Blocks.
-pub fn text_now(documents: &Documents, owned: &OwnedChange) -> Option<TextNow> {
+pub fn text_now(documents: &Documents, owned: &OwnedChange) -> Option<String> {
     let at = resolve(&owned.roots, &owned.change.path).ok()?;
     if !at.inside || adjutant_host::uri::of_path(&at.absolute) != owned.change.target {
         return None;
     }
     match documents.text(&at.absolute) {
-        Text::Open(snapshot) => {
-            let open = snapshot.version.map(|version| (documents.name_of(&at.absolute), version));
-            Some(TextNow { text: snapshot.string(), open })
-        }
+        Text::Open(snapshot) => Some(snapshot.string()),
         Text::Unsynced(_) => None,
         Text::Closed => {
             let mut bytes = Vec::new();
             open_read(&at).ok()?.take(MAX_FILE + 1).read_to_end(&mut bytes).ok()?;
             let text = String::from_utf8(bytes).ok().filter(|text| text.len() as u64 <= MAX_FILE)?;
-            Some(TextNow { text: split_bom(&text).1.to_owned(), open: None })
+            Some(split_bom(&text).1.to_owned())
         }
     }
 }
@@ -323,7 +313,7 @@ pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool) -> Vec<Rev
         let changes =
             FileChanges::read(all.iter().filter(|owned| owned.change.target == file).cloned().collect());
         let now = changes.changes.last().and_then(|owned| text_now(documents, owned));
-        let now = now.map(|now| now.text).unwrap_or_default();
+        let now = now.unwrap_or_default();
         hunks.extend(changes.views_of(&now, &changes.trace(&now)));
     }
     let is_wanted = |hunk: &ReviewHunk| decided || !matches!(hunk.state, HunkState::Kept | HunkState::Undone);

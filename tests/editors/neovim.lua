@@ -66,6 +66,41 @@ end
 -- Leaves a question without an answer.
 function Dismiss() if question() then vim.api.nvim_feedkeys("q", "mx", false) end end
 
+-- Returns the text of a buffer as the window shows it with the changes of Adjutant: a sign and a colour before
+-- each line, virtual lines, and the hint at the end of a line.
+function Drawn(buffer)
+  buffer = buffer or File()
+  if buffer == 0 then buffer = vim.api.nvim_get_current_buf() end
+  local space = vim.api.nvim_get_namespaces()["adjutant.hunks"]
+  local above, below, signs, colours, hints = {}, {}, {}, {}, {}
+  for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buffer, space, 0, -1, { details = true })) do
+    local row, is = mark[2], mark[4]
+    for at = row, math.max(row, is.end_row or row) do
+      signs[at] = is.sign_text and vim.trim(is.sign_text) or signs[at]
+      colours[at] = is.line_hl_group or colours[at]
+    end
+    if is.virt_text then hints[row] = is.virt_text[1][1] end
+    local lines = is.virt_lines_above and above or below
+    lines[row] = lines[row] or {}
+    for _, line in ipairs(is.virt_lines or {}) do
+      table.insert(lines[row], ("  %s %s"):format(line[1][2], (line[1][1]:gsub(" +$", ""))))
+    end
+  end
+  local shown = {}
+  for index, line in ipairs(vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) do
+    local row = index - 1
+    vim.list_extend(shown, above[row] or {})
+    local hint = hints[row] and " «" .. vim.trim(hints[row]) .. "»" or ""
+    shown[#shown + 1] = vim.trim(("%s %s"):format(signs[row] or "|", colours[row] or "")) .. " " .. line .. hint
+    vim.list_extend(shown, below[row] or {})
+  end
+  return table.concat(shown, "\n")
+end
+
+-- What was said by `vim.notify`.
+vim.g.told = {}
+vim.notify = function(text) vim.g.told = vim.list_extend(vim.g.told, { text }) end
+
 vim.api.nvim_create_autocmd("LspProgress", { callback = function(event)
   local value = (event.data.params or event.data.result or {}).value or {}
   local line = (value.kind or "") .. ": " .. (value.title or "") .. " " .. (value.message or "")

@@ -2,6 +2,7 @@
 //!
 //! Never uses another client, or another set-up than the shipped file.
 
+mod changes;
 mod questions;
 mod scenes;
 mod terminal;

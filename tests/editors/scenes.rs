@@ -92,7 +92,7 @@ pub const AFTER: &str = "# Says hello, loudly.\ndef greet(name):\n    return \"H
 const TYPED: &str = "MOOD = 7 # ä, 😀";
 
 /// A file that is not open.
-const OTHER: &str = "other.py";
+pub const OTHER: &str = "other.py";
 
 /// The task, which is also the title of its run.
 pub const TASK: &str = "Mend the greeting";

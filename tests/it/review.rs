@@ -102,6 +102,30 @@ fn n03_applied_hunks_are_listed_with_their_place_and_who_made_them() {
     reviewed.rig.end();
 }
 
+/// A client draws hunks only at the version of its text. So typing that moves no hunk must bring them too.
+#[test]
+fn n03_each_version_of_a_text_comes_with_its_hunks() {
+    let reviewed = Reviewed::start();
+    let rig = &reviewed.rig;
+    assert_eq!(rig.await_hunks_of_now("a.txt"), 3);
+    rig.replace("a.txt", "3\n", "3\nbelow every hunk\n");
+    assert_eq!(rig.await_hunks_of_now("a.txt"), 3);
+    reviewed.rig.end();
+}
+
+/// A reopened document has lost its drawing. Its version can be the same as before.
+#[test]
+fn n03_each_opening_of_a_document_brings_its_hunks() {
+    let reviewed = Reviewed::start();
+    let rig = &reviewed.rig;
+    for _ in 0..2 {
+        rig.close("b.txt");
+        rig.open("b.txt");
+        assert_eq!(rig.await_hunks_of_now("b.txt"), 1);
+    }
+    reviewed.rig.end();
+}
+
 #[test]
 fn p02_an_undone_hunk_is_restored_and_the_user_keeps_what_they_typed() {
     let reviewed = Reviewed::start();

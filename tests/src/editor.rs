@@ -213,6 +213,18 @@ impl Editor {
         self.shared.lock().buffers.buffer(name).cloned()
     }
 
+    /// Waits for an update about the hunks of an open document in the version of its text; returns how many there are.
+    /// The next wait is for another update.
+    #[track_caller]
+    pub fn await_hunks_of_now(&self, name: &str) -> usize {
+        self.shared.wait(&format!("the hunks of the text of {name:?}"), |inner| {
+            let open = inner.buffers.buffer(name)?;
+            let (uri, version) = (open.uri.clone(), open.version);
+            let update = inner.reviews.remove(&uri)?;
+            (update.version.map(i64::from) == Some(version)).then_some(update.hunks.len())
+        })
+    }
+
     /// Waits until the user sees this text.
     #[track_caller]
     pub fn await_text(&self, name: &str, wanted: &str) {

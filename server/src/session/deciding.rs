@@ -206,8 +206,8 @@ async fn amended_texts(
             let changes = FileChanges::read(place.world.reviews.of_file(&file));
             let now = changes.changes.first().and_then(|owned| text_now(&place.world.documents, owned));
             let Some(now) = now else { continue };
-            let all: Vec<&str> = lines(&now.text).collect();
-            for (owned, traces) in changes.changes.iter().zip(changes.trace(&now.text)) {
+            let all: Vec<&str> = lines(&now).collect();
+            for (owned, traces) in changes.changes.iter().zip(changes.trace(&now)) {
                 if owned.session == place.id {
                     amended.extend(amended_of(owned, &traces, &all));
                 }

@@ -34,8 +34,8 @@ type HunkKey = (SessionId, ChangeSetId, String);
 /// What is known of one open document.
 #[derive(Default)]
 struct OpenReview {
-    /// The version of its text and the number of the registry at the last look.
-    looked: Option<(i32, u64)>,
+    /// The opening and the version of its text, and the number of the registry at the last look.
+    looked: Option<(u64, i32, u64)>,
     uri: String,
     sent: Vec<ReviewHunk>,
     hunks: HashMap<HunkKey, FoundState>,
@@ -120,9 +120,9 @@ fn look(
     let (mut now, mut seen) = (BTreeMap::new(), LookResult::default());
     for (target, owned) in files {
         let waiting = waiting.remove(&target).unwrap_or_default();
-        let Some(OpenText { text, uri, version }) = open_text(world, &target) else { continue };
+        let Some(OpenText { text, uri, version, opening }) = open_text(world, &target) else { continue };
         let mut followed = before.remove(&target).unwrap_or_default();
-        if followed.looked != Some((version, number)) {
+        if followed.looked != Some((opening, version, number)) {
             let changes = FileChanges::read(owned);
             let traces = changes.trace(&text);
             followed.note(&changes, &traces, began);
@@ -130,13 +130,15 @@ fn look(
             hunks.retain(|hunk| !matches!(hunk.state, HunkState::Kept | HunkState::Undone | HunkState::Away));
             hunks.extend(waiting.iter().flat_map(|(session, waiting)| waiting.views_in(session, &text)));
             hunks.sort_by_key(|hunk| hunk.line);
-            if hunks != followed.sent || followed.looked.is_none() && !hunks.is_empty() {
+            // A client draws and decides only on the version of its text, so it needs the hunks for each.
+            let is_known = followed.looked.is_some_and(|(of, seen, _)| (of, seen) == (opening, version));
+            if hunks != followed.sent || !is_known && !hunks.is_empty() {
                 let update =
                     ReviewUpdateParams { uri: uri.clone(), version: Some(version), hunks: hunks.clone() };
                 seen.updates.push(update);
                 followed.sent = hunks;
             }
-            (followed.looked, followed.uri) = (Some((version, number)), uri);
+            (followed.looked, followed.uri) = (Some((opening, version, number)), uri);
         }
         followed.report(&mut seen);
         now.insert(target, followed);
@@ -154,13 +156,16 @@ struct OpenText {
     text: String,
     uri: String,
     version: i32,
+    /// The number of its `didOpen`: a version of one opening says nothing about another.
+    opening: u64,
 }
 
 fn open_text(world: &World, target: &str) -> Option<OpenText> {
     let path = uri::to_path(target).ok()?;
     let Text::Open(snapshot) = world.documents.text(&path) else { return None };
     let (version, uri) = (snapshot.version?, world.documents.name_of(&path));
-    Some(OpenText { text: snapshot.string(), uri, version })
+    let opening = world.documents.opening(&path)?;
+    Some(OpenText { text: snapshot.string(), uri, version, opening })
 }
 
 impl OpenReview {

@@ -38,6 +38,8 @@ struct MirrorState {
 struct Mirror {
     encoding: Encoding,
     open: HashMap<String, Open>,
+    /// How often the client has opened a document.
+    openings: u64,
     /// The workspace folders: each as the editor names it, and as a resolved path.
     folders: Vec<(PathBuf, PathBuf)>,
     expected: Vec<Weak<ExpectedEdits>>,
@@ -60,6 +62,8 @@ struct EarlyChange {
 /// An open document, with the place of its file.
 struct Open {
     document: Document,
+    /// The number of its `didOpen`.
+    opening: u64,
     /// The path to which its links led at the first lookup.
     resolved: Option<PathBuf>,
     /// Whether an edit of Adjutant opened it, not the user.
@@ -91,6 +95,7 @@ impl Default for Documents {
         let mirror = Mirror {
             encoding: Encoding::Utf16,
             open: HashMap::new(),
+            openings: 0,
             folders: Vec::new(),
             expected: Vec::new(),
             missed: false,
@@ -155,7 +160,10 @@ impl Documents {
                     tracing::warn!(uri, %reason, "document is unsynced");
                 }
                 mirror.check_expected(&document);
-                mirror.open.insert(uri.to_owned(), Open { document, resolved: None, by_edit: false });
+                mirror.openings += 1;
+                let opening = mirror.openings;
+                let open = Open { document, opening, resolved: None, by_edit: false };
+                mirror.open.insert(uri.to_owned(), open);
             } else {
                 tracing::warn!(uri, "too many open documents; this one is not mirrored");
                 mirror.missed = true;
@@ -219,6 +227,13 @@ impl Documents {
     pub fn text(&self, path: &Path) -> Text {
         self.resolve();
         Text::of(self.lock().find(path))
+    }
+
+    /// Returns a number that differs between two openings of a file, whose versions can be equal. The path must be
+    /// resolved.
+    pub fn opening(&self, path: &Path) -> Option<u64> {
+        self.resolve();
+        self.lock().find(path).map(|open| open.opening)
     }
 
     /// Returns the text of the document that is open under exactly this URI; does not read the disk.

@@ -14,11 +14,11 @@ use crate::screen::{ROWS, Screen};
 use crate::stage::{READ, Stage, shipped, wait_for};
 
 /// Opens the file in a terminal with this many columns, with the set-up of the page.
-fn open(stage: &Stage, version: &str, columns: &str) -> Screen {
+pub(super) fn open(stage: &Stage, version: &str, columns: &str) -> Screen {
     open_sized(stage, version, (columns, ROWS))
 }
 
-fn open_sized(stage: &Stage, version: &str, size: (&str, &str)) -> Screen {
+pub(super) fn open_sized(stage: &Stage, version: &str, size: (&str, &str)) -> Screen {
     let settings = stage.settings_dir().join("nvim");
     fs::create_dir_all(settings.join("lua/adjutant")).expect("make the settings of Neovim");
     fs::copy(shipped("editors/nvim/init.lua"), settings.join("init.lua")).expect("copy the shipped file");
@@ -34,19 +34,19 @@ fn open_sized(stage: &Stage, version: &str, size: (&str, &str)) -> Screen {
     screen
 }
 
-fn command(screen: &Screen, line: &str) {
+pub(super) fn command(screen: &Screen, line: &str) {
     screen.text_in(line);
     screen.keys(&["Enter"]);
 }
 
 /// Waits for the time after which an approval counts.
-fn read() {
+pub(super) fn read() {
     let since = Instant::now();
     wait_for("the time that counts as read", || (since.elapsed() >= READ).then_some(()));
 }
 
 /// Returns the key of the choice in the float whose title begins with `title`.
-fn key_of(shown: &str, title: &str) -> String {
+pub(super) fn key_of(shown: &str, title: &str) -> String {
     let key = shown.lines().find_map(|line| {
         let line = line.trim_start_matches(|sign: char| !sign.is_ascii_digit());
         let (key, rest) = line.split_once("  ")?;

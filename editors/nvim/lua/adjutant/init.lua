@@ -4,6 +4,7 @@
 -- takes keys or the focus by itself.
 local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
+local hunks = require("adjutant.hunks")
 local notices = require("adjutant.notices")
 
 local M = {}
@@ -15,7 +16,12 @@ capabilities.experimental = { agent = {
   documents = { save = true },
   updates = { chunks = true },
   asks = { request = true },
+  review = { hunks = true },
 } }
+
+-- What the user set; afterwards the variable is the text of the status line.
+local settings = type(vim.g.adjutant) == "table" and vim.g.adjutant or {}
+vim.g.adjutant = ""
 
 -- When the file of a buffer was last changed as the buffer knows it, by buffer.
 local known = {}
@@ -79,6 +85,8 @@ local function request(client, method, params, done, quiet)
   if vim.fn.has("nvim-0.11") == 1 then client:request(method, params, told)
   else client.request(method, params, told) end
 end
+
+hunks.setup({ request = request, keys = settings.keys })
 
 local function client_of(context) return vim.lsp.get_client_by_id(context.client_id) end
 
@@ -164,6 +172,7 @@ local restarts = 3 -- a server that died is started again, but not for ever
 local function exited(code, signal, id)
   vim.schedule(function()
     asks.forget(id)
+    hunks.forget(id)
     step, task = "", ""
     draw_status()
   end)
@@ -187,6 +196,7 @@ local function attach(buffer)
       ["agent/session/update"] = update,
       ["agent/session/request_permission"] = asks.asked,
       ["agent/ask/resolved"] = asks.resolved,
+      ["agent/review/update"] = hunks.update,
       ["window/showMessageRequest"] = asks.message,
       ["window/showMessage"] = function(_, params)
         notices.show(params.message)

@@ -1,0 +1,379 @@
+-- The changes of Adjutant in the text, and what the user decides about them. Each update of the server is drawn
+-- as a whole, in the version of the text that it is about. A decision is about what was drawn.
+-- Never moves the cursor, takes the focus or opens a window unless the user asked for it.
+local buffers = require("adjutant.buffers")
+local display = require("adjutant.display")
+local drawing = require("adjutant.drawing")
+local keymaps = require("adjutant.keymaps")
+local notices = require("adjutant.notices")
+
+local M = {}
+local api = vim.api
+
+local REACTION = 400 -- milliseconds a proposed change must have been drawn before it can be applied
+local request -- sends a request to a client
+local known = {} -- by buffer: the client, the update, what of it is drawn, and the version in which it is drawn
+local undone = {} -- by buffer: what was undone, the last one at the end
+local opened = {} -- the proposed changes that the user has opened whole
+
+-- Says something in one line. What is longer would wait for a key.
+local function say(text)
+  text = "Adjutant: " .. display.plain((text:gsub("%s*\n%s*", " ")))
+  if vim.fn.strdisplaywidth(text) <= vim.v.echospace then vim.notify(text) else notices.show(text) end
+end
+
+local function name_of(hunk) return table.concat({ hunk.sessionId, hunk.changeSetId, hunk.hunkId }, "\n") end
+local function content_of(hunk) return name_of(hunk) .. "\n" .. hunk.removed .. "\n" .. hunk.inserted end
+local function many(count) return ("%d change%s"):format(count, count == 1 and "" or "s") end
+
+-- Whether what is drawn in a buffer is about its text of now.
+local function is_of_now(buffer)
+  local at = known[buffer]
+  return at.version ~= nil and at.version == vim.lsp.util.buf_versions[buffer]
+end
+
+local function forget(buffer)
+  if not known[buffer] then return end
+  known[buffer] = nil
+  pcall(drawing.clear, buffer)
+  pcall(keymaps.unset, buffer)
+end
+
+-- Draws the last update of a buffer if it is about the text of now.
+local function draw(buffer)
+  local at = known[buffer]
+  if at.update.version ~= vim.lsp.util.buf_versions[buffer] then return end
+  local before, above = {}, drawing.above(at.drawn)
+  for _, one in ipairs(at.drawn) do before[name_of(one.hunk)] = one end
+  keymaps.set(buffer)
+  at.drawn = drawing.draw(buffer, at.update.hunks, keymaps.shown(buffer), at.version and at.drawn)
+  at.version = at.update.version
+  for _, one in ipairs(at.drawn) do
+    local old = before[name_of(one.hunk)]
+    local same = old and old.hunk.state == one.hunk.state and content_of(old.hunk) == content_of(one.hunk)
+    one.since, one.sent = same and old.since or vim.uv.now(), same and old.sent
+  end
+  if drawing.above(at.drawn) > above then
+    for _, window in ipairs(vim.fn.win_findbuf(buffer)) do drawing.reveal(window, at.drawn) end
+  end
+end
+
+-- Returns the loaded buffer of a client with this name; never makes one.
+local function buffer_of(client, uri)
+  for _, buffer in ipairs(api.nvim_list_bufs()) do
+    if api.nvim_buf_is_loaded(buffer) and vim.lsp.buf_is_attached(buffer, client) and vim.uri_from_bufnr(buffer) == uri then
+      return buffer
+    end
+  end
+end
+
+-- Handles `agent/review/update`: all changes of one document.
+function M.update(_, params, context)
+  local buffer = buffer_of(context.client_id, params.uri)
+  if not buffer then return end
+  local drawable = vim.tbl_filter(drawing.knows, params.hunks)
+  if #drawable == 0 then return forget(buffer) end
+  known[buffer] = known[buffer] or { drawn = {} }
+  known[buffer].client, known[buffer].update = context.client_id, params
+  draw(buffer)
+end
+
+-- Forgets the changes of a server that is gone.
+function M.forget(client)
+  for _, buffer in ipairs(vim.tbl_keys(known)) do
+    if known[buffer].client == client then forget(buffer) end
+  end
+end
+
+-- Returns the changes that cover these rows; among several at a row, the newest.
+local function within(buffer, first, last)
+  local found, bare = {}, {}
+  for _, one in ipairs(known[buffer] and known[buffer].drawn or {}) do
+    local from, to = drawing.rows(buffer, one)
+    if from and from <= last and to >= first then table.insert(one.bare and bare or found, one) end
+  end
+  if first < last then return vim.list_extend(found, bare) end
+  return { found[#found] or bare[#bare] }
+end
+
+local function clients() return vim.lsp.get_clients({ name = "adjutant" }) end
+
+-- Sends decisions, one session after the other; `done` gets all answers and what was refused.
+local function send(client, decisions, done)
+  local answers, refusals = {}, {}
+  local function next_one(index)
+    local decision = decisions[index]
+    if not decision then return done(answers, refusals) end
+    request(client, "agent/review/decide", decision, function(result)
+      for _, hunk in ipairs(result.hunks) do
+        hunk.sessionId = decision.sessionId
+        table.insert(hunk.why and refusals or answers, hunk)
+      end
+      next_one(index + 1)
+    end, function(err)
+      refusals[#refusals + 1] = { why = err.message }
+      next_one(index + 1)
+    end)
+  end
+  next_one(1)
+end
+
+-- Puts a change into the decision of its session and action.
+local function add(decisions, hunk, action, reason)
+  local decision
+  for _, other in ipairs(decisions) do
+    if other.sessionId == hunk.sessionId and other.action == action then decision = other end
+  end
+  if not decision then
+    decision = { sessionId = hunk.sessionId, action = action, targets = {}, reason = reason }
+    decisions[#decisions + 1] = decision
+  end
+  local target
+  for _, other in ipairs(decision.targets) do
+    if other.changeSetId == hunk.changeSetId then target = other end
+  end
+  if not target then
+    target = { changeSetId = hunk.changeSetId, hunkIds = {} }
+    decision.targets[#decision.targets + 1] = target
+  end
+  target.hunkIds[#target.hunkIds + 1] = hunk.hunkId
+  -- The server drops the user's lines only if it hears which lines the user saw.
+  if hunk.text and action == "undo" then
+    target.seen = target.seen or {}
+    target.seen[hunk.hunkId] = hunk.text
+  end
+end
+
+-- Remembers what was undone, and says how to restore it.
+local function note_undone(buffer, answers)
+  local gone = vim.tbl_filter(function(hunk) return hunk.state == "undone" end, answers)
+  if #gone == 0 then return end
+  undone[buffer] = undone[buffer] or {}
+  table.insert(undone[buffer], gone)
+  say(#gone == 1 and "undone; :AdjutantRestore brings it back"
+    or many(#gone) .. " undone; :AdjutantRestore brings them back")
+end
+
+-- Why a proposed change cannot be applied yet, if so.
+local function not_yet(one)
+  if one.cut and not opened[content_of(one.hunk)] then return "first look at all of it: :AdjutantShowChange" end
+  if vim.uv.now() - one.since < REACTION then return "the change is new; press again" end
+end
+
+-- Decides about changes as they are drawn. `yes` keeps or applies, else they are undone or rejected.
+local function decide(buffer, list, yes, reason)
+  if not known[buffer] or not is_of_now(buffer) then return say("the change moved; press again") end
+  local decisions, sent, kept = {}, 0, 0
+  -- The newest first: a later change can be on top of an earlier one.
+  list = vim.list_slice(list)
+  table.sort(list, function(one, other)
+    local at, other_at = one.hunk.madeBy and one.hunk.madeBy.at or 0, other.hunk.madeBy and other.hunk.madeBy.at or 0
+    if at ~= other_at then return at > other_at end
+    return one.index < other.index
+  end)
+  for _, one in ipairs(list) do
+    local state = one.hunk.state
+    local waits = state == "proposed"
+    local why = one.sent and "this change is being decided"
+      or (state == "undoing" or state == "applying") and ("this change is %s already"):format(state)
+      or waits and yes and (#list > 1 and "each proposed change is applied by itself" or not_yet(one))
+    if why and #list == 1 then return say(why) end
+    if not why then
+      add(decisions, one.hunk, waits and (yes and "apply" or "reject") or yes and "keep" or "undo", reason)
+      one.sent, sent = true, sent + 1
+      kept = kept + (yes and not waits and 1 or 0)
+    end
+  end
+  local left = #list - sent
+  send(vim.lsp.get_client_by_id(known[buffer].client), decisions, function(answers, refusals)
+    for _, one in ipairs(known[buffer] and known[buffer].drawn or {}) do one.sent = nil end
+    note_undone(buffer, answers)
+    if refusals[1] then say(refusals[1].why)
+    elseif left > 0 then say(many(left) .. " left: apply each proposed change by itself")
+    elseif kept > 1 then say(many(kept) .. " kept") end
+  end)
+end
+
+-- Decides about the changes at the cursor, in the range of a command, or with `!` in the whole file.
+local function decide_here(line, yes, reason)
+  local buffer = api.nvim_get_current_buf()
+  if not known[buffer] or #known[buffer].drawn == 0 then return say("no change in this file") end
+  if not is_of_now(buffer) then return say("the change moved; press again") end
+  local list
+  if line.bang then list = known[buffer].drawn
+  elseif (line.range or 0) > 0 then list = within(buffer, line.line1 - 1, line.line2 - 1)
+  else
+    local row = api.nvim_win_get_cursor(0)[1] - 1
+    list = within(buffer, row, row)
+  end
+  if #list == 0 then return say("no change here; :AdjutantNextChange goes to one") end
+  decide(buffer, list, yes, reason)
+end
+
+-- Undoes or rejects the change at the cursor, with a reason in the user's words.
+local function reject(line)
+  if line.args ~= "" then return decide_here(line, false, line.args) end
+  local buffer, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1] - 1
+  local one = within(buffer, row, row)[1]
+  if not one then return say("no change here; :AdjutantNextChange goes to one") end
+  local content, text = content_of(one.hunk), one.hunk.text
+  vim.ui.input({ prompt = one.hunk.state == "proposed" and "Reject because: " or "Undo because: " }, function(reason)
+    if not reason then return end
+    reason = vim.trim(reason)
+    -- Meanwhile the change may have moved or changed; what the user meant is the one that was drawn.
+    for _, now in ipairs(known[buffer] and known[buffer].drawn or {}) do
+      if content_of(now.hunk) == content and now.hunk.text == text then
+        return decide(buffer, { now }, false, reason ~= "" and reason or nil)
+      end
+    end
+    say("the change is not the same any more, so nothing was sent")
+  end)
+end
+
+-- Makes what was undone last in this buffer again.
+local function restore()
+  local buffer = api.nvim_get_current_buf()
+  local last = undone[buffer] and table.remove(undone[buffer])
+  local client = vim.lsp.get_clients({ name = "adjutant", bufnr = buffer })[1]
+  if not last or not client then return say("nothing was undone in this file") end
+  local decisions = {}
+  for _, hunk in ipairs(last) do add(decisions, hunk, "restore") end
+  send(client, decisions, function(_, refusals)
+    if not refusals[1] then return end
+    table.insert(undone[buffer] or {}, last)
+    say(refusals[1].why)
+  end)
+end
+
+-- Goes to the next change, or with -1 to the previous one; after the last comes the first.
+local function go(step, count)
+  local buffer, rows = api.nvim_get_current_buf(), {}
+  for _, one in ipairs(known[buffer] and known[buffer].drawn or {}) do
+    local row = drawing.rows(buffer, one)
+    if row and not vim.list_contains(rows, row) then rows[#rows + 1] = row end
+  end
+  if #rows == 0 then return say("no change in this file") end
+  table.sort(rows)
+  local here = api.nvim_win_get_cursor(0)[1] - 1
+  local at = step > 0 and 0 or #rows + 1
+  for index, row in ipairs(rows) do
+    if step > 0 and row <= here then at = index elseif step < 0 and row >= here then at = math.min(at, index) end
+  end
+  local row = rows[(at + step * count - 1) % #rows + 1]
+  vim.cmd("normal! m'")
+  api.nvim_win_set_cursor(0, { row + 1, 0 })
+  vim.cmd("normal! zv")
+  if row == 0 then drawing.reveal(0, known[buffer].drawn) end
+end
+
+local function one_line(text) return display.plain(vim.trim((text:gsub("%s+", " ")))) end
+
+-- Lists the changes of all files in the quickfix window, which is not entered: it opens when the servers have answered.
+local function list_all()
+  local all, waiting = {}, #clients()
+  if waiting == 0 then return say("open a file first") end
+  local function show()
+    waiting = waiting - 1
+    if waiting > 0 then return end
+    local items, seen = {}, {}
+    for _, hunk in ipairs(all) do
+      if not seen[name_of(hunk)] then
+        seen[name_of(hunk)] = true
+        local text = one_line((hunk.inserted ~= "" and hunk.inserted or hunk.removed):match("[^\n]*%S[^\n]*") or "")
+        items[#items + 1] = {
+          filename = vim.uri_to_fname(hunk.uri), lnum = hunk.line + 1,
+          text = ("%s −%d +%d: %s"):format(hunk.state, drawing.count(hunk.removed), drawing.count(hunk.inserted),
+            vim.fn.strcharpart(text, 0, 80)),
+        }
+      end
+    end
+    if #items == 0 then return say("no changes wait for you") end
+    vim.fn.setqflist({}, " ", { title = "Changes of Adjutant", items = items })
+    local window = api.nvim_get_current_win()
+    vim.cmd("botright copen")
+    if api.nvim_win_is_valid(window) then api.nvim_set_current_win(window) end
+  end
+  for _, client in ipairs(clients()) do
+    request(client, "agent/review/list", vim.empty_dict(), function(result)
+      vim.list_extend(all, result.hunks)
+      show()
+    end, function(err)
+      say(err.message)
+      show()
+    end)
+  end
+end
+
+-- Shows the whole change at the cursor in a tab; `q` comes back.
+local function show_change()
+  local buffer, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1] - 1
+  local one = within(buffer, row, row)[1]
+  if not one then return say("no change here; :AdjutantNextChange goes to one") end
+  local hunk, lines = one.hunk, {}
+  if hunk.madeBy then
+    lines = { one_line(("%s, for: %s"):format(hunk.madeBy.model, hunk.madeBy.task)),
+      one_line("allowed by " .. hunk.madeBy.allowedBy), "" }
+  end
+  vim.list_extend(lines, vim.split((display.diff(hunk.diff):gsub("\n$", "")), "\n", { plain = true }))
+  if hunk.text then
+    vim.list_extend(lines, { "", "In the file now:" })
+    vim.list_extend(lines, vim.split((display.command(hunk.text):gsub("\n$", "")), "\n", { plain = true }))
+  end
+  opened[content_of(hunk)] = true
+  vim.cmd("tabnew")
+  vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile, vim.bo.buflisted = "nofile", "wipe", false, false
+  api.nvim_buf_set_lines(0, 0, -1, false, lines)
+  vim.bo.syntax, vim.bo.modifiable = "diff", false
+  buffers.hide_nothing(0)
+  vim.keymap.set("n", "q", function() pcall(vim.cmd.tabclose) end, { buffer = 0, nowait = true })
+end
+
+local function commands()
+  local function command(name, run, options) api.nvim_create_user_command(name, run, options) end
+  command("AdjutantKeep", function(line) decide_here(line, true) end,
+    { bang = true, range = true, desc = "Keeps the change here, or applies a proposed one; with ! all of the file" })
+  command("AdjutantUndo", function(line) decide_here(line, false) end,
+    { bang = true, range = true, desc = "Undoes the change here, or rejects a proposed one; with ! all of the file" })
+  command("AdjutantReject", reject, { nargs = "*", desc = "Undoes or rejects the change here, with a reason" })
+  command("AdjutantRestore", restore, { desc = "Restores what was undone last in this file" })
+  command("AdjutantNextChange", function(line) go(1, math.max(1, line.count)) end,
+    { count = 1, desc = "Goes to the next change" })
+  command("AdjutantPreviousChange", function(line) go(-1, math.max(1, line.count)) end,
+    { count = 1, desc = "Goes to the previous change" })
+  command("AdjutantChanges", list_all, { desc = "Lists the changes of all files" })
+  command("AdjutantShowChange", show_change, { desc = "Shows the whole change here" })
+end
+
+local function events()
+  local group = api.nvim_create_augroup("adjutant.hunks", {})
+  local function on(names, run) api.nvim_create_autocmd(names, { group = group, callback = run }) end
+  -- The text is read again or goes away, and the marks with it. The server sends the changes of what is opened.
+  on({ "BufReadPost", "BufUnload", "BufWipeout" }, function(event) forget(event.buf) end)
+  on("BufWipeout", function(event) undone[event.buf] = nil end)
+  on("LspDetach", function(event)
+    if known[event.buf] and known[event.buf].client == event.data.client_id then forget(event.buf) end
+  end)
+  on({ "WinResized", "VimResized" }, function()
+    for buffer in pairs(known) do draw(buffer) end
+  end)
+  on("BufWinEnter", function(event)
+    if known[event.buf] then drawing.reveal(0, known[event.buf].drawn) end
+  end)
+  on("WinScrolled", function()
+    for id, moved in pairs(vim.v.event) do
+      local window = tonumber(id)
+      local at = window and moved.topline < 0 and api.nvim_win_is_valid(window) and known[api.nvim_win_get_buf(window)]
+      if at then drawing.reveal(window, at.drawn) end
+    end
+  end)
+end
+
+-- `options.request` sends a request; `options.keys` is false without default keys.
+function M.setup(options)
+  request = options.request
+  keymaps.setup(options.keys)
+  commands()
+  events()
+end
+
+return M
