@@ -23,10 +23,10 @@ async function activate(context) {
   const status = createStatus();
   const answer = createAnswer(complain);
   const output = vscode.window.createOutputChannel('Adjutant');
-  const list = async (uri) => (client?.isRunning() ? (await client.sendRequest('agent/review/list', uri ? { uri } : {})).hunks : []);
+  const list = async () => (client?.isRunning() ? (await client.sendRequest('agent/review/list', {})).hunks : []);
   const note = (error) => output.appendLine(`The changes are not known: ${error.message}`);
   const proposed = createProposed();
-  const hunks = createHunks(proposed, list, note);
+  const hunks = createHunks(proposed);
   const changes = createChanges(list, note);
   const review = createReview({ hunks, proposed }, () => client, changes.refresh);
   context.subscriptions.push(status, answer, output, review, hunks, proposed, changes);

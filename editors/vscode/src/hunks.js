@@ -5,8 +5,6 @@
 const vscode = require('vscode');
 const { at, decidable, hover, labels, moved } = require('./change');
 
-// For how long an update about an earlier text waits for the next one, which comes only if a change was touched.
-const LATE_MS = 300;
 const FILES = { scheme: 'file' };
 
 const colour = (name) => new vscode.ThemeColor(name);
@@ -28,13 +26,11 @@ const removedAt = (width) => ({
   rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
 });
 
-// `list` asks the server for the hunks of a document, for an update that is too late.
-function createHunks(proposed, list, complain) {
+function createHunks(proposed) {
   const changed = new vscode.EventEmitter();
   const kinds = [INSERTED, removedAt('1px 0 0 0'), removedAt('0 0 1px 0')].map(vscode.window.createTextEditorDecorationType);
   const drawn = new Map(); // by document: the last update whose version was that of the text
   const kept = new Map(); // by document: the update that waits for its version
-  const late = new Map(); // by document: the timer of such an update
   const known = new Map(); // by document: what the server said last, without the places
   const keyOf = (document) => document.uri.toString();
   const open = (key) => vscode.workspace.textDocuments.find((one) => keyOf(one) === key);
@@ -63,50 +59,28 @@ function createHunks(proposed, list, complain) {
     if (now !== here) vscode.commands.executeCommand('setContext', 'adjutant.hunksHere', now);
     here = now;
   };
-  const redraw = (key) => {
+  // Colours are drawn again for each update, lenses only if they become others: while one types, these would flicker.
+  const redraw = (key, isSame) => {
     vscode.window.visibleTextEditors.filter((editor) => keyOf(editor.document) === key).forEach(paint);
     tellHere();
-    changed.fire(key);
-  };
-  const forget = (key) => {
-    clearTimeout(late.get(key));
-    late.delete(key);
-    kept.delete(key);
+    if (!isSame) changed.fire(key);
   };
   const draw = (key, all) => {
-    forget(key);
-    proposed.draw(vscode.Uri.parse(key, true), all);
+    kept.delete(key);
+    proposed.draw(key, open(key), all);
     const hunks = all.filter((hunk) => hunk.state !== 'proposed');
+    const isSame = JSON.stringify(drawn.get(key) ?? []) === JSON.stringify(hunks);
     if (hunks.length) drawn.set(key, hunks);
-    else if (!drawn.delete(key)) return;
-    redraw(key);
-  };
-  // An update that no text meets: the server sends no other one if all changes are where they were, so it is asked.
-  const overdue = async (key) => {
-    const update = kept.get(key);
-    const document = open(key);
-    late.delete(key);
-    if (!update || !document) return forget(key);
-    const { version } = document;
-    const hunks = await list(update.hunks[0]?.uri ?? update.uri);
-    if (kept.get(key) !== update) return;
-    if (document.version === version) draw(key, hunks.filter((hunk) => hunk.madeBy || hunk.state === 'proposed' && hunk.endLine !== undefined));
-    else wait(key);
-  };
-  const wait = (key) => {
-    if (!late.has(key)) late.set(key, setTimeout(() => overdue(key).catch(complain), LATE_MS));
+    else drawn.delete(key);
+    redraw(key, isSame);
   };
   const meet = (document) => {
     const key = keyOf(document);
     const update = kept.get(key);
-    if (!update) return;
-    if (update.version === document.version) draw(key, update.hunks);
-    else if (update.version < document.version) wait(key);
+    if (update?.version === document.version) draw(key, update.hunks);
   };
-
   const hear = (key, update) => {
     if (update.version === undefined) return draw(key, []);
-    forget(key);
     kept.set(key, update);
     const document = open(key);
     if (document) meet(document);
@@ -122,10 +96,7 @@ function createHunks(proposed, list, complain) {
       meet(document);
     }),
     vscode.workspace.onDidOpenTextDocument(meet),
-    vscode.workspace.onDidCloseTextDocument((document) => {
-      forget(keyOf(document));
-      draw(keyOf(document), []);
-    }),
+    vscode.workspace.onDidCloseTextDocument((document) => draw(keyOf(document), [])),
     vscode.languages.registerHoverProvider(FILES, {
       provideHover(document, position) {
         const hunk = at(of(document), position.line);
@@ -163,7 +134,6 @@ function createHunks(proposed, list, complain) {
     },
     // The server is gone, and what it said with it.
     clear() {
-      [...kept.keys()].forEach(forget);
       [...known.keys()].forEach((key) => draw(key, []));
       known.clear();
     },

@@ -9,13 +9,14 @@ const READ_MS = 400; // before what is drawn counts as seen
 
 function createProposed() {
   const controller = vscode.comments.createCommentController('adjutant', 'Adjutant');
+  controller.options = { prompt: 'Reject with a reason', placeHolder: 'Why not?' };
   const drawn = new Map(); // by document and change: its thread
-  const draw = (of, place, view) => {
+  const draw = (of, document, view) => {
     const { key, first, last, label, body, expanded, hunk } = view;
-    const range = new vscode.Range(first, 0, last, 0);
+    const range = document.validateRange(new vscode.Range(first, 0, last, Number.MAX_SAFE_INTEGER));
     let one = drawn.get(`${of} ${key}`);
     if (!one) {
-      const thread = controller.createCommentThread(place, range, []);
+      const thread = controller.createCommentThread(document.uri, range, []);
       Object.assign(thread, { contextValue: 'proposed', canReply: true });
       thread.collapsibleState = vscode.CommentThreadCollapsibleState[expanded ? 'Expanded' : 'Collapsed'];
       one = { of, thread };
@@ -35,13 +36,12 @@ function createProposed() {
     drawn.delete(name);
   };
   return {
-    // The changes of one document that wait for an answer.
-    draw(place, hunks) {
-      const of = place.toString();
+    // The changes of one document that wait for an answer; without a change it need not be open.
+    draw(of, document, hunks) {
       const views = threads(hunks);
       const wanted = views.map(({ key }) => `${of} ${key}`);
       [...drawn].filter(([name, one]) => one.of === of && !wanted.includes(name)).forEach(([name]) => remove(name));
-      views.forEach((view) => draw(of, place, view));
+      views.forEach((view) => draw(of, document, view));
     },
     // The change of a thread; nothing if it is gone, or for an approval that came before it could be read.
     of(thread, approves) {

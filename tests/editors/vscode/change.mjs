@@ -68,11 +68,12 @@ is('files', listed.map((file) => [file.path, file.about, file.hunks.map((one) =>
 is('a title has no icon', change.title(hunk({ inserted: '\n  $(trash) x\n' })), '$\\u{28}trash) x');
 is('a title of a removal', change.title(hunk({ inserted: '' })), '− one');
 
+is('a fence', change.fenced('a\n````\n', 'diff'), '`````diff\na\n````\n\n`````');
 // Nothing of a model or a file ends its code block, or becomes a link, an image or a command.
 const bad = '```\n[x](command:quit) ![y](http://z/)\n~~~\n````\u202e\r<img src=x>\n';
 const drawn = change.hover(hunk({
   removed: bad, inserted: bad, text: 'x\n', state: 'amended', userLines: 1,
-  madeBy: { task: `a\n\`\`\`\n[b](command:c)`, model: '`````', allowedBy: '\n```', mark: '<b>' },
+  madeBy: { task: `a\n\`\`\`\n[b](command:c)\u202e`, model: '`````', allowedBy: '\n```', mark: '<b>' },
 }));
 let fence = '';
 for (const row of drawn.split('\n')) {
