@@ -4,6 +4,7 @@
 //! Never plays two scenes at a time.
 
 mod answers;
+mod changes;
 mod driver;
 mod scenes;
 

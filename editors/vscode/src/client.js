@@ -10,13 +10,14 @@ const { ofUser, serverPath } = require('./settings');
 
 // What goes unsaid: neither the status bar nor the answer shows it.
 const NOT_DRAWN = [
-  'user_message', 'agent_thought', 'agent_thought_chunk', 'tool_call_content_chunk', '_turn', '_ask', '_change_set', '_rule',
+  'user_message', 'agent_thought', 'agent_thought_chunk', 'tool_call_content_chunk', '_turn', '_ask', '_rule',
 ];
 const WAITING = ['requires_action', 'resumable', 'running'];
 const WEEK_MS = 7 * 24 * 3600 * 1000;
 const MOST_REOPENED = 3;
+const MOST_LOOKED_AT = 10; // ended sessions whose changes may wait for a review
 
-function createClient({ status, answer, failed }, outputChannel) {
+function createClient({ status, answer, failed, hunks, changes }, outputChannel) {
   const client = new LanguageClient(
     'adjutant',
     'Adjutant',
@@ -59,6 +60,7 @@ function createClient({ status, answer, failed }, outputChannel) {
           // A notification of VS Code is one line of text: a diff cannot be judged there.
           asks: { popupLine: true },
           documents: { save: true, complete: true },
+          review: { hunks: true },
         },
       };
     },
@@ -71,18 +73,24 @@ function createClient({ status, answer, failed }, outputChannel) {
   client.onNotification('agent/session/update', (params) => {
     const { sessionId, update } = params;
     answer.told(params);
+    if (update.sessionUpdate === '_change_set') changes.refresh();
     if (update.sessionUpdate === 'state_update') status.says(sessionId, update);
     if (update.sessionUpdate === '_run' && update.phase === 'ended') {
       answer.ended();
       failed(sessionId, update.end);
     }
   });
+  client.onNotification('agent/review/update', (params) => {
+    if (hunks.says(params)) changes.refresh();
+  });
   client.onDidChangeState(({ newState }) => {
     if (newState === State.Running) {
       status.ready();
-      leftOpen(client, status).catch((error) => outputChannel.appendLine(`What is open is not known: ${error.message}`));
+      leftOpen(client, status, changes).catch((error) => outputChannel.appendLine(`What is open is not known: ${error.message}`));
     } else {
       serverIsGone();
+      hunks.clear();
+      changes.clear();
       if (newState === State.Starting) status.starting();
       else status.stopped();
     }
@@ -90,18 +98,26 @@ function createClient({ status, answer, failed }, outputChannel) {
   return client;
 }
 
-// The state of what an earlier server left open; the server puts its questions again.
-async function leftOpen(client, status) {
+// The state of what an earlier server left open; the server puts its questions again. The changes of
+// sessions that ended are known once their session was opened; it does not stay open for that.
+async function leftOpen(client, status, changes) {
   const folders = (vscode.workspace.workspaceFolders ?? []).filter((one) => one.uri.scheme === 'file');
   for (const folder of folders) {
     const cwd = client.code2ProtocolConverter.asUri(folder.uri);
     const { sessions } = await client.sendRequest('agent/session/list', { cwd });
-    const open = sessions.filter((one) => WAITING.includes(one.state) && one.updatedAt > Date.now() - WEEK_MS);
+    const recent = sessions.filter((one) => one.updatedAt > Date.now() - WEEK_MS);
+    const open = recent.filter((one) => WAITING.includes(one.state));
     for (const { sessionId } of open.slice(0, MOST_REOPENED)) {
       // One that another window has open is that window's.
       const resumed = await client.sendRequest('agent/session/resume', { sessionId }).catch(() => undefined);
       if (resumed) status.says(sessionId, resumed.state);
     }
+    const ended = recent.filter((one) => !WAITING.includes(one.state));
+    for (const { sessionId } of ended.slice(0, MOST_LOOKED_AT)) {
+      const listed = await client.sendRequest('agent/review/list', { sessionId }).catch(() => undefined);
+      if (listed) await client.sendRequest('agent/session/close', { sessionId });
+    }
+    changes.refresh();
   }
 }
 

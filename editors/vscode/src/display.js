@@ -46,4 +46,4 @@ const line = (text, limit) => cut(withoutLinks(shown(String(text)).trim().replac
 // One line of the status bar, where `$(name)` is an icon.
 const status = (text, limit) => cut(withoutIcons(withoutLinks(shown(String(text)).trim().replace(/\s+/gu, ' '))), limit);
 
-module.exports = { line, status };
+module.exports = { line, shown, status };

@@ -5,8 +5,12 @@
 const vscode = require('vscode');
 const { createAnswer } = require('./answer');
 const { createAnswers, words } = require('./asks');
+const { createChanges, openChange } = require('./changes');
 const { createClient } = require('./client');
 const { line } = require('./display');
+const { createHunks } = require('./hunks');
+const { createProposed } = require('./proposed');
+const { createReview } = require('./review');
 const { createStatus } = require('./status');
 
 const PATIENCE_MS = 60_000; // for a server that starts
@@ -19,13 +23,19 @@ async function activate(context) {
   const status = createStatus();
   const answer = createAnswer(complain);
   const output = vscode.window.createOutputChannel('Adjutant');
-  context.subscriptions.push(status, answer, output);
+  const list = async () => (client?.isRunning() ? (await client.sendRequest('agent/review/list', {})).hunks : []);
+  const note = (error) => output.appendLine(`The changes are not known: ${error.message}`);
+  const proposed = createProposed();
+  const hunks = createHunks(proposed);
+  const changes = createChanges(list, note);
+  const review = createReview({ hunks, proposed }, () => client, changes.refresh);
+  context.subscriptions.push(status, answer, output, review, hunks, proposed, changes);
 
   const answers = createAnswers(() => client);
   const failed = (sessionId, end) => answers.failed(sessionId, end).catch(complain);
   // A client that could not start cannot start again, so each start has one of its own.
   const start = async () => {
-    client = createClient({ status, answer, failed }, output);
+    client = createClient({ status, answer, failed, hunks, changes }, output);
     // One that does not answer holds up no other.
     await Promise.race([client.start().catch(() => status.stopped()), new Promise((done) => setTimeout(done, PATIENCE_MS))]);
   };
@@ -36,7 +46,7 @@ async function activate(context) {
 
   const ask = (command, ...args) => client.sendRequest('workspace/executeCommand', { command, arguments: args });
   const register = (name, run) =>
-    context.subscriptions.push(vscode.commands.registerCommand(name, () => Promise.resolve(run()).catch(complain)));
+    context.subscriptions.push(vscode.commands.registerCommand(name, (...given) => Promise.resolve(run(...given)).catch(complain)));
   register('adjutant.task.start', async () => {
     const text = await words('Start a Task', 'What is to be done?', { placeholder: 'make the failing test pass' });
     if (!text) return;
@@ -60,6 +70,14 @@ async function activate(context) {
     await ask('adjutant.capabilities');
     await vscode.commands.executeCommand('notifications.showList');
   });
+  for (const act of ['keep', 'undo', 'keepFile', 'undoFile', 'restore', 'show', 'next', 'previous', 'apply', 'reject']) {
+    register(`adjutant.change.${act}`, (given) => review[act](given));
+  }
+  register('adjutant.change.open', (given) => openChange(given, hunks.of));
+  // The buttons of the editor's title, which have no room for the whole names.
+  register('adjutant.title.keepFile', () => review.keepFile());
+  register('adjutant.title.undoFile', () => review.undoFile());
+  register('adjutant.change.review', () => vscode.commands.executeCommand('adjutant.changes.focus'));
   register('adjutant.restart', restart);
   context.subscriptions.push(vscode.workspace.onDidChangeConfiguration((changed) => {
     if (changed.affectsConfiguration('adjutant.server')) restart();

@@ -17,7 +17,7 @@ fn say(code: &Code<'_>, command: &str, words: &str) {
     code.do_("confirm", json!([]));
 }
 
-fn notified(code: &Code<'_>, part: &str) {
+pub fn notified(code: &Code<'_>, part: &str) {
     wait_for(&format!("a notification with {part:?}"), || {
         let popups = code.do_("popups", json!([]));
         let shown =

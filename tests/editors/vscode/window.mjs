@@ -144,6 +144,96 @@ export class Window {
     return texts.join('\n').replaceAll('\u00a0', ' ');
   }
 
+  // Returns the text of each line with a background of an extension.
+  async coloured() {
+    return this.editor.evaluate((editor) => {
+      const top = (one) => Math.round(one.getBoundingClientRect().top);
+      const lines = new Map([...editor.querySelectorAll('.view-lines > .view-line')].map((line) => [top(line), line.textContent.replaceAll('\u00a0', ' ')]));
+      const marked = [...editor.querySelectorAll('.view-overlays > div')].filter((one) => one.querySelector('.cdr[class*="TextEditorDecorationType"]'));
+      return marked.map(top).sort((a, b) => a - b).map((at) => lines.get(at));
+    });
+  }
+
+  // Returns each row of code lenses, with the line below it.
+  async lenses() {
+    return this.editor.evaluate((editor) => {
+      const lines = [...editor.querySelectorAll('.view-lines > .view-line')].map((line) => [line.getBoundingClientRect().top, line.textContent.replaceAll('\u00a0', ' ')]).sort((a, b) => a[0] - b[0]);
+      const rows = [...editor.querySelectorAll('.codelens-decoration')].filter((row) => row.getBoundingClientRect().height > 0 && row.innerText.trim());
+      return rows.map((row) => {
+        const { bottom } = row.getBoundingClientRect();
+        return { labels: row.innerText.replace(/\s+/g, ' ').trim(), line: lines.find(([top]) => top > bottom - 8)?.[1] ?? '' };
+      }).sort((a, b) => a.line.localeCompare(b.line));
+    });
+  }
+
+  // Presses a lens in the row above a line.
+  async pressLens(title, line) {
+    const rows = this.editor.locator('.codelens-decoration');
+    const shown = (await this.lenses()).map((row) => row.line);
+    if (!shown.some((one) => one.includes(line))) throw new Error(`no lens above ${line}: ${JSON.stringify(shown)}`);
+    const below = await this.editor.locator('.view-lines > .view-line', { hasText: line }).first().boundingBox();
+    for (const row of await rows.all()) {
+      const box = await row.boundingBox();
+      if (box && box.height > 0 && Math.abs(box.y + box.height - below.y) < 8) return row.locator('a', { hasText: title }).first().click();
+    }
+    throw new Error(`no lens is right above ${line}`);
+  }
+
+  // Returns the hover at the cursor, and the number of its links.
+  async hover() {
+    await this.key('Control+k');
+    await this.page.keyboard.press('Control+i');
+    const hover = this.page.locator('.monaco-hover:visible .monaco-hover-content').first();
+    await hover.waitFor();
+    const text = (await hover.innerText()).replaceAll('\u00a0', ' ');
+    return { text, links: await hover.locator('a[href], a[data-href]').count(), pictures: await hover.locator('img').count() };
+  }
+
+  // Returns the rows of the list of changes, and the number on its badge.
+  async list() {
+    const rows = this.page.locator('.sidebar .monaco-list-row');
+    const badge = this.page.locator('.activitybar .action-item', { has: this.page.locator('[aria-label^="Adjutant"]') }).locator('.badge-content');
+    return {
+      rows: (await rows.allInnerTexts()).map((one) => one.replaceAll('\u00a0', ' ').replace(/\s+/g, ' ').trim()),
+      badge: (await badge.count()) ? await badge.first().innerText() : '',
+    };
+  }
+
+  // Presses a button in a row of the list.
+  async pressRow(row, title) {
+    const place = this.page.locator('.sidebar .monaco-list-row', { hasText: row }).first();
+    await place.hover();
+    await place.locator(`.action-label[aria-label^="${title}"]`).click();
+  }
+
+  // Returns the labels of the buttons in the title of the editor.
+  async titleButtons() {
+    const buttons = this.page.locator('.editor-group-container.active .editor-actions .action-label');
+    return buttons.evaluateAll((all) => all.map((one) => one.innerText.trim() || one.getAttribute('aria-label')));
+  }
+
+  async pressTitle(label) {
+    await this.page.locator('.editor-group-container.active .editor-actions .action-label', { hasText: label }).first().click();
+  }
+
+  // Waits for the colours of a theme: vs is light, vs-dark is dark.
+  async themed(name) {
+    await this.page.locator(`.monaco-workbench.${name}`).waitFor();
+  }
+
+  // Returns the number of the line with the cursor.
+  async cursorLine() {
+    const place = await this.page.locator('#status\\.editor\\.selection').innerText();
+    return Number(/Ln (\d+)/.exec(place)?.[1]);
+  }
+
+  // Returns the texts of both sides of the diff in sight.
+  async sides() {
+    return this.page.locator('.editor-group-container.active .monaco-diff-editor .lines-content > .view-lines').evaluateAll((all) => all.map((lines) => [...lines.children]
+      .sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top))
+      .map((line) => line.textContent.replaceAll('\u00a0', ' ')).join('\n')));
+  }
+
   // Returns the number of error marks.
   async errors() {
     return this.editor.locator('.squiggly-error').count();

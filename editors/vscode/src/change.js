@@ -1,0 +1,184 @@
+// What a change looks like in words and lines, from a hunk as the server sent it.
+// Never needs VS Code, so that it is tested without one.
+'use strict';
+
+const { line, shown, status } = require('./display');
+
+const MOST_LINES = 60; // of one side of a change in a hover
+const MOST_COLUMNS = 200;
+
+// The lines of a text with their line ends, as the server counts them.
+const whole = (text) => text.match(/[^\n]*\n|[^\n]+$/gu) ?? [];
+const linesOf = (text) => whole(text).map((one) => one.replace(/\r?\n$/u, ''));
+const count = (text) => linesOf(text).length;
+const lines = (number) => `${number} ${number === 1 ? 'line' : 'lines'}`;
+
+// The change by its ids, with what its lines were when it was drawn: a decision is only about these.
+const nameOf = ({ sessionId, changeSetId, hunkId, text, uri }) => ({ sessionId, changeSetId, hunkId, text, uri });
+const keyOf = ({ sessionId, changeSetId, hunkId }) => JSON.stringify([sessionId, changeSetId, hunkId]);
+
+const decidable = ({ state }) => state === 'applied' || state === 'amended';
+const counts = (hunk) => `−${count(hunk.removed)} +${count(hunk.text ?? hunk.inserted)}`;
+
+// The labels above a change. `act` is what a press does; without it, the label is only text.
+function labels(hunk) {
+  if (hunk.state === 'undoing') return [{ title: 'Undoing…' }];
+  if (hunk.state === 'applying') return [{ title: 'Applying…' }];
+  if (!decidable(hunk)) return [];
+  const yours = hunk.state === 'amended' && hunk.userLines > 0;
+  return [
+    { title: 'Keep', tooltip: yours ? `Keep this change as it is now, with your ${lines(hunk.userLines)}` : 'Keep this change', act: 'keep' },
+    yours
+      ? { title: `Undo (with your ${lines(hunk.userLines)})`, tooltip: 'Put back the text before this change. What you wrote into it goes too', act: 'undo' }
+      : { title: 'Undo', tooltip: 'Put back the text before this change', act: 'undo' },
+    { title: counts(hunk) },
+    { title: 'Show', tooltip: 'Show the text before this change next to the text of now', act: 'show' },
+  ];
+}
+
+// Lines with a mark in front, hidden characters written out.
+const allMarked = (text, mark) => linesOf(text).map((one) => mark + shown(one));
+
+// As before, but at most what a hover has room for.
+function marked(text, mark) {
+  const all = allMarked(text, mark);
+  const drawn = all.slice(0, MOST_LINES).map((one) => {
+    const letters = [...one];
+    return letters.length > MOST_COLUMNS ? `${letters.slice(0, MOST_COLUMNS).join('')}…` : one;
+  });
+  if (all.length > MOST_LINES) drawn.push(`… ${lines(all.length - MOST_LINES)} more`);
+  return drawn;
+}
+
+// A code block that its text cannot close.
+function fenced(text, language = '') {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/gu)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}${language}\n${text}\n${fence}`;
+}
+
+// What a hover over a change says: what was there before, and who made it. All of it stands in code
+// blocks, because it comes from a model and from files.
+function hover(hunk) {
+  const before = marked(hunk.removed, '-');
+  const after = hunk.text === undefined ? [] : marked(hunk.inserted, '+');
+  const made = hunk.madeBy ?? {};
+  const rows = [
+    ['Task', made.task], ['Model', made.model], ['Allowed by', made.allowedBy], ['Note', made.mark],
+    ['Yours', hunk.userLines ? lines(hunk.userLines) : undefined],
+  ].filter(([, value]) => value).map(([label, value]) => `${label.padEnd(12)}${line(value, 300)}`);
+  const blocks = [];
+  if (before.length + after.length) blocks.push(fenced([...before, ...after].join('\n'), 'diff'));
+  if (rows.length) blocks.push(fenced(rows.join('\n'), 'text'));
+  return blocks.join('\n\n---\n\n');
+}
+
+// The threads of comments that show proposed changes: whole, the first one open.
+function threads(hunks) {
+  return hunks.filter((hunk) => hunk.state === 'proposed').map((hunk, number) => ({
+    key: keyOf(hunk),
+    hunk,
+    first: hunk.line,
+    last: Math.max(hunk.line, (hunk.endLine ?? hunk.line) - 1),
+    label: `Change ${counts(hunk)}`,
+    // Without the empty line, the scrollbar covers the last one.
+    body: fenced([...allMarked(hunk.removed, '-'), ...allMarked(hunk.inserted, '+'), ''].join('\n'), 'diff'),
+    expanded: number === 0,
+  }));
+}
+
+// Where a hunk is after the user typed. VS Code moves what is drawn in the same way, until the server says more.
+function moved(hunks, changes) {
+  return hunks.map((hunk) => {
+    let { line: first, endLine: end } = hunk;
+    for (const { range, text } of changes) {
+      const more = text.split('\n').length - 1 - (range.end.line - range.start.line);
+      const above = range.end.line < first || (range.end.line === first && range.end.character === 0);
+      if (above) first += more;
+      if (above || range.start.line < end) end += more;
+    }
+    return { ...hunk, line: Math.max(0, first), endLine: Math.max(0, first, end) };
+  });
+}
+
+// The hunk whose lines hold a line. One that only removed lines is at the line after them.
+function at(hunks, lineNumber) {
+  return hunks.find((hunk) => lineNumber >= hunk.line && lineNumber < hunk.endLine)
+    ?? hunks.find((hunk) => hunk.line === hunk.endLine && (lineNumber === hunk.line || lineNumber === hunk.line - 1));
+}
+
+// The first line of the change after a line, or before it; around the end of the file.
+function next(hunks, lineNumber, back = false) {
+  const starts = hunks.map((hunk) => hunk.line).sort((a, b) => a - b);
+  return back
+    ? starts.findLast((start) => start < lineNumber) ?? starts.at(-1)
+    : starts.find((start) => start > lineNumber) ?? starts[0];
+}
+
+// The text before one change: its lines are what they were, all others stay.
+function before(text, hunk) {
+  const all = whole(text);
+  const ends = text.includes('\r\n') ? '\r\n' : '\n';
+  return [...all.slice(0, hunk.line), hunk.removed.replace(/\r?\n/gu, ends), ...all.slice(hunk.endLine)].join('');
+}
+
+// The decisions, one for each session, because the server decides one session at a time.
+function targets(hunks) {
+  const sessions = new Map();
+  for (const hunk of hunks) {
+    if (!sessions.has(hunk.sessionId)) sessions.set(hunk.sessionId, new Map());
+    const sets = sessions.get(hunk.sessionId);
+    if (!sets.has(hunk.changeSetId)) sets.set(hunk.changeSetId, { changeSetId: hunk.changeSetId, hunkIds: [], seen: {} });
+    const target = sets.get(hunk.changeSetId);
+    target.hunkIds.push(hunk.hunkId);
+    if (hunk.text !== undefined) target.seen[hunk.hunkId] = hunk.text;
+  }
+  return [...sessions].map(([sessionId, sets]) => ({ sessionId, targets: [...sets.values()] }));
+}
+
+// A hunk with those that stand on it, as far as they are known. These have to be undone with it.
+function withThoseOn(hunk, known) {
+  const all = [hunk];
+  for (const one of all) {
+    for (const name of one.beneath ?? []) {
+      const found = known.find((other) => keyOf(other) === keyOf(name));
+      if (found && !all.includes(found)) all.push(found);
+    }
+  }
+  return all;
+}
+
+// The files of a list of hunks, in its order, each with its hunks from top to bottom.
+function files(hunks) {
+  const all = new Map();
+  for (const hunk of hunks.filter((one) => one.madeBy && decidable(one))) {
+    if (!all.has(hunk.uri)) all.set(hunk.uri, { uri: hunk.uri, path: hunk.path, hunks: [] });
+    all.get(hunk.uri).hunks.push(hunk);
+  }
+  return [...all.values()].map((file) => {
+    const sum = (of) => file.hunks.reduce((total, hunk) => total + count(of(hunk)), 0);
+    file.hunks.sort((a, b) => a.line - b.line);
+    const changes = file.hunks.length === 1 ? '1 change' : `${file.hunks.length} changes`;
+    return { ...file, about: `−${sum((one) => one.removed)} +${sum((one) => one.text ?? one.inserted)} · ${changes}` };
+  });
+}
+
+// One line for a hunk in a list: what it inserts, or else what it removes.
+function title(hunk) {
+  const inserted = linesOf(hunk.text ?? hunk.inserted).find((one) => one.trim());
+  const removed = linesOf(hunk.removed).find((one) => one.trim());
+  return status(inserted ?? (removed ? `− ${removed}` : 'empty lines'), 80);
+}
+
+// A refusal of the server in one sentence; nothing if all was done.
+function refusal(results, action) {
+  const refused = results.flatMap((result) => result.hunks).filter((hunk) => hunk.why);
+  if (!refused.length) return undefined;
+  const what = { keep: 'kept', undo: 'undone', restore: 'restored', apply: 'applied', reject: 'rejected' }[action];
+  const which = refused.length === 1 ? 'this change was' : `${refused.length} changes were`;
+  return line(`${which} not ${what}: ${refused[0].why}`, 300);
+}
+
+module.exports = {
+  at, before, counts, decidable, fenced, files, hover, keyOf, labels, lines, moved, nameOf, next, refusal, targets, threads, title, withThoseOn,
+};

@@ -1,0 +1,81 @@
+// The list of all changes that wait for a decision, file by file, with their number.
+// Shows what the server listed last. Never opens by itself.
+'use strict';
+
+const vscode = require('vscode');
+const { counts, files, keyOf, title } = require('./change');
+const { line } = require('./display');
+
+const PAUSE_MS = 150; // between two lists
+
+function createChanges(list, complain) {
+  const changed = new vscode.EventEmitter();
+  let all = [];
+  let timer;
+  const item = (node) => {
+    if (node.path !== undefined) {
+      const of = new vscode.TreeItem(vscode.Uri.parse(node.uri, true), vscode.TreeItemCollapsibleState.Expanded);
+      return Object.assign(of, { id: node.uri, description: node.about, contextValue: 'file', iconPath: vscode.ThemeIcon.File });
+    }
+    const [hunk] = node.hunks;
+    const of = new vscode.TreeItem(title(hunk), vscode.TreeItemCollapsibleState.None);
+    const yours = hunk.state === 'amended' ? ' · changed by you' : '';
+    return Object.assign(of, {
+      id: node.id,
+      description: `${counts(hunk)}${yours}`,
+      tooltip: line(`${hunk.path}: ${hunk.madeBy.task}`, 300),
+      contextValue: 'change',
+      command: { command: 'adjutant.change.open', title: 'Open', arguments: [{ hunks: [hunk] }] },
+    });
+  };
+  const view = vscode.window.createTreeView('adjutant.changes', {
+    treeDataProvider: {
+      onDidChangeTreeData: changed.event,
+      getChildren: (node) => (node
+        ? node.hunks.map((hunk) => ({ hunks: [hunk], id: keyOf(hunk) }))
+        : all),
+      getTreeItem: item,
+    },
+  });
+  let shown = '[]';
+  const show = (hunks) => {
+    // A row that is drawn again loses the press that is on its way.
+    const found = files(hunks);
+    const now = JSON.stringify(found);
+    if (now === shown) return;
+    [shown, all] = [now, found];
+    const number = all.reduce((sum, file) => sum + file.hunks.length, 0);
+    view.badge = number ? { value: number, tooltip: number === 1 ? '1 change to review' : `${number} changes to review` } : undefined;
+    changed.fire();
+  };
+  const look = async () => {
+    timer = undefined;
+    show(await list());
+  };
+  return {
+    // Something changed: the list is asked for again, soon.
+    refresh: () => { timer ??= setTimeout(() => look().catch(complain), PAUSE_MS); },
+    clear() {
+      clearTimeout(timer);
+      timer = undefined;
+      show([]);
+    },
+    dispose() {
+      clearTimeout(timer);
+      view.dispose();
+      changed.dispose();
+    },
+  };
+}
+
+// Opens the file of a change at its first line, because the user chose it in the list.
+async function openChange({ hunks: [listed] }, drawn) {
+  const editor = await vscode.window.showTextDocument(vscode.Uri.parse(listed.uri, true), { preview: true });
+  // In an open text it is where it is drawn; the list is older than what was typed meanwhile.
+  const hunk = drawn(editor.document).find((one) => keyOf(one) === keyOf(listed)) ?? listed;
+  const first = Math.min(hunk.line, editor.document.lineCount - 1);
+  editor.selection = new vscode.Selection(first, 0, first, 0);
+  editor.revealRange(editor.selection, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+}
+
+module.exports = { createChanges, openChange };

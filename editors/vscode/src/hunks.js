@@ -1,0 +1,144 @@
+// Applied changes in the text: background, marks, lenses above them, hovers, and where they are.
+// Draws only what the server said last, and only in the text it said it about. Never decides.
+'use strict';
+
+const vscode = require('vscode');
+const { at, decidable, hover, labels, moved } = require('./change');
+
+const FILES = { scheme: 'file' };
+
+const colour = (name) => new vscode.ThemeColor(name);
+const INSERTED = {
+  isWholeLine: true,
+  backgroundColor: colour('diffEditor.insertedLineBackground'),
+  overviewRulerColor: colour('editorOverviewRuler.addedForeground'),
+  overviewRulerLane: vscode.OverviewRulerLane.Left,
+  rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
+};
+// Where lines were only removed there is no line to colour, so a border stands between two lines.
+const removedAt = (width) => ({
+  isWholeLine: true,
+  borderStyle: 'solid',
+  borderWidth: width,
+  borderColor: colour('editorGutter.deletedBackground'),
+  overviewRulerColor: colour('editorOverviewRuler.deletedForeground'),
+  overviewRulerLane: vscode.OverviewRulerLane.Left,
+  rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
+});
+
+function createHunks(proposed) {
+  const changed = new vscode.EventEmitter();
+  const kinds = [INSERTED, removedAt('1px 0 0 0'), removedAt('0 0 1px 0')].map(vscode.window.createTextEditorDecorationType);
+  const drawn = new Map(); // by document: the last update whose version was that of the text
+  const kept = new Map(); // by document: the update that waits for its version
+  const known = new Map(); // by document: what the server said last, without the places
+  const keyOf = (document) => document.uri.toString();
+  const open = (key) => vscode.workspace.textDocuments.find((one) => keyOf(one) === key);
+  const of = (document) => drawn.get(keyOf(document)) ?? [];
+
+  // The lines that a hunk has in a text; the last line where there are none.
+  const range = (document, hunk) => {
+    const first = document.lineAt(Math.min(hunk.line, document.lineCount - 1));
+    const last = document.lineAt(Math.min(Math.max(hunk.endLine - 1, hunk.line), document.lineCount - 1));
+    return new vscode.Range(first.range.start, last.range.end);
+  };
+  const paint = (editor) => {
+    const { document } = editor;
+    if (document.uri.scheme !== FILES.scheme) return;
+    const hunks = of(document);
+    const empty = hunks.filter((hunk) => hunk.line === hunk.endLine);
+    const ranges = (some) => some.map((hunk) => range(document, hunk));
+    editor.setDecorations(kinds[0], ranges(hunks.filter((hunk) => hunk.line < hunk.endLine)));
+    editor.setDecorations(kinds[1], ranges(empty.filter((hunk) => hunk.line < document.lineCount)));
+    editor.setDecorations(kinds[2], ranges(empty.filter((hunk) => hunk.line >= document.lineCount)));
+  };
+  let here = false;
+  const tellHere = () => {
+    const document = vscode.window.activeTextEditor?.document;
+    const now = Boolean(document) && of(document).some(decidable);
+    if (now !== here) vscode.commands.executeCommand('setContext', 'adjutant.hunksHere', now);
+    here = now;
+  };
+  // Colours are drawn again for each update, lenses only if they become others: while one types, these would flicker.
+  const redraw = (key, isSame) => {
+    vscode.window.visibleTextEditors.filter((editor) => keyOf(editor.document) === key).forEach(paint);
+    tellHere();
+    if (!isSame) changed.fire(key);
+  };
+  const draw = (key, all) => {
+    kept.delete(key);
+    proposed.draw(key, open(key), all);
+    const hunks = all.filter((hunk) => hunk.state !== 'proposed');
+    const isSame = JSON.stringify(drawn.get(key) ?? []) === JSON.stringify(hunks);
+    if (hunks.length) drawn.set(key, hunks);
+    else drawn.delete(key);
+    redraw(key, isSame);
+  };
+  const meet = (document) => {
+    const key = keyOf(document);
+    const update = kept.get(key);
+    if (update?.version === document.version) draw(key, update.hunks);
+  };
+  const hear = (key, update) => {
+    if (update.version === undefined) return draw(key, []);
+    kept.set(key, update);
+    const document = open(key);
+    if (document) meet(document);
+  };
+
+  const parts = [
+    changed, ...kinds,
+    vscode.window.onDidChangeVisibleTextEditors((editors) => editors.forEach(paint)),
+    vscode.window.onDidChangeActiveTextEditor(tellHere),
+    vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+      const key = keyOf(document);
+      if (contentChanges.length && drawn.has(key)) drawn.set(key, moved(drawn.get(key), contentChanges));
+      meet(document);
+    }),
+    vscode.workspace.onDidOpenTextDocument(meet),
+    vscode.workspace.onDidCloseTextDocument((document) => draw(keyOf(document), [])),
+    vscode.languages.registerHoverProvider(FILES, {
+      provideHover(document, position) {
+        const hunk = at(of(document), position.line);
+        if (!hunk) return undefined;
+        const text = new vscode.MarkdownString(hover(hunk));
+        text.isTrusted = false;
+        text.supportHtml = false;
+        text.supportThemeIcons = false;
+        return new vscode.Hover(text, range(document, hunk));
+      },
+    }),
+    vscode.languages.registerCodeLensProvider(FILES, {
+      onDidChangeCodeLenses: changed.event,
+      provideCodeLenses: (document) => of(document).flatMap((hunk) => {
+        const place = range(document, hunk);
+        return labels(hunk).map(({ title, tooltip, act }) => new vscode.CodeLens(place, {
+          title, tooltip, command: act ? `adjutant.change.${act}` : '', arguments: act ? [{ hunks: [hunk] }] : [],
+        }));
+      }),
+    }),
+  ];
+  return {
+    onDidChange: changed.event,
+    of,
+    at: (document, line) => at(of(document), line),
+    // What the server says of one document. It counts for the text with its version and for no other.
+    // Returns whether more changed than where the changes are.
+    says({ uri, version, hunks }) {
+      const key = vscode.Uri.parse(uri, true).toString();
+      const now = JSON.stringify(hunks.map(({ line, endLine, ...rest }) => rest));
+      const isNew = (known.get(key) ?? '[]') !== now;
+      known.set(key, now);
+      hear(key, { uri, version, hunks });
+      return isNew;
+    },
+    // The server is gone, and what it said with it.
+    clear() {
+      [...known.keys()].forEach((key) => draw(key, []));
+      known.clear();
+    },
+    dispose: () => parts.forEach((part) => part.dispose()),
+  };
+}
+
+module.exports = { createHunks };

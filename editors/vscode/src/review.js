@@ -1,0 +1,147 @@
+// What the user does with changes: keep, undo, restore, show, go to the next one.
+// A decision is about what was drawn. Never decides by itself; what became of it is the server's word.
+'use strict';
+
+const path = require('node:path');
+const vscode = require('vscode');
+const { before, decidable, keyOf, lines, next, refusal, targets, withThoseOn } = require('./change');
+
+const SCHEME = 'adjutant-base';
+const tell = (text) => void vscode.window.showInformationMessage(`Adjutant: ${text}`);
+
+// The texts before changes, for the left side of a diff: each is the text of now without that change.
+function createBefore(hunks) {
+  const changed = new vscode.EventEmitter();
+  const texts = new Map(); // by document of ours, what it showed last: a change that is kept stays to be seen
+  const uriOf = (hunk) => {
+    const file = vscode.Uri.parse(hunk.uri, true);
+    return file.with({ scheme: SCHEME, query: JSON.stringify({ file: file.toString(), change: keyOf(hunk) }) });
+  };
+  const content = (uri) => {
+    const { file, change } = JSON.parse(uri.query);
+    const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === file);
+    const hunk = document && hunks.of(document).find((one) => keyOf(one) === change);
+    if (hunk) texts.set(uri.toString(), before(document.getText(), hunk));
+    return texts.get(uri.toString()) ?? document?.getText() ?? '';
+  };
+  const again = (file) => {
+    const shown = vscode.workspace.textDocuments.filter((one) => one.uri.scheme === SCHEME && JSON.parse(one.uri.query).file === file);
+    shown.forEach((one) => changed.fire(one.uri));
+  };
+  const parts = [
+    changed,
+    vscode.workspace.registerTextDocumentContentProvider(SCHEME, { onDidChange: changed.event, provideTextDocumentContent: content }),
+    vscode.workspace.onDidCloseTextDocument((document) => texts.delete(document.uri.toString())),
+    hunks.onDidChange((key) => again(key)),
+    vscode.workspace.onDidChangeTextDocument(({ document }) => again(document.uri.toString())),
+  ];
+  // The change of a file that was closed is not drawn yet, and the list has its lines.
+  const prepared = (hunk, document) => {
+    const uri = uriOf(hunk);
+    texts.set(uri.toString(), before(document.getText(), hunk));
+    return uri;
+  };
+  return { prepared, dispose: () => parts.forEach((part) => part.dispose()) };
+}
+
+function createReview({ hunks, proposed }, client, refresh) {
+  const shelf = createBefore(hunks);
+  let undone = []; // what was undone last, to restore it
+
+  const here = () => vscode.window.activeTextEditor;
+  const ofFile = () => (here() ? hunks.of(here().document).filter(decidable) : []);
+  // A lens and the list say which change is meant; the palette and a key mean the one at the cursor.
+  const meant = (given) => {
+    if (given?.hunks) return given.hunks;
+    const hunk = here() && hunks.at(here().document, here().selection.active.line);
+    if (!hunk || !decidable(hunk)) return void tell('there is no change at the cursor') ?? [];
+    return [hunk];
+  };
+  const decide = async (action, some, reason) => {
+    const results = [];
+    for (const decision of targets(some)) {
+      results.push({ ...await client().sendRequest('agent/review/decide', { ...decision, action, reason }), sessionId: decision.sessionId });
+    }
+    const why = refusal(results, action);
+    if (why) tell(why);
+    refresh();
+    return results.flatMap(({ sessionId, hunks: all }) => all.filter((hunk) => !hunk.why).map((hunk) => ({ ...hunk, sessionId })));
+  };
+  const undo = async (some) => {
+    const done = await decide('undo', some);
+    if (done.length) undone = done.filter((hunk) => hunk.state === 'undone');
+  };
+  const goTo = async (back) => {
+    const editor = here();
+    const all = ofFile();
+    if (!editor || !all.length) return tell('there is no change in this file');
+    const line = Math.min(next(all, editor.selection.active.line, back), editor.document.lineCount - 1);
+    editor.selection = new vscode.Selection(line, 0, line, 0);
+    editor.revealRange(editor.selection, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+  };
+  return {
+    async keep(given) {
+      const some = meant(given);
+      if (some.length) await decide('keep', some);
+    },
+    async undo(given) {
+      const some = meant(given);
+      if (!some.length) return;
+      const known = vscode.workspace.textDocuments.flatMap(hunks.of);
+      const all = [...new Set(some.flatMap((hunk) => withThoseOn(hunk, known)))];
+      const more = all.length - some.length;
+      if (more) {
+        const both = more === 1 ? 'Undo Both' : `Undo All ${all.length}`;
+        const text = `Adjutant: ${more === 1 ? 'a later change stands' : 'later changes stand'} on this one.`;
+        const chosen = await vscode.window.showWarningMessage(text, both, 'Show');
+        if (chosen === 'Show') return this.show({ hunks: [all.at(-1)] });
+        if (chosen !== both) return;
+      }
+      await undo(all.reverse());
+    },
+    async keepFile(given) {
+      const some = given?.hunks ?? ofFile();
+      if (!some.length) return tell('there is no change in this file');
+      await decide('keep', some);
+    },
+    async undoFile(given) {
+      const some = given?.hunks ?? ofFile();
+      if (!some.length) return tell('there is no change in this file');
+      const mine = some.reduce((total, hunk) => total + (hunk.text === undefined ? 0 : hunk.userLines), 0);
+      if (!mine) return undo(some);
+      const [all, others] = [`Undo (with your ${lines(mine)})`, 'Undo the Others'];
+      const chosen = await vscode.window.showWarningMessage('Adjutant: you wrote into some of these changes.', all, others);
+      if (chosen === all) await undo(some);
+      if (chosen === others) await undo(some.filter((hunk) => hunk.text === undefined));
+    },
+    async restore() {
+      if (!undone.length) return tell('no change was undone here');
+      await decide('restore', undone);
+      undone = [];
+    },
+    async show(given) {
+      const [hunk] = meant(given);
+      if (!hunk) return;
+      const file = vscode.Uri.parse(hunk.uri, true);
+      const name = path.posix.basename(file.path);
+      const document = await vscode.workspace.openTextDocument(file);
+      const now = hunks.of(document).find((one) => keyOf(one) === keyOf(hunk)) ?? hunk;
+      const selection = new vscode.Range(now.line, 0, now.line, 0);
+      await vscode.commands.executeCommand('vscode.diff', shelf.prepared(now, document), file, `${name}: before ↔ now`, { selection });
+    },
+    // Both come from a thread: its buttons give it, its reply field gives the text too.
+    async apply(thread) {
+      const hunk = proposed.of(thread, true);
+      if (hunk) await decide('apply', [hunk]);
+    },
+    async reject(given) {
+      const hunk = proposed.of(given?.thread ?? given, false);
+      if (hunk) await decide('reject', [hunk], given.text?.trim() || undefined);
+    },
+    next: () => goTo(false),
+    previous: () => goTo(true),
+    dispose: () => shelf.dispose(),
+  };
+}
+
+module.exports = { createReview };

@@ -1,0 +1,89 @@
+// Checks what the extension makes of hunks, without VS Code.
+// Prints each problem, and nothing without problems.
+import { createRequire } from 'node:module';
+
+const change = createRequire(import.meta.url)(process.argv[2]);
+const is = (what, found, wanted) => {
+  if (JSON.stringify(found) !== JSON.stringify(wanted)) console.log(`${what}: ${JSON.stringify(found)} is not ${JSON.stringify(wanted)}`);
+};
+const hunk = (more) => ({
+  sessionId: 's', changeSetId: 'c', hunkId: '1', state: 'applied', uri: 'file:///a.txt', path: 'a.txt',
+  line: 1, endLine: 2, removed: 'one\ntwo\n', inserted: 'both\n', userLines: 0, beneath: [],
+  madeBy: { task: 'join', model: 'p/m', allowedBy: 'a rule' }, ...more,
+});
+const titles = (one) => change.labels(one).map(({ title }) => title);
+
+is('labels', titles(hunk()), ['Keep', 'Undo', '−2 +1', 'Show']);
+is('labels of an amended one', titles(hunk({ state: 'amended', text: 'both\nmine\nours\n', userLines: 2 })), ['Keep', 'Undo (with your 2 lines)', '−2 +3', 'Show']);
+is('nothing to press meanwhile', change.labels(hunk({ state: 'undoing' })), [{ title: 'Undoing…' }]);
+is('nothing for what is over', titles(hunk({ state: 'kept' })), []);
+
+is('before', change.before('a\nboth\nz\n', hunk()), 'a\none\ntwo\nz\n');
+is('before, at the end', change.before('a\nboth', hunk({ removed: 'one\ntwo' })), 'a\none\ntwo');
+is('before, only removed', change.before('a\nz\n', hunk({ endLine: 1 })), 'a\none\ntwo\nz\n');
+is('before, removed at the end', change.before('a\n', hunk({ endLine: 1 })), 'a\none\ntwo\n');
+is('before, line ends of Windows', change.before('a\r\nboth\r\nz', hunk()), 'a\r\none\r\ntwo\r\nz');
+is('before, an empty file', change.before('', hunk({ line: 0, endLine: 0 })), 'one\ntwo\n');
+
+const typed = (from, to, text) => [{ range: { start: { line: from[0], character: from[1] }, end: { line: to[0], character: to[1] } }, text }];
+const places = (some, changes) => change.moved(some, changes).map(({ line, endLine }) => [line, endLine]);
+const two = [hunk({ line: 2, endLine: 4 }), hunk({ line: 6, endLine: 6 })];
+is('typed above', places(two, typed([0, 0], [0, 0], 'x\n')), [[3, 5], [7, 7]]);
+is('typed right above', places(two, typed([2, 0], [2, 0], 'x\n')), [[3, 5], [7, 7]]);
+is('typed inside', places(two, typed([2, 3], [2, 3], '\n\n')), [[2, 6], [8, 8]]);
+is('typed between', places(two, typed([4, 3], [4, 3], '\n')), [[2, 4], [7, 7]]);
+is('typed below', places(two, typed([6, 1], [6, 1], '\n')), [[2, 4], [6, 6]]);
+is('removed above and into it', places(two, typed([0, 0], [3, 0], '')), [[2, 2], [3, 3]]);
+
+is('at', [1, 2, 4, 5, 6, 7].map((line) => two.indexOf(change.at(two, line))), [-1, 0, -1, 1, 1, -1]);
+is('next', [0, 2, 6].map((line) => change.next(two, line)), [2, 6, 2]);
+is('previous', [0, 2, 6, 9].map((line) => change.next(two, line, true)), [6, 6, 2, 6]);
+
+// A decision is about the text that was drawn, and about one session at a time.
+const mine = hunk({ hunkId: '2', state: 'amended', text: 'mine\n', userLines: 1 });
+is('targets', change.targets([hunk(), mine, hunk({ sessionId: 't' })]), [
+  { sessionId: 's', targets: [{ changeSetId: 'c', hunkIds: ['1', '2'], seen: { 2: 'mine\n' } }] },
+  { sessionId: 't', targets: [{ changeSetId: 'c', hunkIds: ['1'], seen: {} }] },
+]);
+const name = ({ sessionId, changeSetId, hunkId }) => ({ sessionId, changeSetId, hunkId });
+const upper = hunk({ changeSetId: 'e' });
+const middle = hunk({ changeSetId: 'd', beneath: [name(upper)] });
+const lower = hunk({ beneath: [name(middle), name(upper)] });
+is('those on it', change.withThoseOn(lower, [lower, middle, upper]).map((one) => one.changeSetId), ['c', 'd', 'e']);
+is('refusal', change.refusal([{ hunks: [{ state: 'applied', why: 'it is gone' }, { state: 'undone' }] }], 'undo'), 'this change was not undone: it is gone');
+is('no refusal', change.refusal([{ hunks: [{ state: 'kept' }] }], 'keep'), undefined);
+
+// Proposed changes are whole in their threads, and the first one is open.
+const waits = [hunk(), hunk({ hunkId: '2', state: 'proposed', line: 4, endLine: 6 }), hunk({ hunkId: '3', state: 'proposed', line: 8, endLine: 8, removed: '' })];
+is('threads', change.threads(waits).map(({ first, last, label, expanded, body }) => [first, last, label, expanded, body]), [
+  [4, 5, 'Change −2 +1', true, '```diff\n-one\n-two\n+both\n\n```'], [8, 8, 'Change −0 +1', false, '```diff\n+both\n\n```'],
+]);
+const whole = change.threads([hunk({ state: 'proposed', inserted: 'x\n'.repeat(5000) })])[0].body;
+is('a whole thread', whole.match(/^\+x$/gmu).length, 5000);
+
+const listed = change.files([hunk({ hunkId: '3', line: 9 }), hunk(), hunk({ uri: 'file:///b', path: 'b' }), hunk({ state: 'proposed', madeBy: undefined })]);
+is('files', listed.map((file) => [file.path, file.about, file.hunks.map((one) => one.line)]), [
+  ['a.txt', '−4 +2 · 2 changes', [1, 9]], ['b', '−2 +1 · 1 change', [1]],
+]);
+is('a title has no icon', change.title(hunk({ inserted: '\n  $(trash) x\n' })), '$\\u{28}trash) x');
+is('a title of a removal', change.title(hunk({ inserted: '' })), '− one');
+
+is('a fence', change.fenced('a\n````\n', 'diff'), '`````diff\na\n````\n\n`````');
+// Nothing of a model or a file ends its code block, or becomes a link, an image or a command.
+const bad = '```\n[x](command:quit) ![y](http://z/)\n~~~\n````\u202e\r<img src=x>\n';
+const drawn = change.hover(hunk({
+  removed: bad, inserted: bad, text: 'x\n', state: 'amended', userLines: 1,
+  madeBy: { task: `a\n\`\`\`\n[b](command:c)\u202e`, model: '`````', allowedBy: '\n```', mark: '<b>' },
+}));
+let fence = '';
+for (const row of drawn.split('\n')) {
+  const ends = /^ {0,3}(`{3,}|~{3,})\s*(\w*)$/u.exec(row);
+  if (!fence && row && row !== '---') {
+    if (!ends?.[2]) console.log(`hover: outside of a block stands ${JSON.stringify(row)}`);
+    fence = ends?.[1] ?? '';
+  } else if (fence && ends && ends[1].startsWith(fence)) fence = '';
+}
+if (fence) console.log('hover: its last block is open');
+if (/[\u202e\r]/u.test(drawn)) console.log('hover: a hidden character');
+const long = change.hover(hunk({ removed: `${'x'.repeat(9999)}\n`.repeat(9999) }));
+if (long.length > 20_000) console.log(`hover: ${long.length} characters`);
