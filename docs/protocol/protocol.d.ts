@@ -661,7 +661,7 @@ seen?: { [key in string]: string }, };
 
 export type ReviewDecideParams = { sessionId: SessionId, targets: Array<ReviewTarget>, action: ReviewAction,
 /**
- * Why hunks are rejected, in the user's own words.
+ * Why hunks are rejected or undone, in the user's own words.
  */
 reason?: string, };
 

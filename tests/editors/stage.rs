@@ -40,12 +40,19 @@ impl Stage {
     pub fn new(fixture: &str, replies: impl IntoIterator<Item = Reply>) -> Stage {
         let (workspace, model) = (Workspace::new(fixture), ModelServer::start(replies));
         let stage = Stage { workspace, model, mounted: Vec::new() };
-        stage.workspace.openai(&stage.model.base_url());
+        // Most scenes are about questions, which an editor with a plugin and trust would not ask for an edit.
+        stage.workspace.openai(&stage.model.base_url()).add_config("[edits]\nmode = \"ask\"\n");
         // Editors recognize the root of a project by it; Helix sends no folder without it.
         fs::create_dir(stage.workspace.path().join(".git")).expect("make the mark of a project");
         // The debug log is the message log. `exec` keeps the process id that the editor knows.
         stage.server_is(&format!("exec '{SERVER}' --debug \"$@\""));
         stage
+    }
+
+    /// Leaves it to the editor whether edits ask.
+    pub fn without_edits_mode(self) -> Stage {
+        self.workspace.openai(&self.model.base_url());
+        self
     }
 
     /// Records the bytes of the editor from now on in a file, and returns its path.

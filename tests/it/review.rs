@@ -119,9 +119,9 @@ fn n03_each_opening_of_a_document_brings_its_hunks() {
     let reviewed = Reviewed::start();
     let rig = &reviewed.rig;
     for _ in 0..2 {
-        rig.close("b.txt");
         rig.open("b.txt");
         assert_eq!(rig.await_hunks_of_now("b.txt"), 1);
+        rig.close("b.txt");
     }
     reviewed.rig.end();
 }
@@ -153,7 +153,13 @@ fn p07_the_model_is_told_what_was_undone_and_what_the_user_made_of_the_rest() {
     assert_eq!((three.state, three.text.as_deref()), (HunkState::Amended, Some("3 and a half\n")));
     assert_eq!(three.user_lines, 1);
     assert_eq!(reviewed.decide(&three, "keep").state, HunkState::Kept);
-    assert_eq!(reviewed.decide(&reviewed.hunk("1"), "undo").state, HunkState::Undone);
+    let one = reviewed.hunk("1");
+    let target = json!({"changeSetId": one.change_set_id, "hunkIds": [one.hunk_id]});
+    let params = json!({
+        "sessionId": one.session_id, "targets": [target], "action": "undo", "reason": "one stays a word",
+    });
+    let undone: ReviewDecideResult = rig.call(methods::REVIEW_DECIDE, params);
+    assert_eq!(undone.hunks[0].state, HunkState::Undone);
     assert_eq!(reviewed.decide(&reviewed.hunk("2"), "keep").state, HunkState::Kept);
     assert_eq!(reviewed.hunks().len(), 1, "the hunk of b.txt is left");
     let run = rig.prompt(&reviewed.session, "go on").run_id;
@@ -162,7 +168,7 @@ fn p07_the_model_is_told_what_was_undone_and_what_the_user_made_of_the_rest() {
     assert!(told.contains("The user changed your edit of \\\"a.txt\\\" and kept it"), "{told}");
     assert!(told.contains("3 and a half"), "{told}");
     assert!(told.contains("The user undid this part of your edit of \\\"a.txt\\\""), "{told}");
-    assert!(told.contains("-one\\n+1"), "{told}");
+    assert!(told.contains("-one\\n+1") && told.contains("The user says: one stays a word"), "{told}");
     reviewed.rig.end();
 }
 
@@ -183,9 +189,12 @@ fn p02_what_the_user_wrote_inside_goes_only_if_it_was_shown() {
     assert_eq!(reviewed.decide_seen(&two, "undo", seen).state, HunkState::Undone);
     let text = rig.text_of("a.txt");
     assert!(text.contains("two\n") && !text.contains("2!"), "{text}");
-    // Restored with what was dropped.
+    // Restored with what was dropped, which is still the user's.
     assert_eq!(reviewed.decide(&two, "restore").state, HunkState::Applied);
     assert!(rig.text_of("a.txt").contains("2!\n"), "{}", rig.text_of("a.txt"));
+    let again = reviewed.hunk("2");
+    assert_eq!((again.state, again.user_lines, again.text), (HunkState::Amended, 1, two.text.clone()));
+    assert!(reviewed.decide(&two, "undo").why.is_some(), "not without its text");
     reviewed.rig.end();
 }
 

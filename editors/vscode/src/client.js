@@ -15,7 +15,6 @@ const NOT_DRAWN = [
 const WAITING = ['requires_action', 'resumable', 'running'];
 const WEEK_MS = 7 * 24 * 3600 * 1000;
 const MOST_REOPENED = 3;
-const MOST_LOOKED_AT = 10; // ended sessions whose changes may wait for a review
 
 function createClient({ status, answer, failed, hunks, changes }, outputChannel) {
   const client = new LanguageClient(
@@ -61,6 +60,7 @@ function createClient({ status, answer, failed, hunks, changes }, outputChannel)
           asks: { popupLine: true },
           documents: { save: true, complete: true },
           review: { hunks: true },
+          workspace: { trusted: vscode.workspace.isTrusted },
         },
       };
     },
@@ -98,8 +98,7 @@ function createClient({ status, answer, failed, hunks, changes }, outputChannel)
   return client;
 }
 
-// The state of what an earlier server left open; the server puts its questions again. The changes of
-// sessions that ended are known once their session was opened; it does not stay open for that.
+// The state of what an earlier server left open; the server puts its questions again.
 async function leftOpen(client, status, changes) {
   const folders = (vscode.workspace.workspaceFolders ?? []).filter((one) => one.uri.scheme === 'file');
   for (const folder of folders) {
@@ -112,13 +111,8 @@ async function leftOpen(client, status, changes) {
       const resumed = await client.sendRequest('agent/session/resume', { sessionId }).catch(() => undefined);
       if (resumed) status.says(sessionId, resumed.state);
     }
-    const ended = recent.filter((one) => !WAITING.includes(one.state));
-    for (const { sessionId } of ended.slice(0, MOST_LOOKED_AT)) {
-      const listed = await client.sendRequest('agent/review/list', { sessionId }).catch(() => undefined);
-      if (listed) await client.sendRequest('agent/session/close', { sessionId });
-    }
-    changes.refresh();
   }
+  changes.refresh();
 }
 
 // What the server opens stands beside the file, which stays in sight.

@@ -170,7 +170,7 @@ pub struct ReviewDecideParams {
     pub session_id: SessionId,
     pub targets: Vec<ReviewTarget>,
     pub action: ReviewAction,
-    /// Why hunks are rejected, in the user's own words.
+    /// Why hunks are rejected or undone, in the user's own words.
     #[serde(default)]
     #[ts(optional)]
     pub reason: Option<String>,

@@ -131,7 +131,7 @@ impl SessionTask {
         let targets = targets
             .into_iter()
             .map(|(change_set, hunks)| Target { change_set, hunks: hunks.into_iter().map(seen).collect() });
-        let input = ReviewInput { targets: targets.collect(), act };
+        let input = ReviewInput { targets: targets.collect(), act, reason: params.reason };
         let events = match self.record_input(Input::Review(input)).await {
             Ok(events) => events,
             Err(why) => return Err(self.not_recorded(why)),

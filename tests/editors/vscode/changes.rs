@@ -251,3 +251,14 @@ fn n03_what_a_change_looks_like() {
     let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
     assert!(said.status.success() && wrong.is_empty(), "{wrong}");
 }
+
+#[test]
+fn edits_are_in_the_text_at_once_in_a_trusted_workspace_and_reviewed_there() {
+    let replies = [Reply::call("edit_file", edit(FILE, OLD_SUM, &format!("{SUM}\n"))), Reply::text("Done.")];
+    let stage = Stage::new(&format!("//- /{FILE}\n{BEFORE}"), replies).without_edits_mode();
+    let code = Code::open(&stage, FILE);
+    code.command("Use what Python has");
+    code.wait_buffer(&BEFORE.replace(OLD_SUM, &format!("{SUM}\n")));
+    wait_coloured(&code, &[SUM]);
+    assert!(!code.asked(), "nothing was asked");
+}

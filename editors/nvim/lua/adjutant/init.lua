@@ -9,6 +9,10 @@ local notices = require("adjutant.notices")
 
 local M = {}
 
+-- What the user set; afterwards the variable is the text of the status line.
+local settings = type(vim.g.adjutant) == "table" and vim.g.adjutant or {}
+vim.g.adjutant = ""
+
 local capabilities = vim.lsp.protocol.make_client_capabilities()
 capabilities.experimental = { agent = {
   version = 0,
@@ -17,11 +21,9 @@ capabilities.experimental = { agent = {
   updates = { chunks = true },
   asks = { request = true },
   review = { hunks = true },
+  -- Only where the user says so, edits are applied at once and reviewed afterwards.
+  workspace = { trusted = settings.trusted == true },
 } }
-
--- What the user set; afterwards the variable is the text of the status line.
-local settings = type(vim.g.adjutant) == "table" and vim.g.adjutant or {}
-vim.g.adjutant = ""
 
 -- When the file of a buffer was last changed as the buffer knows it, by buffer.
 local known = {}

@@ -146,6 +146,8 @@ pub enum ReviewAct {
 pub struct ReviewInput {
     pub targets: Vec<ReviewTarget>,
     pub act: ReviewAct,
+    /// Why they are undone, in the user's words; the model reads it.
+    pub reason: Option<String>,
 }
 
 /// Hunks of one applied change.

@@ -176,7 +176,7 @@ fn review(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
     let acts = [ReviewAct::Keep, ReviewAct::Undo, ReviewAct::Restore];
     Some(match dice.roll(5) {
         0 => Input::Found { target, is_in_text: dice.roll(2) == 0 },
-        _ => Input::Review(ReviewInput { targets: vec![target], act: acts[dice.roll(3)] }),
+        _ => Input::Review(ReviewInput { targets: vec![target], act: acts[dice.roll(3)], reason: None }),
     })
 }
 

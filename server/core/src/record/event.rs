@@ -245,6 +245,9 @@ pub enum Event {
         /// Whether they are restored.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         restore: bool,
+        /// Why they are undone, in the user's words; the model reads it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// Hunks that were applied have another state.
     Reviewed {
@@ -255,6 +258,9 @@ pub enum Event {
         /// For hunks whose lines the user had changed, those lines: kept, or undone with the hunk.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         amended: AmendedTexts,
+        /// Why they are undone, in the user's words; the model reads it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// Hunks were not undone or restored, and their state stays.
     ReviewFailed {

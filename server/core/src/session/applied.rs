@@ -80,6 +80,8 @@ pub struct PendingReview {
     pub restore: bool,
     /// The text that the user saw in its place, if it is not the text of the hunk.
     pub seen: Option<String>,
+    /// Why, in the user's words.
+    pub reason: Option<String>,
 }
 
 impl AppliedChange {
@@ -214,11 +216,12 @@ impl AppliedChanges {
     /// Folds one event of the review.
     pub(super) fn fold(&mut self, record: &Record) {
         match &record.event {
-            Event::ReviewStarted { batch, change_set, hunks, restore } => {
+            Event::ReviewStarted { batch, change_set, hunks, restore, reason } => {
                 let seen = |hunk: &SeenHunk| PendingReview {
                     batch: batch.clone(),
                     restore: *restore,
                     seen: hunk.seen.clone(),
+                    reason: reason.clone(),
                 };
                 for hunk in hunks {
                     self.change(change_set, &hunk.hunk, |applied| applied.pending = Some(seen(hunk)));
@@ -298,7 +301,7 @@ fn new_change(
 
 /// Returns the sentence that tells the model of a decision of the user; `None` if it need not know.
 pub(super) fn note_for_model(change: &AppliedChange, event: &Event) -> Option<String> {
-    let Event::Reviewed { hunks, state, by, amended, .. } = event else { return None };
+    let Event::Reviewed { hunks, state, by, amended, reason, .. } = event else { return None };
     let own = || hunks.iter().filter_map(|id| change.hunk(id));
     let path = &change.path;
     let text = match state {
@@ -308,8 +311,10 @@ pub(super) fn note_for_model(change: &AppliedChange, event: &Event) -> Option<St
                 ReviewedBy::Editor => "The user undid in the editor",
             };
             let lines = own().filter_map(|hunk| change.lines_of(hunk)).map(block).collect::<String>();
+            let said = reason.as_ref().map(|reason| format!(" The user says: {}", cut(reason)));
+            let said = said.unwrap_or_default();
             format!(
-                "[note] {how} this part of your edit of \"{path}\". Do not make it again unless asked.\n{lines}"
+                "[note] {how} this part of your edit of \"{path}\". Do not make it again unless asked.{said}\n{lines}"
             )
         }
         ReviewState::Applied if *by == ReviewedBy::Editor => {

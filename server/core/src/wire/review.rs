@@ -81,7 +81,7 @@ impl WaitingHunks {
             uri: change.uri.clone(),
             path: change.path.clone(),
             line: hunk.map_or(0, |hunk| u32::try_from(hunk.line).unwrap_or(u32::MAX)),
-            end_line: None,
+            end_line: hunk.map(|hunk| u32::try_from(hunk.line + hunk.removed.len()).unwrap_or(u32::MAX)),
             removed: hunk.map(|hunk| hunk.removed.concat()).unwrap_or_default(),
             inserted: hunk.map(|hunk| hunk.inserted.concat()).unwrap_or_default(),
             diff: unified_diff(&change.path, change.existed, hunk.map_or(&[], std::slice::from_ref)),
@@ -135,9 +135,15 @@ pub fn applied_hunk(
     let FoundHunk { trace, text, beneath } = found;
     let number = |line: usize| u32::try_from(line).unwrap_or(u32::MAX);
     let makers = change.parts.iter().filter(|part| part.hunks.contains(&hunk.id));
-    let is_amended = matches!(trace.found, HunkText::Amended { .. });
+    let is_amended = is_amended(hunk, trace);
     let user_lines = match trace.found {
         HunkText::Amended { others } => number(others),
+        // What the user had made of it, restored.
+        HunkText::Is(Side::After) if is_amended => number(
+            crate::text::edit::lines(&text)
+                .filter(|line| !lines.inserted.iter().any(|own| own == line))
+                .count(),
+        ),
         HunkText::Is(_) | HunkText::Gone => 0,
     };
     let ask_id = match &hunk.allowed_by {
@@ -173,6 +179,15 @@ pub fn applied_hunk(
     })
 }
 
+/// Whether the text in the place of a hunk has lines of the user.
+fn is_amended(hunk: &AppliedHunk, trace: &Trace) -> bool {
+    match trace.found {
+        HunkText::Amended { .. } => true,
+        HunkText::Is(Side::After) => hunk.amended.is_some(),
+        HunkText::Is(Side::Before) | HunkText::Gone => false,
+    }
+}
+
 /// Returns the state of an applied hunk: what the log says, unless the text says otherwise.
 pub fn state_now(hunk: &AppliedHunk, trace: &Trace) -> WireHunkState {
     let recorded = applied_state(hunk);
@@ -182,6 +197,7 @@ pub fn state_now(hunk: &AppliedHunk, trace: &Trace) -> WireHunkState {
         (WireHunkState::Kept, _) => recorded,
         (WireHunkState::Undone, HunkText::Is(Side::After)) => WireHunkState::Applied,
         (WireHunkState::Undone, _) => recorded,
+        (_, HunkText::Is(Side::After)) if is_amended(hunk, trace) => WireHunkState::Amended,
         (_, HunkText::Is(Side::After)) => WireHunkState::Applied,
         (_, HunkText::Is(Side::Before)) => WireHunkState::Undone,
         (_, HunkText::Amended { .. }) => WireHunkState::Amended,

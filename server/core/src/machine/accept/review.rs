@@ -8,7 +8,7 @@ use crate::session::{AppliedChange, AppliedHunk, PendingReview, Session};
 
 /// Handles a decision of the user about applied hunks. All of them, or none.
 pub fn decide(session: &Session, stamp: &Stamp, input: ReviewInput) -> Result<Vec<Event>, Refusal> {
-    let ReviewInput { targets, act } = input;
+    let ReviewInput { targets, act, reason } = input;
     let batch = BatchId(stamp.id("batch"));
     let mut events = Vec::new();
     for target in targets {
@@ -35,11 +35,12 @@ pub fn decide(session: &Session, stamp: &Stamp, input: ReviewInput) -> Result<Ve
                 let amended: AmendedTexts = amended.collect();
                 let (state, by) = (ReviewState::Kept, ReviewedBy::Decision);
                 let hunks = hunks.into_iter().map(|hunk| hunk.hunk).collect();
-                Event::Reviewed { change_set, hunks, state, by, amended }
+                Event::Reviewed { change_set, hunks, state, by, amended, reason: None }
             }
             ReviewAct::Undo | ReviewAct::Restore => {
                 let restore = act == ReviewAct::Restore;
-                Event::ReviewStarted { batch: batch.clone(), change_set, hunks, restore }
+                let (batch, reason) = (batch.clone(), reason.clone().filter(|_| !restore));
+                Event::ReviewStarted { batch, change_set, hunks, restore, reason }
             }
         });
     }
@@ -82,7 +83,8 @@ pub fn done(batch: &BatchId, change: &AppliedChange, outcome: ReviewOutcome) -> 
         let amended = dropped.filter_map(|(hunk, pending)| Some((hunk.id.clone(), pending.seen.clone()?)));
         let (amended, by) = (amended.collect(), ReviewedBy::Decision);
         let hunks = done.iter().map(|(hunk, _)| hunk.id.clone()).collect();
-        events.push(Event::Reviewed { change_set: change_set.clone(), hunks, state, by, amended });
+        let (change_set, reason) = (change_set.clone(), first.reason.clone());
+        events.push(Event::Reviewed { change_set, hunks, state, by, amended, reason });
     }
     let is_done = |id: &String| done.iter().any(|(hunk, _)| hunk.id == *id);
     for (hunk, _) in pending.iter().filter(|(hunk, _)| !is_done(&hunk.id)) {
@@ -124,5 +126,5 @@ pub fn found(session: &Session, target: ReviewTarget, is_in_text: bool) -> Resul
     }
     let state = if is_in_text { ReviewState::Applied } else { ReviewState::Undone };
     let (change_set, amended) = (target.change_set, AmendedTexts::new());
-    Ok(vec![Event::Reviewed { change_set, hunks, state, by: ReviewedBy::Editor, amended }])
+    Ok(vec![Event::Reviewed { change_set, hunks, state, by: ReviewedBy::Editor, amended, reason: None }])
 }

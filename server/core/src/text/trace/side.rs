@@ -49,7 +49,8 @@ pub fn with_side(
             if trace.found == HunkText::Is(to) {
                 continue;
             }
-            check(&text, trace, target).map_err(refused)?;
+            let amended = changes[number].hunks.get(target.hunk).is_some_and(|past| past.amended.is_some());
+            check(&text, trace, target, amended).map_err(refused)?;
             places.push((target.hunk, trace));
         }
         places.sort_by_key(|(_, trace)| (trace.lines.start, trace.lines.end));
@@ -72,14 +73,16 @@ pub fn with_side(
     Ok(text)
 }
 
-fn check(text: &str, trace: &Trace, target: &SideTarget) -> Result<(), SideRefusal> {
+/// `amended`: the inserted side is a text of the user.
+fn check(text: &str, trace: &Trace, target: &SideTarget, amended: bool) -> Result<(), SideRefusal> {
     if let Some((change, hunk)) = trace.beneath.first() {
         return Err(SideRefusal::Beneath { change: *change, hunk: *hunk });
     }
     match trace.found {
         HunkText::Gone => Err(SideRefusal::Gone),
-        HunkText::Is(_) => Ok(()),
-        HunkText::Amended { .. } => {
+        HunkText::Is(Side::Before) => Ok(()),
+        HunkText::Is(Side::After) if !amended => Ok(()),
+        HunkText::Is(Side::After) | HunkText::Amended { .. } => {
             let there: String = lines(text).skip(trace.lines.start).take(trace.lines.len()).collect();
             if target.seen.as_deref() == Some(&there) { Ok(()) } else { Err(SideRefusal::Amended) }
         }
