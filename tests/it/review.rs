@@ -364,3 +364,26 @@ fn n01_an_editor_without_a_plugin_keeps_and_undoes_changes_by_code_actions() {
     plain.rig.await_message();
     plain.rig.end();
 }
+
+#[test]
+fn undo_of_a_created_file_removes_it_only_while_its_text_is_the_agents() {
+    let replies = || {
+        let new = json!({"path": "d/new.txt", "content": "made\nby it\n"});
+        vec![Reply::call("write_file", new), Reply::text("Done.")]
+    };
+    let reviewed = trusting(FILES, replies(), "");
+    reviewed.rig.await_run_end(&reviewed.session, &reviewed.run);
+    let created = reviewed.hunk("made\nby it");
+    assert_eq!(reviewed.decide(&created, "undo").state, HunkState::Undone);
+    assert!(!reviewed.workspace.exists("d/new.txt"));
+    assert_eq!(reviewed.decide(&created, "restore").state, HunkState::Applied);
+    assert_eq!(reviewed.workspace.read("d/new.txt"), "made\nby it\n");
+    // With a line of the user it is theirs too.
+    reviewed.workspace.write("d/new.txt", "made\nby it\nand me\n");
+    let undone = reviewed.decide(&created, "undo");
+    assert_eq!(undone.why, None);
+    assert_eq!(reviewed.workspace.read("d/new.txt"), "and me\n");
+    let left: Vec<_> = std::fs::read_dir(reviewed.workspace.path().join("d")).expect("a folder").collect();
+    assert_eq!(left.len(), 1, "nothing else is left: {left:?}");
+    reviewed.rig.end();
+}

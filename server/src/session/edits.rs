@@ -28,7 +28,7 @@ use super::mailbox::Message;
 use crate::aside::aside;
 use crate::documents::Text;
 use crate::faults::point;
-use crate::tools::paths::{OpenRefusal, PathType, ResolvedPath, hash_of, open_read, resolve};
+use crate::tools::paths::{OpenRefusal, PathType, ResolvedPath, hash_of, open_read, remove_file, resolve};
 use crate::uri;
 
 /// How long the text may take to follow the editor's reply (docs/protocol.md, Edits).
@@ -64,6 +64,11 @@ impl CurrentFile {
         self.exists
     }
 
+    /// Returns the hash of its bytes on disk, if its text is from the disk.
+    pub fn disk(&self) -> Option<[u8; 32]> {
+        self.disk
+    }
+
     /// Whether it is open in the editor.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
@@ -86,6 +91,15 @@ pub fn present_file(place: &SessionWorld, path: &str, target: &str) -> Result<Cu
         return Err(format!("\"{path}\" leads to another file now"));
     }
     current_file(place, &at).map_err(|why| why.text)
+}
+
+/// Removes a file that has these bytes on disk, if its path still leads to `target`. Blocks.
+pub fn remove(place: &SessionWorld, path: &str, target: &str, disk: [u8; 32]) -> Result<(), String> {
+    let at = resolve(&place.roots, path).map_err(|why| why.to_string())?;
+    if !at.inside || uri::of_path(&at.absolute) != target {
+        return Err(format!("\"{path}\" leads to another file now"));
+    }
+    remove_file(&place.world.write_locks, &at, disk).map_err(|why| why.to_string())
 }
 
 /// Saves the text of a file as a blob and returns its hash. Blocks.

@@ -11,9 +11,10 @@ use adjutant_core::text::review::hunks;
 use adjutant_core::text::trace::{Side, SideRefusal, SideTarget, with_side};
 
 use super::SessionWorld;
-use super::edits::{BatchEdit, apply_edit, present_file, put_before};
+use super::edits::{BatchEdit, apply_edit, present_file, put_before, remove};
 use crate::aside::aside;
 use crate::reviews::FileChanges;
+use crate::uri;
 
 /// The hunks of one file that a decision undoes or restores.
 pub struct FileReview {
@@ -94,9 +95,19 @@ async fn turn_over(place: &Arc<SessionWorld>, file: &Arc<FileReview>) -> HunkRes
             Ok(plan) => plan,
             Err(why) => return all_failed(file, &why),
         };
-        let Some(change) = change else { return results };
+        let change = match change {
+            PlannedEdit::Nothing => return results,
+            PlannedEdit::Change(change) => change,
+            PlannedEdit::Remove(disk) => {
+                let _turn =
+                    place.world.edit_turns.turn(&uri::to_path(&file.target).unwrap_or_default()).await;
+                let (here, of_file) = (place.clone(), file.clone());
+                let removed = aside(move || remove(&here, &of_file.path, &of_file.target, disk)).await;
+                return removed.map_or_else(|why| all_failed(file, &why), |()| results);
+            }
+        };
         let title = if file.restore { "restore" } else { "undo" };
-        let edit = BatchEdit { title: format!("{title} in {}", file.path), seen: None, change };
+        let edit = BatchEdit { title: format!("{title} in {}", file.path), seen: None, change: *change };
         match apply_edit(place, &edit).await {
             EditOutcome::Landed { .. } => return results,
             EditOutcome::Overtaken { why: overtaken, .. } => why = overtaken,
@@ -104,7 +115,7 @@ async fn turn_over(place: &Arc<SessionWorld>, file: &Arc<FileReview>) -> HunkRes
                 // Only the text says what became of it.
                 let (here, of_file) = (place.clone(), file.clone());
                 let now = aside(move || plan(&here, &of_file)).await;
-                let left = now.ok().and_then(|plan| plan.change).is_some();
+                let left = !now.is_ok_and(|plan| matches!(plan.change, PlannedEdit::Nothing));
                 if left {
                     let why = sentence(outcome);
                     results.iter_mut().filter(|(_, result)| result.is_ok()).for_each(|(_, result)| {
@@ -133,10 +144,17 @@ fn all_failed(file: &FileReview, why: &str) -> HunkResults {
     file.hunks.iter().map(|wanted| (wanted.clone(), Err(why.to_owned()))).collect()
 }
 
+/// The edit that brings one file to what was decided.
+enum PlannedEdit {
+    Nothing,
+    Change(Box<FileChange>),
+    /// A closed file that the agent created, and that has nothing but its text. Its bytes on disk have this hash.
+    Remove([u8; 32]),
+}
+
 /// What is to be done in one file.
 struct ReviewPlan {
-    /// The edit of the text of now; `None` if there is nothing to do.
-    change: Option<FileChange>,
+    change: PlannedEdit,
     /// The results if the edit lands.
     results: HunkResults,
 }
@@ -144,10 +162,11 @@ struct ReviewPlan {
 /// Makes the edit for the text of now. Blocks.
 fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, String> {
     let now = present_file(place, &file.path, &file.target)?;
-    if !now.exists() {
+    let changes = FileChanges::read(place.world.reviews.of_file(&file.target));
+    let is_created = changes.changes.iter().any(|owned| !owned.change.existed);
+    if !now.exists() && !(file.restore && is_created) {
         return Err("the file is not there now".to_owned());
     }
-    let changes = FileChanges::read(place.world.reviews.of_file(&file.target));
     let past = changes.past();
     let to = if file.restore { Side::After } else { Side::Before };
     let mut results: HunkResults = Vec::new();
@@ -183,7 +202,14 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
     };
     results.extend(targets.into_iter().map(|(_, wanted)| (wanted.clone(), Ok(()))));
     if wanted == now.text() {
-        return Ok(ReviewPlan { change: None, results });
+        return Ok(ReviewPlan { change: PlannedEdit::Nothing, results });
+    }
+    if wanted.is_empty()
+        && is_created
+        && let Some(disk) = now.disk()
+    {
+        put_before(place, &now)?;
+        return Ok(ReviewPlan { change: PlannedEdit::Remove(disk), results });
     }
     let change = FileChange {
         change_set: ChangeSetId::from("review"),
@@ -192,13 +218,13 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
         uri: file.uri.clone(),
         target: file.target.clone(),
         open: now.is_open(),
-        existed: true,
+        existed: now.exists(),
         always_ask: None,
         mark: None,
-        before: Some(put_before(place, &now)?),
+        before: now.exists().then(|| put_before(place, &now)).transpose()?,
         hunks: hunks(now.text(), &wanted).into(),
     };
-    Ok(ReviewPlan { change: Some(change), results })
+    Ok(ReviewPlan { change: PlannedEdit::Change(Box::new(change)), results })
 }
 
 fn refusal(changes: &FileChanges, why: SideRefusal) -> String {

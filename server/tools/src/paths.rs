@@ -26,7 +26,7 @@ pub use locks::WriteLocks;
 pub(super) use open::read_beneath;
 pub use open::{OpenRefusal, open_directory, open_read};
 pub use refusal::PathRefusal;
-pub use replace::{ReplaceOutcome, ReplaceRefusal, hash_of, replace_file};
+pub use replace::{ReplaceOutcome, ReplaceRefusal, hash_of, remove_file, replace_file};
 
 /// The most links to follow for one path, as in the kernel.
 const MAX_LINKS: usize = 40;

@@ -246,7 +246,9 @@ fn find(
     let around = alignment.has_equal(region.start.saturating_sub(NEAR)..region.start)
         || alignment.has_equal(region.end..(region.end + NEAR).min(expected.len()));
     let others = alignment.strangers(&inner, region);
-    if !around && others == inner.len() && !alignment.has_alike(region) {
+    // Of an empty text every place is there.
+    let is_all = expected.is_empty() && text.is_empty();
+    if !around && !is_all && others == inner.len() && !alignment.has_alike(region) {
         return HunkPlace::GONE;
     }
     if region.is_empty() {

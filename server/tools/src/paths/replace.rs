@@ -114,6 +114,38 @@ pub fn replace_file(
     })
 }
 
+/// Removes a file whose content has the hash `expected`.
+///
+/// It is first emptied, by an exchange that proves what was in it. Then it is taken aside, and only an empty file is
+/// removed: what another program wrote in between gets its name back.
+pub fn remove_file(locks: &WriteLocks, at: &ResolvedPath, expected: [u8; 32]) -> Result<(), ReplaceRefusal> {
+    replace_file(locks, at, Some(expected), b"")?;
+    let name = || at.display.clone();
+    let io = |error: Errno| ReplaceRefusal::Io(name(), error.into());
+    let _lock = locks.acquire(&at.absolute).map_err(|_| ReplaceRefusal::Busy(name()))?;
+    let folder = at.relative.parent().unwrap_or(Path::new(""));
+    let parent = parent_directory(at, folder, false).map_err(io)?;
+    let mut random = [0; 8];
+    getrandom::fill(&mut random)
+        .map_err(|error| ReplaceRefusal::Io(name(), io::Error::other(error.to_string())))?;
+    let aside = format!(".adjutant-{:016x}.tmp", u64::from_le_bytes(random));
+    rustix::fs::renameat(&parent, file_name(at), &parent, &aside).map_err(io)?;
+    let taken = rustix::fs::statat(&parent, &aside, AtFlags::SYMLINK_NOFOLLOW).map_err(io)?;
+    if FileType::from_raw_mode(taken.st_mode) == FileType::RegularFile && taken.st_size == 0 {
+        rustix::fs::unlinkat(&parent, &aside, AtFlags::empty()).map_err(io)?;
+        // Without the sync a power failure could bring the empty file back, which is no loss.
+        let _ = rustix::fs::fsync(&parent);
+        return Ok(());
+    }
+    Err(match create(&parent, &aside, file_name(at)) {
+        Ok(()) => ReplaceRefusal::Changed(name()),
+        Err(_) => {
+            let other = Path::new(&at.display).with_file_name(&aside);
+            ReplaceRefusal::Crossed(name(), other.display().to_string())
+        }
+    })
+}
+
 /// Checks that the file may be written: a rename needs permission for the folder only, not for the file.
 fn may_be_written(at: &ResolvedPath, parent: &OwnedFd) -> Result<(), ReplaceRefusal> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;

@@ -157,6 +157,8 @@ fn a_created_file_is_one_hunk() {
     let made = Made::of("", "one\ntwo\n");
     assert_eq!(found("one\ntwo\n", &made), [(AFTER, 0..2)]);
     assert_eq!(found("", &made), [(BEFORE, 0..0)]);
+    let again = with_side("", &[made.expecting(Side::Before)], &only(0, 0), Side::After);
+    assert_eq!(again.unwrap(), "one\ntwo\n");
     assert_eq!(found("one\nmine\ntwo\n", &made), [(HunkText::Amended { others: 1 }, 0..3)]);
 }
 
