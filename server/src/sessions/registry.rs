@@ -62,8 +62,9 @@ pub struct Life {
     id: SessionId,
     number: Arc<()>,
     before: Option<LifeEnd>,
-    was_open: watch::Sender<bool>,
+    /// Dropped before `was_open`: whoever waits for the end of this life finds its room free.
     _room: OwnedSemaphorePermit,
+    was_open: watch::Sender<bool>,
 }
 
 impl Default for Registry {
