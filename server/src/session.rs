@@ -205,6 +205,7 @@ impl SessionTask {
                 self.answer(ask, choice, surface, unattended, reply).await;
             }
             Message::Hunks { reply } => {
+                self.place.mailbox.note_handled();
                 let _ = reply.send(Ok(adjutant_core::wire::review::hunks(&self.session)));
             }
             Message::Found { change_set, hunks, is_in_text } => {

@@ -387,3 +387,53 @@ fn undo_of_a_created_file_removes_it_only_while_its_text_is_the_agents() {
     assert_eq!(left.len(), 1, "nothing else is left: {left:?}");
     reviewed.rig.end();
 }
+
+#[test]
+fn a_list_may_be_asked_for_again_and_again() {
+    let reviewed = Reviewed::start();
+    // More often than requests may wait for a session.
+    (0..300).for_each(|_| assert_eq!(reviewed.hunks().len(), 4));
+    reviewed.rig.end();
+}
+
+#[test]
+fn typing_into_a_change_while_its_undo_is_on_its_way_is_no_undo() {
+    let reviewed = Reviewed::start();
+    let two = reviewed.hunk("2");
+    let mut once = true;
+    reviewed.rig.before_apply(move |buffers| {
+        if std::mem::take(&mut once) {
+            buffers.replace("a.txt", "2\n", "2 mine\n");
+        }
+    });
+    let decided = reviewed.decide(&two, "undo");
+    assert_eq!(decided.state, HunkState::Applied, "{decided:?}");
+    assert!(decided.why.expect("a reason").contains("not what was shown"));
+    assert!(reviewed.rig.text_of("a.txt").contains("2 mine\n"));
+    assert_eq!(reviewed.hunk("2").state, HunkState::Amended);
+    reviewed.rig.end();
+}
+
+#[test]
+fn p02_a_text_that_was_never_there_is_not_restored() {
+    let reviewed = Reviewed::start();
+    let two = reviewed.hunk("2");
+    let seen = json!({two.hunk_id.clone(): "never there\n"});
+    assert_eq!(reviewed.decide_seen(&two, "undo", seen).state, HunkState::Undone);
+    assert_eq!(reviewed.decide(&two, "restore").state, HunkState::Applied);
+    reviewed.rig.await_text("a.txt", EDITED);
+    reviewed.rig.end();
+}
+
+#[test]
+fn p02_a_file_that_was_emptied_is_filled_again() {
+    let emptied = Reply::call("write_file", json!({"path": "b.txt", "content": ""}));
+    let reviewed = trusting(FILES, vec![emptied, Reply::text("Done.")], "");
+    reviewed.rig.await_run_end(&reviewed.session, &reviewed.run);
+    assert_eq!(reviewed.workspace.read("b.txt"), "");
+    let hunk = reviewed.hunks().pop().expect("a hunk");
+    assert_eq!(hunk.state, HunkState::Applied);
+    assert_eq!(reviewed.decide(&hunk, "undo").state, HunkState::Undone);
+    assert_eq!(reviewed.workspace.read("b.txt"), "four\n");
+    reviewed.rig.end();
+}

@@ -176,7 +176,8 @@ impl Place {
 
 /// Whether a hunk is in the text and nobody has decided about it.
 fn is_open(hunk: &ReviewHunk) -> bool {
-    matches!(hunk.state, HunkState::Applied | HunkState::Amended | HunkState::Away)
+    // One whose undo was cut short is still in the text.
+    !matches!(hunk.state, HunkState::Kept | HunkState::Undone)
 }
 
 fn is_in_text(hunk: &ReviewHunk) -> bool {

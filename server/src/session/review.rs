@@ -8,7 +8,7 @@ use adjutant_core::machine::input::{EditOutcome, Report, ReviewOutcome};
 use adjutant_core::record::{BatchId, ChangeSetId, FileChange};
 use adjutant_core::session::Session;
 use adjutant_core::text::review::hunks;
-use adjutant_core::text::trace::{Side, SideRefusal, SideTarget, with_side};
+use adjutant_core::text::trace::{HunkText, Side, SideRefusal, SideTarget, with_side};
 
 use super::SessionWorld;
 use super::edits::{BatchEdit, apply_edit, present_file, put_before, remove};
@@ -70,7 +70,11 @@ pub async fn carry_out(place: &Arc<SessionWorld>, files: Vec<FileReview>, report
                 outcomes.len() - 1
             });
             match result {
-                Ok(()) => outcomes[at].1.done.push(wanted.hunk),
+                Ok(dropped) => {
+                    let outcome = &mut outcomes[at].1;
+                    outcome.dropped.extend(dropped.then(|| wanted.hunk.clone()));
+                    outcome.done.push(wanted.hunk);
+                }
                 Err(why) => outcomes[at].1.failed.push((wanted.hunk, why)),
             }
         }
@@ -80,7 +84,8 @@ pub async fn carry_out(place: &Arc<SessionWorld>, files: Vec<FileReview>, report
     }
 }
 
-type HunkResults = Vec<(WantedHunk, Result<(), String>)>;
+/// For each hunk, whether text of the user was in its place, or why nothing was done.
+type HunkResults = Vec<(WantedHunk, Result<bool, String>)>;
 
 /// How often it is tried again because the text changed meanwhile.
 const MORE_TRIES: u32 = 2;
@@ -91,7 +96,7 @@ async fn turn_over(place: &Arc<SessionWorld>, file: &Arc<FileReview>) -> HunkRes
     for _ in 0..=MORE_TRIES {
         let (here, of_file) = (place.clone(), file.clone());
         let planned = aside(move || plan(&here, &of_file)).await;
-        let ReviewPlan { change, mut results } = match planned {
+        let ReviewPlan { change, results } = match planned {
             Ok(plan) => plan,
             Err(why) => return all_failed(file, &why),
         };
@@ -115,8 +120,10 @@ async fn turn_over(place: &Arc<SessionWorld>, file: &Arc<FileReview>) -> HunkRes
                 // Only the text says what became of it.
                 let (here, of_file) = (place.clone(), file.clone());
                 let now = aside(move || plan(&here, &of_file)).await;
-                let left = !now.is_ok_and(|plan| matches!(plan.change, PlannedEdit::Nothing));
-                if left {
+                let Ok(ReviewPlan { change, mut results }) = now else {
+                    return all_failed(file, &sentence(outcome));
+                };
+                if !matches!(change, PlannedEdit::Nothing) {
                     let why = sentence(outcome);
                     results.iter_mut().filter(|(_, result)| result.is_ok()).for_each(|(_, result)| {
                         *result = Err(why.clone());
@@ -200,7 +207,16 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
             }
         }
     };
-    results.extend(targets.into_iter().map(|(_, wanted)| (wanted.clone(), Ok(()))));
+    let traces = changes.trace(now.text());
+    let drops = |target: &SideTarget| {
+        let amended = past.get(target.change).and_then(|change| change.hunks.get(target.hunk)?.amended);
+        match traces.get(target.change).and_then(|traces| traces.get(target.hunk)).map(|trace| trace.found) {
+            Some(HunkText::Amended { .. }) => true,
+            Some(HunkText::Is(Side::After)) => amended.is_some(),
+            Some(HunkText::Is(Side::Before) | HunkText::Gone) | None => false,
+        }
+    };
+    results.extend(targets.into_iter().map(|(target, wanted)| (wanted.clone(), Ok(drops(&target)))));
     if wanted == now.text() {
         return Ok(ReviewPlan { change: PlannedEdit::Nothing, results });
     }

@@ -29,8 +29,9 @@ pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) {
             Ok(entries) => entries,
             Err(error) => return tracing::warn!(%error, "what is left to review cannot be listed"),
         };
-        let is_wanted =
-            |entry: &&SessionEntry| (all || entry.unreviewed_hunks > 0) && roots.contains(&entry.cwd);
+        let is_wanted = |entry: &&SessionEntry| {
+            (all || entry.unreviewed_hunks > 0) && roots.iter().any(|root| overlaps(root, &entry.cwd))
+        };
         for entry in entries.iter().filter(is_wanted).take(MOST) {
             let is_known = world.reviews.has_read(&entry.session_id, entry.updated_at);
             if !is_known && here.in_memory(&entry.session_id).is_none() {
@@ -39,6 +40,16 @@ pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) {
         }
     })
     .await;
+}
+
+/// Whether one of two folders is in the other.
+fn overlaps(one: &str, other: &str) -> bool {
+    let is_in = |inner: &str, outer: &str| {
+        inner
+            .strip_prefix(outer.trim_end_matches('/'))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    is_in(one, other) || is_in(other, one)
 }
 
 fn read(world: &Arc<World>, entry: &SessionEntry) {

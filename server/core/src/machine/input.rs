@@ -163,6 +163,8 @@ pub struct ReviewTarget {
 pub struct ReviewOutcome {
     /// The text has these as decided.
     pub done: Vec<String>,
+    /// Of those, the hunks in whose place was text of the user, which is gone now.
+    pub dropped: Vec<String>,
     /// These are as they were, each for a reason.
     pub failed: Vec<(String, String)>,
 }
