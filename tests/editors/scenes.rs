@@ -307,5 +307,6 @@ pub fn edits_a_closed_file(editor: &impl Editor) {
     ends::reports_truly(editor, OTHER, &result, "two\n");
     assert_eq!(editor.buffer(), BEFORE, "the edit changed the open file");
     let seen = editor.stage().seen();
-    assert_eq!(seen.count("out", "workspace/applyEdit"), 1, "{}", seen.shown());
+    // An editor that tells of every open file is not asked to open this one.
+    assert!(seen.count("out", "workspace/applyEdit") <= 1, "{}", seen.shown());
 }
