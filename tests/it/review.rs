@@ -437,3 +437,37 @@ fn p02_a_file_that_was_emptied_is_filled_again() {
     assert_eq!(reviewed.workspace.read("b.txt"), "four\n");
     reviewed.rig.end();
 }
+
+#[test]
+fn a_link_gives_a_file_the_class_of_its_name_too() {
+    let link = |files: &str, name: &str, to: &str| {
+        let replies = vec![edit_call(name, "one\n", "1\n"), Reply::text("Done.")];
+        let model = ModelServer::start(replies);
+        let workspace = Workspace::new(files);
+        workspace.openai(&model.base_url());
+        let at = workspace.path().join(name);
+        std::fs::create_dir_all(at.parent().expect("a folder")).expect("a folder");
+        std::os::unix::fs::symlink(workspace.path().join(to), &at).expect("a link");
+        let mut options = Options::new(&workspace);
+        options.capabilities.agent.as_mut().expect("a rich client").workspace.trusted = true;
+        let rig = Rig::start_with(&workspace, options);
+        let session = rig.new_session();
+        let run = rig.prompt(&session, "go").run_id;
+        (rig, model, workspace, session, run)
+    };
+    for name in ["AGENTS.md", ".env", "Cargo.toml"] {
+        let (rig, _model, workspace, session, run) = link("//- /plain.txt\none\n", name, "plain.txt");
+        let ask = rig.await_ask_of(AskKind::Tool);
+        rig.answer(&ask.ask_id, "reject");
+        rig.await_run_end(&session, &run);
+        assert_eq!(workspace.read("plain.txt"), "one\n", "{name}");
+        rig.end();
+    }
+    let (rig, model, workspace, session, run) =
+        link("//- /plain.txt\none\n", ".vscode/settings.json", "plain.txt");
+    rig.await_run_end(&session, &run);
+    let outputs = crate::rig::tool_outputs(model.requests().last().expect("a request"));
+    assert!(outputs[0].contains("protected"), "{outputs:?}");
+    assert_eq!(workspace.read("plain.txt"), "one\n");
+    rig.end();
+}

@@ -171,7 +171,8 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
     let now = present_file(place, &file.path, &file.target)?;
     let changes = FileChanges::read(place.world.reviews.of_file(&file.target));
     let is_created = changes.changes.iter().any(|owned| !owned.change.existed);
-    if !now.exists() && !(file.restore && is_created) {
+    let may_be_made = file.restore && is_created;
+    if !now.exists() && !may_be_made {
         return Err("the file is not there now".to_owned());
     }
     let past = changes.past();

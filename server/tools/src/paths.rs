@@ -49,6 +49,9 @@ struct Root {
 pub struct ResolvedPath {
     /// The absolute path, without links, `.` or `..`.
     pub absolute: PathBuf,
+    /// The same path before its links were followed, if it was given below its folder and differs. A program that reads it
+    /// by this name gets what is written.
+    pub named: Option<PathBuf>,
     /// The path for the user and the model: relative if it is in the first folder, otherwise absolute. As input it
     /// always means the same place again.
     pub display: String,
@@ -188,7 +191,23 @@ fn as_written(roots: &Roots, raw: &str) -> Result<ResolvedPath, PathRefusal> {
         base.path.join(&path)
     };
     let (absolute, kind) = follow_links(&start).map_err(|(why, at)| roots.hide_outside(why, &at, raw))?;
-    resolved_path(roots, absolute, kind)
+    let at = resolved_path(roots, absolute, kind)?;
+    let named = without_dots(&start);
+    let is_below = at.folder().is_some_and(|folder| named.starts_with(folder));
+    Ok(ResolvedPath { named: Some(named).filter(|named| is_below && *named != at.absolute), ..at })
+}
+
+/// Returns a path without `.` and `..`, by its names alone.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 /// Refuses `$HOME/x` and `~/x`, unless a file of that odd name exists: readers would expect a path in the home
@@ -235,7 +254,8 @@ fn resolved_path(
     let relative = if below.as_os_str().is_empty() { PathBuf::from(".") } else { below };
     let name = if root == Some(0) { &relative } else { &absolute };
     let display = shown_path(&name.to_string_lossy()).into_owned();
-    Ok(ResolvedPath { display, inside: root.is_some(), kind, root, anchor, relative, absolute })
+    let named = None;
+    Ok(ResolvedPath { display, inside: root.is_some(), kind, root, anchor, relative, absolute, named })
 }
 
 /// Follows an absolute path name by name, and its links as the kernel would. The part that does not exist yet is

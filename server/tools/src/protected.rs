@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use adjutant_core::policy::observation::FileClass;
+use adjutant_core::policy::permission::stricter;
 use adjutant_core::text::display::hidden;
 
 use super::paths::ResolvedPath;
@@ -30,6 +31,19 @@ static SECRETS: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(SECRET));
 /// Returns the class of a resolved file for a write; none for an ordinary file. Of several classes, the strictest is
 /// returned.
 pub fn class_of(at: &ResolvedPath, own: &Own) -> Option<FileClass> {
+    // A link may give an ordinary file the name of a special one.
+    let by_name = at.named.as_ref().and_then(|named| {
+        let names = folded(named);
+        let depth = at.folder().map_or(0, |folder| names.len().saturating_sub(folded(&folder).len()));
+        let first = names.len().saturating_sub(depth + 1);
+        let runs = RUNS.find(&names, |_, index| index >= first);
+        runs.or_else(|| COUNTS.find(&names, |_, _| true)).or_else(|| BUILDS.find(&names, |_, _| true))
+    });
+    stricter(class_of_place(at, own), by_name)
+}
+
+/// Returns the class by the place that the links of a path lead to.
+fn class_of_place(at: &ResolvedPath, own: &Own) -> Option<FileClass> {
     if own.holds(&at.absolute) {
         return Some(FileClass::Own);
     }
@@ -63,7 +77,10 @@ pub fn class_of(at: &ResolvedPath, own: &Own) -> Option<FileClass> {
 
 /// Returns the class of a resolved file that must not be read without an ask: a likely secret, or Adjutant's own.
 pub fn held_by(at: &ResolvedPath, own: &Own) -> Option<FileClass> {
-    secret(&at.absolute).or_else(|| own.holds_by_any_name(&at.absolute).then_some(FileClass::Own))
+    let by_name = || at.named.as_deref().and_then(secret);
+    secret(&at.absolute)
+        .or_else(by_name)
+        .or_else(|| own.holds_by_any_name(&at.absolute).then_some(FileClass::Own))
 }
 
 /// Returns the class of secrets that a file likely has, by its resolved path; none for an ordinary file.

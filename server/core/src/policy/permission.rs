@@ -16,7 +16,7 @@ use crate::record::{AllowedBy, EditsMode, FileChange, Payload, Policy, Rule};
 use crate::session::{Call, Session};
 use crate::text::display::{shown, unseen};
 
-pub use files::{OnWrite, on_write};
+pub use files::{OnWrite, on_write, stricter};
 
 /// The decision on one call.
 #[derive(Clone, Debug, PartialEq, Eq)]

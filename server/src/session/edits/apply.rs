@@ -170,8 +170,8 @@ enum Plan {
     Await(Box<PendingEdit>),
     /// Replaces the file on disk.
     Write {
-        at: ResolvedPath,
-        now: CurrentFile,
+        at: Box<ResolvedPath>,
+        now: Box<CurrentFile>,
         wanted: Arc<str>,
     },
 }
@@ -197,7 +197,7 @@ async fn attempt(
         Plan::Over(attempt) => attempt,
         Plan::Send(pending) => send(place, title, change, *pending).await,
         Plan::Await(pending) => await_action(place, *pending).await,
-        Plan::Write { at, now, wanted } => write(place, at, now, wanted, turn.clone()).await,
+        Plan::Write { at, now, wanted } => write(place, *at, *now, wanted, turn.clone()).await,
     }
 }
 
@@ -253,7 +253,9 @@ fn plan(place: &Arc<SessionWorld>, title: &str, change: &FileChange) -> Plan {
             Plan::Await(Box::new(pending_edit(place, title, change.into_owned(), at, now, wanted)))
         }
         EditRoute::DiskIfSaved if change.open => overtaken("the editor does not have the file open any more"),
-        EditRoute::Disk | EditRoute::DiskIfSaved => Plan::Write { at, now, wanted },
+        EditRoute::Disk | EditRoute::DiskIfSaved => {
+            Plan::Write { at: Box::new(at), now: Box::new(now), wanted }
+        }
         EditRoute::Nowhere => failed(no_way(&change.path)),
     }
 }

@@ -9,7 +9,7 @@ use adjutant_core::config::Denials;
 use adjutant_core::machine::input::{PreparedEdits, PreparedFile, RefusedEdit};
 use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::policy::observation::{EditRoute, ObservedPath};
-use adjutant_core::policy::permission::{Act, forbidden_by};
+use adjutant_core::policy::permission::{Act, forbidden_by, stricter};
 use adjutant_core::record::{CallPart, FileChange};
 use adjutant_core::text::display::shown;
 use adjutant_core::text::draft::Draft;
@@ -116,7 +116,13 @@ impl Drafts<'_> {
         };
         let about = |(why, may_reveal)| EditRefusal { seen: Some(seen.clone()), why: Some(why), may_reveal };
         let index = match self.files.iter().position(|file| file.at.absolute == at.absolute) {
-            Some(index) => index,
+            Some(index) => {
+                // Another name of the same file may be a special one.
+                let known = &mut self.files[index].seen;
+                known.write_class = stricter(known.write_class, seen.write_class);
+                known.secret = known.secret.or(seen.secret);
+                index
+            }
             None => {
                 let file = self.begin(seen.clone(), at).map_err(|why| about((why, false)))?;
                 self.files.push(file);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use adjutant_core::machine::accept::READ_AGAIN;
 use adjutant_core::machine::input::{ChangeNow, ReobservedChange, Report};
 use adjutant_core::policy::observation::ObservedPath;
+use adjutant_core::policy::permission::stricter;
 use adjutant_core::record::FileChange;
 use adjutant_core::text::review::{CONTEXT_LINES, Hunk, apply_hunks, hunks};
 
@@ -52,6 +53,15 @@ fn now(place: &SessionWorld, WaitingChange { change, seen }: WaitingChange) -> C
         _ => {}
     }
     let fresh = observed(place, &at);
+    // The change has only the path to which its links led, and the file may be special by the name that was given.
+    let fresh = match &seen {
+        Some(seen) => ObservedPath {
+            write_class: stricter(seen.write_class, fresh.write_class),
+            secret: seen.secret.or(fresh.secret),
+            ..fresh
+        },
+        None => fresh,
+    };
     let is_same_file = seen.as_ref().is_some_and(|seen| {
         (seen.inside, seen.secret, seen.write_class) == (fresh.inside, fresh.secret, fresh.write_class)
     });

@@ -50,6 +50,17 @@ pub fn on_write(class: FileClass) -> OnWrite {
     }
 }
 
+/// Returns the stricter of two classes of one file, which may have several names.
+pub fn stricter(one: Option<FileClass>, other: Option<FileClass>) -> Option<FileClass> {
+    let rank = |class: Option<FileClass>| match class.map(on_write) {
+        Some(OnWrite::Denied) => 3,
+        Some(OnWrite::Asked) => 2,
+        Some(OnWrite::Marked) => 1,
+        None => 0,
+    };
+    if rank(other) > rank(one) { other } else { one }
+}
+
 /// Returns the cause that the log keeps for a decision because of this class.
 pub(super) fn cause(class: FileClass) -> Cause {
     match class {
