@@ -54,6 +54,31 @@ pub fn entries(catalog: &Catalog) -> Result<Vec<SessionEntry>, CatalogError> {
     Ok(all(catalog)?.into_iter().map(|read| read.entry).collect())
 }
 
+/// A session with applied changes, as its summary says.
+pub(super) struct SummedReview {
+    pub session: SessionId,
+    /// The URI of its first folder.
+    pub cwd: String,
+    pub updated_at: u64,
+    /// The hunks that nobody has looked at.
+    pub unreviewed: u64,
+}
+
+/// Returns what the summaries say of the reviews of all sessions. Touches no lock, so that a list at the same time does not
+/// take this look for a writer. Blocks.
+pub(super) fn reviews(catalog: &Catalog) -> Result<Vec<SummedReview>, CatalogError> {
+    let of = |listed: ListedSession| {
+        let (id, summary, _) = current(catalog, listed)?;
+        Ok(SummedReview {
+            session: SessionId(id),
+            cwd: summary.roots.first().map(|root| uri::of_path(Path::new(root))).unwrap_or_default(),
+            updated_at: summary.updated_at,
+            unreviewed: summary.unreviewed,
+        })
+    };
+    catalog.list()?.into_iter().map(of).collect()
+}
+
 /// As [`entries`], each with the log that it was read from. Blocks.
 pub(super) fn all(catalog: &Catalog) -> Result<Vec<Read>, CatalogError> {
     let listed = catalog.list()?.into_iter().map(|listed| read(catalog, listed));

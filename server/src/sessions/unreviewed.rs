@@ -5,8 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use adjutant_protocol::session::SessionEntry;
-
+use super::reading::SummedReview;
 use super::{Sessions, reading};
 use crate::aside::aside;
 use crate::session::World;
@@ -25,16 +24,17 @@ pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) {
         let world = here.world();
         let root = |folder: PathBuf| uri::of_path(&folder.canonicalize().unwrap_or(folder));
         let roots: Vec<String> = folders.into_iter().map(root).collect();
-        let entries = match reading::entries(&world.catalog) {
+        let mut entries = match reading::reviews(&world.catalog) {
             Ok(entries) => entries,
             Err(error) => return tracing::warn!(%error, "what is left to review cannot be listed"),
         };
-        let is_wanted = |entry: &&SessionEntry| {
-            (all || entry.unreviewed_hunks > 0) && roots.iter().any(|root| overlaps(root, &entry.cwd))
+        entries.sort_by_key(|entry| std::cmp::Reverse(entry.updated_at));
+        let is_wanted = |entry: &&SummedReview| {
+            (all || entry.unreviewed > 0) && roots.iter().any(|root| overlaps(root, &entry.cwd))
         };
         for entry in entries.iter().filter(is_wanted).take(MOST) {
-            let is_known = world.reviews.has_read(&entry.session_id, entry.updated_at);
-            if !is_known && here.in_memory(&entry.session_id).is_none() {
+            let is_known = world.reviews.has_read(&entry.session, entry.updated_at);
+            if !is_known && here.in_memory(&entry.session).is_none() {
                 read(world, entry);
             }
         }
@@ -52,8 +52,8 @@ fn overlaps(one: &str, other: &str) -> bool {
     is_in(one, other) || is_in(other, one)
 }
 
-fn read(world: &Arc<World>, entry: &SessionEntry) {
-    let id = &entry.session_id;
+fn read(world: &Arc<World>, entry: &SummedReview) {
+    let id = &entry.session;
     // The list of sessions reports a log that cannot be read.
     let Ok(session) = replay::fold(&world.catalog, id) else { return };
     let Ok(place) = world.catalog.place(&id.0) else { return };
