@@ -188,7 +188,7 @@ fn n03_what_was_there_before_is_shown_in_a_hover_and_a_diff() {
     let stage = stage();
     let code = changed(&stage);
     code.go_to_line(2);
-    let hover = code.do_("hover", json!([]));
+    let hover = code.do_("hover", json!(["all edits in this session"]));
     let text = hover["text"].as_str().unwrap_or_default();
     for part in ["-    result = 0", "-    return result", "Use what Python has", "all edits in this session"]
     {

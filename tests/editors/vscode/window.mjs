@@ -166,27 +166,39 @@ export class Window {
     });
   }
 
-  // Presses a lens in the row above a line.
+  // Presses a lens in the row above a line. Lenses come a moment after the colours, and move when others appear.
   async pressLens(title, line) {
     const rows = this.editor.locator('.codelens-decoration');
-    const shown = (await this.lenses()).map((row) => row.line);
-    if (!shown.some((one) => one.includes(line))) throw new Error(`no lens above ${line}: ${JSON.stringify(shown)}`);
-    const below = await this.editor.locator('.view-lines > .view-line', { hasText: line }).first().boundingBox();
-    for (const row of await rows.all()) {
-      const box = await row.boundingBox();
-      if (box && box.height > 0 && Math.abs(box.y + box.height - below.y) < 8) return row.locator('a', { hasText: title }).first().click();
+    for (let tries = 1; ; tries++) {
+      const below = await this.editor.locator('.view-lines > .view-line', { hasText: line }).first().boundingBox();
+      for (const row of await rows.all()) {
+        const box = await row.boundingBox();
+        if (!box?.height || Math.abs(box.y + box.height - below.y) >= 8) continue;
+        const lens = row.locator('a', { hasText: title });
+        if (await lens.count()) return lens.first().click();
+      }
+      if (tries === 50) throw new Error(`no lens ${title} above ${line}: ${JSON.stringify(await this.lenses())}`);
+      await this.page.waitForTimeout(100);
     }
-    throw new Error(`no lens is right above ${line}`);
   }
 
-  // Returns the hover at the cursor, and the number of its links.
-  async hover() {
-    await this.key('Control+k');
-    await this.page.keyboard.press('Control+i');
-    const hover = this.page.locator('.monaco-hover:visible .monaco-hover-content').first();
-    await hover.waitFor();
-    const text = (await hover.innerText()).replaceAll('\u00a0', ' ');
-    return { text, links: await hover.locator('a[href], a[data-href]').count(), pictures: await hover.locator('img').count() };
+  // Returns the hover at the cursor that has a part, and the number of its links. The editor shows that it is loading
+  // first, and closes the hover when the text is drawn anew; a user asks again.
+  async hover(part) {
+    const hover = this.page.locator('.monaco-hover:visible .monaco-hover-content', { hasText: part }).first();
+    for (let tries = 1; ; tries++) {
+      await this.key('Control+k');
+      await this.page.keyboard.press('Control+i');
+      try {
+        await hover.waitFor({ timeout: 5_000 });
+        const text = (await hover.innerText({ timeout: 5_000 })).replaceAll('\u00a0', ' ');
+        return { text, links: await hover.locator('a[href], a[data-href]').count(), pictures: await hover.locator('img').count() };
+      } catch (error) {
+        const shown = await this.page.locator('.monaco-hover:visible').allInnerTexts();
+        if (tries === 6) throw new Error(`no such hover after ${tries} times; shown: ${JSON.stringify(shown)}\n${error}`);
+        await this.page.keyboard.press('Escape');
+      }
+    }
   }
 
   // Returns the rows of the list of changes, and the number on its badge.

@@ -68,6 +68,8 @@ impl Terminal {
 
     /// Answers the question at each prompt until the answer counts.
     fn answers(&mut self, line: &str, done: &str) {
+        // A question is on the screen a moment before its prompt.
+        wait_until("a prompt", || self.screen().ends_with("\n> "));
         let refused = |screen: &str| screen.matches("please answer again").count();
         let refused_before = refused(&self.screen());
         for times in 1..1_000 {
