@@ -4,7 +4,7 @@
 
 const vscode = require('vscode');
 
-const KEYS = ['model', 'providers', 'permissions', 'limits', 'asks'];
+const KEYS = ['model', 'providers', 'permissions', 'limits', 'asks', 'edits'];
 
 function global(key) {
   return vscode.workspace.getConfiguration('adjutant').inspect(key)?.globalValue;
