@@ -605,6 +605,10 @@ userLines?: number,
  */
 beneath?: Array<HunkName>,
 /**
+ * For a hunk that counts as kept, why it does.
+ */
+keptBy?: KeptBy,
+/**
  * For an applied hunk, what made it.
  */
 madeBy?: MadeBy,
@@ -614,6 +618,8 @@ madeBy?: MadeBy,
 askId?: AskId, };
 
 export type HunkName = { sessionId: SessionId, changeSetId: ChangeSetId, hunkId: string, };
+
+export type KeptBy = "question" | "review" | "edits_mode";
 
 export type MadeBy = {
 /**

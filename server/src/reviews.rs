@@ -14,7 +14,6 @@ use adjutant_core::text::trace::{PastChange, Trace, trace_all};
 use adjutant_core::wire::review::{FoundHunk, WaitingHunks, applied_hunk};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::review::{HunkName, ReviewHunk};
-use adjutant_protocol::update::HunkState;
 use adjutant_store::blobs::Blobs;
 use adjutant_tools::documents::{Documents, Text};
 use adjutant_tools::paths::{Roots, open_read, resolve};
@@ -316,7 +315,7 @@ pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool) -> Vec<Rev
         let now = now.unwrap_or_default();
         hunks.extend(changes.views_of(&now, &changes.trace(&now)));
     }
-    let is_wanted = |hunk: &ReviewHunk| decided || !matches!(hunk.state, HunkState::Kept | HunkState::Undone);
+    let is_wanted = |hunk: &ReviewHunk| decided || !hunk.state.is_decided();
     hunks.retain(is_wanted);
     hunks.sort_by_key(|hunk| hunk.made_by.as_ref().map(|made| made.at));
     hunks

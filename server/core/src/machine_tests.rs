@@ -2,6 +2,7 @@
 //!
 //! Never mocks a type of Adjutant; time and seeds are plain arguments.
 
+mod allowed;
 mod changes;
 mod choices;
 mod clocks;

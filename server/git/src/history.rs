@@ -1,4 +1,4 @@
-//! Whether one commit follows another: what tells a new commit from an amended one.
+//! Whether one commit is an ancestor of another. An amended commit is none of the commit that replaced it.
 //!
 //! Never reads more than a bounded number of commits.
 

@@ -19,7 +19,7 @@ use crate::{history, staged};
 
 /// A repository with a work tree. Each question reads the files of that moment.
 ///
-/// Find it anew when its stamp has changed: settings are read when it is found.
+/// Its settings are read once, by [`Repository::find`]: whoever sees that its stamp has changed must find it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
     location: Location,

@@ -33,7 +33,7 @@ struct FileState {
     size: u64,
     /// Seconds and nanoseconds of the last changes of its content and of its inode.
     times: [i64; 4],
-    /// The index ends in its own checksum, which tells apart what a coarse clock does not.
+    /// The last bytes. Those of the index are its checksum, so it also differs where the clock is too coarse.
     end: Vec<u8>,
 }
 

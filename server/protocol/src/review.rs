@@ -1,6 +1,7 @@
 //! The review of edits: hunks, and decisions about them one by one.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,6 +75,10 @@ pub struct ReviewHunk {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[ts(optional, as = "Option<Vec<HunkName>>")]
     pub beneath: Vec<HunkName>,
+    /// For a hunk that counts as kept, why it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub kept_by: Option<KeptBy>,
     /// For an applied hunk, what made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
@@ -82,6 +87,30 @@ pub struct ReviewHunk {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub ask_id: Option<AskId>,
+}
+
+impl ReviewHunk {
+    /// Whether it is in the text and nobody has decided about it yet.
+    pub fn is_unreviewed(&self) -> bool {
+        matches!(self.state, HunkState::Applied | HunkState::Amended)
+    }
+
+    /// Returns its lines, from zero, for a cursor: a place without a line has the line after it.
+    pub fn lines(&self) -> Range<u32> {
+        self.line..self.end_line.unwrap_or(self.line).max(self.line.saturating_add(1))
+    }
+}
+
+/// Why a change counts as kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptBy {
+    /// A person saw it in a question before it was made, and allowed it.
+    Question,
+    /// A person kept it in a review.
+    Review,
+    /// Nobody looked at it: the setting `edits.mode` is `auto`.
+    EditsMode,
 }
 
 fn is_zero(number: &u32) -> bool {

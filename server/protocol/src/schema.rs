@@ -101,6 +101,7 @@ macro_rules! wire_types {
             review::ReviewListResult,
             review::ReviewHunk,
             review::HunkName,
+            review::KeptBy,
             review::MadeBy,
             review::ReviewUpdateParams,
             review::ReviewAction,

@@ -324,6 +324,13 @@ pub enum HunkState {
     Away,
 }
 
+impl HunkState {
+    /// Whether the review of an applied hunk has ended. An undo and a restore are still possible.
+    pub fn is_decided(self) -> bool {
+        matches!(self, HunkState::Kept | HunkState::Undone)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeSetView {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use adjutant_git::Repository;
 use adjutant_protocol::methods;
 use adjutant_protocol::review::{
-    ReviewAction, ReviewDecideParams, ReviewDecideResult, ReviewHunk, ReviewListParams, ReviewListResult,
-    ReviewTarget,
+    KeptBy, ReviewAction, ReviewDecideParams, ReviewDecideResult, ReviewHunk, ReviewListParams,
+    ReviewListResult, ReviewTarget,
 };
 use adjutant_protocol::update::HunkState;
 use anyhow::Context;
@@ -167,21 +167,20 @@ impl Place {
     }
 
     fn has(&self, hunk: &ReviewHunk) -> bool {
-        let end = hunk.end_line.unwrap_or(hunk.line).max(hunk.line + 1);
         let path = uri::to_path(&hunk.uri).ok().and_then(|path| path.canonicalize().ok());
         path.is_some_and(|path| uri::of_path(&path) == self.uri)
-            && self.line.is_none_or(|line| hunk.line <= line && line < end)
+            && self.line.is_none_or(|line| hunk.lines().contains(&line))
     }
 }
 
 /// Whether a hunk is in the text and nobody has decided about it.
 fn is_open(hunk: &ReviewHunk) -> bool {
     // One whose undo was cut short is still in the text.
-    !matches!(hunk.state, HunkState::Kept | HunkState::Undone)
+    !hunk.state.is_decided()
 }
 
 fn is_in_text(hunk: &ReviewHunk) -> bool {
-    matches!(hunk.state, HunkState::Applied | HunkState::Amended | HunkState::Kept)
+    hunk.is_unreviewed() || hunk.state == HunkState::Kept
 }
 
 /// Returns the open changes at these places, or of all files without a place. Prints a note and returns `None` if a place is
@@ -365,10 +364,12 @@ fn put_origin(page: &mut Printer, hunk: &ReviewHunk, place: &Place) {
     page.line(&format!("  task      {}", made.task));
     page.line(&format!("  session   {}", hunk.session_id));
     page.line(&format!("  allowed   {}", made.allowed_by));
-    let looked = match (hunk.state, &made.ask_id) {
-        (_, Some(_)) => "a person saw it before it was made",
-        (HunkState::Kept, None) => "a person kept it",
-        _ => "nobody has looked at it yet",
+    let looked = match hunk.kept_by {
+        Some(KeptBy::Review) => "a person kept it",
+        Some(KeptBy::EditsMode) => "nobody looked at it: edits.mode = \"auto\" keeps every edit",
+        Some(KeptBy::Question) => "a person saw it before it was made",
+        None if made.ask_id.is_some() => "a person saw it before it was made",
+        None => "nobody has looked at it yet",
     };
     page.line(&format!("  reviewed  {looked}"));
     for call in &hunk.tool_call_ids {

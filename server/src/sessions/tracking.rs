@@ -127,7 +127,7 @@ fn look(
             let traces = changes.trace(&text);
             followed.note(&changes, &traces, began);
             let mut hunks = changes.views_of(&text, &traces);
-            hunks.retain(|hunk| !matches!(hunk.state, HunkState::Kept | HunkState::Undone | HunkState::Away));
+            hunks.retain(|hunk| !hunk.state.is_decided() && hunk.state != HunkState::Away);
             hunks.extend(waiting.iter().flat_map(|(session, waiting)| waiting.views_in(session, &text)));
             hunks.sort_by_key(|hunk| hunk.line);
             // A client draws and decides only on the version of its text, so it needs the hunks for each.

@@ -58,6 +58,18 @@ fn n30_why_says_who_wrote_a_line_and_whether_a_person_looked() {
     assert_eq!(place.run(&["why", "greeting.txt"]).code(), Some(2));
 }
 
+/// An edit that no person saw is not said to be kept by one.
+#[test]
+fn n30_why_says_that_a_setting_kept_a_change() {
+    let place = Place::new(&format!("{EDIT}{DONE}"));
+    let settings = fs::read_to_string(place.path("config.toml")).unwrap();
+    fs::write(place.path("config.toml"), format!("{settings}[edits]\nmode = \"auto\"\n")).unwrap();
+    place.run(&["run", "fix the greeting"]).exits(0);
+    assert_eq!(place.greeting(), "Hello, world\n");
+    let why = place.run(&["why", "greeting.txt:1"]).out();
+    assert!(why.contains("nobody looked at it: edits.mode = \"auto\" keeps every edit"), "{why}");
+}
+
 #[test]
 fn n30_a_commit_hook_finds_changes_that_nobody_looked_at() {
     let place = fixed();

@@ -2,7 +2,9 @@
 //!
 //! A new setting is a new row here, and a field that reads it. Never contains a user's value.
 
-use std::fmt;
+mod types;
+
+pub use types::{Literal, Project, ValueType};
 
 /// One key of the settings.
 #[derive(Debug)]
@@ -15,119 +17,6 @@ pub struct Key {
     pub strict: Literal,
     pub project: Project,
     pub meaning: &'static str,
-}
-
-/// The type of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueType {
-    Model,
-    Models,
-    Level,
-    Wire,
-    Url,
-    Variable,
-    Script,
-    /// The program that prints a key, and its arguments.
-    Command,
-    KeyFile,
-    CaFile,
-    Proxy,
-    Hosts,
-    Headers,
-    Rules,
-    /// Whether an ask may be a popup.
-    Popup,
-    Edits,
-    Truth,
-    Whole {
-        min: u64,
-        max: u64,
-    },
-    /// A number from 0 to `max`; fractions are allowed.
-    Amount {
-        max: u32,
-    },
-}
-
-impl ValueType {
-    /// Returns whether only the user's own file may set it. Editor settings can come from a workspace, and
-    /// a workspace must not start a program, send a file away, or choose whom to trust.
-    pub(super) fn is_for_the_user_file(self) -> bool {
-        matches!(self, ValueType::Command | ValueType::KeyFile | ValueType::CaFile)
-    }
-}
-
-/// A value of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Literal {
-    None,
-    Text(&'static str),
-    Truth(bool),
-    Whole(u64),
-    /// The list that denies every tool.
-    DenyAll,
-    /// The key is unusable until corrected. A guess could send a key elsewhere, or call another model.
-    Refuse,
-}
-
-/// What a project file may do with a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Project {
-    Never,
-    TurnOff,
-    Lower,
-    /// Only to the strictest value of `edits.mode`.
-    AskOnly,
-    Add,
-}
-
-impl fmt::Display for ValueType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Model => write!(f, "text \"PROVIDER/MODEL\""),
-            Self::Models => write!(f, "a list of \"PROVIDER/MODEL\""),
-            Self::Level => write!(f, "\"low\", \"medium\" or \"high\""),
-            Self::Wire => f.write_str(&super::Wire::names()),
-            Self::Url => write!(f, "an http(s) URL"),
-            Self::Variable => write!(f, "the name of an environment variable"),
-            Self::Script | Self::KeyFile | Self::CaFile => write!(f, "a path"),
-            Self::Command => write!(f, "a list of words"),
-            Self::Proxy => write!(f, "an http(s) URL, or \"none\""),
-            Self::Hosts => write!(f, "hosts, with commas between them"),
-            Self::Headers => write!(f, "a table of text"),
-            Self::Rules => write!(f, "a list of rules"),
-            Self::Popup => write!(f, "\"auto\" or \"never\""),
-            Self::Edits => write!(f, "\"ask\", \"review\" or \"auto\""),
-            Self::Truth => write!(f, "true or false"),
-            Self::Amount { max } => write!(f, "a number from 0 to {max}"),
-            Self::Whole { min, max } => write!(f, "a whole number from {min} to {max}"),
-        }
-    }
-}
-
-impl fmt::Display for Literal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => write!(f, "not set"),
-            Self::Text(text) => write!(f, "\"{text}\""),
-            Self::Truth(value) => write!(f, "{value}"),
-            Self::Whole(value) => write!(f, "{value}"),
-            Self::DenyAll => write!(f, "every tool is denied"),
-            Self::Refuse => write!(f, "not used until it is corrected"),
-        }
-    }
-}
-
-impl fmt::Display for Project {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Never => "no",
-            Self::TurnOff => "only to turn it off",
-            Self::Lower => "only to lower it",
-            Self::AskOnly => "only to \"ask\"",
-            Self::Add => "only to add to it",
-        })
-    }
 }
 
 /// An ask is a popup if the editor supports popups.

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewState {
-    /// In the text, and nobody has looked at it.
+    /// In the text, and nobody has decided about it yet.
     Applied,
-    /// In the text, and the user wants it.
+    /// In the text, and the review of it has ended.
     Kept,
     /// Taken out of the text; it can be restored.
     Undone,

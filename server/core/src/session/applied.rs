@@ -65,6 +65,8 @@ pub struct AppliedHunk {
     /// How many lines it removes and inserts.
     pub counts: (u32, u32),
     pub state: ReviewState,
+    /// Who changed the state last; `None` if it is as it was applied.
+    pub reviewed_by: Option<ReviewedBy>,
     pub allowed_by: Option<AllowedBy>,
     /// The lines in place of the inserted ones, as the user changed them, if a decision recorded them.
     pub amended: Option<String>,
@@ -141,7 +143,7 @@ impl AppliedChanges {
         self.all.get(id)
     }
 
-    /// Returns how many hunks nobody has looked at.
+    /// Returns how many hunks nobody has decided about yet.
     pub fn unreviewed(&self) -> usize {
         let hunks = self.all.values().flat_map(|change| &change.hunks);
         hunks.filter(|hunk| hunk.state == ReviewState::Applied).count()
@@ -184,6 +186,7 @@ impl AppliedChanges {
                     index,
                     counts: (count(&hunk.removed), count(&hunk.inserted)),
                     state: state_of(allowed_by.as_ref()),
+                    reviewed_by: None,
                     allowed_by,
                     amended: None,
                     pending: None,
@@ -227,10 +230,11 @@ impl AppliedChanges {
                     self.change(change_set, &hunk.hunk, |applied| applied.pending = Some(seen(hunk)));
                 }
             }
-            Event::Reviewed { change_set, hunks, state, amended, .. } => {
+            Event::Reviewed { change_set, hunks, state, by, amended, .. } => {
                 for id in hunks {
                     self.change(change_set, id, |applied| {
                         applied.state = *state;
+                        applied.reviewed_by = Some(*by);
                         applied.pending = None;
                         if let Some(text) = amended.get(id) {
                             applied.amended = Some(text.clone());
@@ -265,7 +269,8 @@ impl AppliedChanges {
     }
 }
 
-/// Returns the state of a hunk that has just been applied. Whoever allowed it has seen it, but a rule has not.
+/// Returns the state of a hunk that has just been applied: kept if a person saw it in a question, or if `edits.mode` keeps
+/// every edit.
 fn state_of(allowed_by: Option<&AllowedBy>) -> ReviewState {
     match allowed_by {
         Some(AllowedBy::Answer { .. } | AllowedBy::EditsMode { mode: EditsMode::Auto }) => ReviewState::Kept,
@@ -297,60 +302,4 @@ fn new_change(
         hunks: Vec::new(),
         source: change.hunks.clone(),
     }
-}
-
-/// Returns the sentence that tells the model of a decision of the user; `None` if it need not know.
-pub(super) fn note_for_model(change: &AppliedChange, event: &Event) -> Option<String> {
-    let Event::Reviewed { hunks, state, by, amended, reason, .. } = event else { return None };
-    let own = || hunks.iter().filter_map(|id| change.hunk(id));
-    let path = &change.path;
-    let text = match state {
-        ReviewState::Undone => {
-            let how = match by {
-                ReviewedBy::Decision => "The user undid",
-                ReviewedBy::Editor => "The user undid in the editor",
-            };
-            let lines = own().filter_map(|hunk| change.lines_of(hunk)).map(block).collect::<String>();
-            let said = reason.as_ref().map(|reason| format!(" The user says: {}", cut(reason)));
-            let said = said.unwrap_or_default();
-            format!(
-                "[note] {how} this part of your edit of \"{path}\". Do not make it again unless asked.{said}\n{lines}"
-            )
-        }
-        ReviewState::Applied if *by == ReviewedBy::Editor => {
-            format!("[note] A part of your edit of \"{path}\" that was undone is in the file again.")
-        }
-        ReviewState::Applied => {
-            format!("[note] The user restored a part of your edit of \"{path}\" that was undone.")
-        }
-        ReviewState::Kept if amended.is_empty() => return None,
-        ReviewState::Kept => {
-            let texts: String = amended.values().map(|text| cut(text)).collect();
-            format!(
-                "[note] The user changed your edit of \"{path}\" and kept it. Its lines are now:\n{texts}"
-            )
-        }
-    };
-    Some(text)
-}
-
-/// The most bytes of one text in a note.
-const NOTE_BYTES: usize = 2_000;
-
-fn block(hunk: &Hunk) -> String {
-    let signed = |sign: char, lines: &[String]| {
-        lines
-            .iter()
-            .map(|line| format!("{sign}{}\n", line.trim_end_matches(['\r', '\n'])))
-            .collect::<String>()
-    };
-    cut(&(signed('-', &hunk.removed) + &signed('+', &hunk.inserted)))
-}
-
-fn cut(text: &str) -> String {
-    if text.len() <= NOTE_BYTES {
-        return text.to_owned();
-    }
-    let end = (0..=NOTE_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}\n[cut; read the file for the rest]\n", &text[..end])
 }

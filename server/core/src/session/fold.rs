@@ -2,6 +2,8 @@
 //!
 //! Never decides: a recorded event has happened.
 
+mod review;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -11,8 +13,7 @@ use crate::policy::observation::ObservedPath;
 use crate::prompt::image::{Image, Picture, withheld};
 use crate::prompt::message::{ModelMessage, Reply, Usage};
 use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, EditCheck, Event, Payload, Record, ToolCallId};
-use crate::session::applied;
-use crate::session::hunks::{self, ChangeState, HunkState};
+use crate::session::hunks::{self, HunkState};
 use crate::session::run::RunEnd;
 use crate::tool::Effect;
 
@@ -377,28 +378,6 @@ impl Session {
         };
         let note = format!("[note] The edit of \"{}\" that was cut short {outcome}.", state.change.path);
         self.tell_model(note);
-    }
-
-    /// Begins the review of the hunks that this record has brought into the text.
-    fn note_applied(&mut self, record: &Record, before: Option<ChangeState>) {
-        // 0.1 had no review, and its batches have no ids of their own.
-        let had_review = |state: &ChangeState| !state.allowed_by.is_empty();
-        let Some(before) = before.filter(had_review) else { return };
-        let run = self.run.as_ref().map(|run| (run.id.clone(), run.title.clone(), run.model.clone()));
-        let ended =
-            || self.ended.back().map(|last| (last.run.clone(), last.title.clone(), last.model.clone()));
-        self.applied.note_applied(record, &before, &self.changes, run.or_else(ended));
-    }
-
-    fn fold_review(&mut self, record: &Record) {
-        self.applied.fold(record);
-        if let Event::Reviewed { change_set, .. } = &record.event {
-            let change = self.applied.get(change_set);
-            let note = change.and_then(|change| applied::note_for_model(change, &record.event));
-            if let Some(note) = note {
-                self.tell_model(note);
-            }
-        }
     }
 
     /// Tells the model something at its next turn.

@@ -102,15 +102,6 @@ pub fn trace_all(now: &str, changes: &[PastChange<'_>]) -> Vec<Vec<Trace>> {
     all
 }
 
-/// Returns where the hunks of one past change are.
-pub fn trace(now: &str, change: &PastChange<'_>) -> Vec<Trace> {
-    let found = trace_one(&lines(now).collect::<Vec<_>>(), change);
-    found
-        .into_iter()
-        .map(|place| Trace { found: place.found, lines: place.lines, beneath: Vec::new() })
-        .collect()
-}
-
 /// Where a hunk is in a text.
 struct HunkPlace {
     found: HunkText,

@@ -1,11 +1,11 @@
 //! Hunks as clients see them in a review.
 
 use adjutant_protocol::SessionId;
-use adjutant_protocol::review::{DecidedHunk, HunkName, MadeBy, ReviewHunk};
+use adjutant_protocol::review::{DecidedHunk, HunkName, KeptBy, MadeBy, ReviewHunk};
 use adjutant_protocol::update::HunkState as WireHunkState;
 
 use super::state::applied_state;
-use crate::record::{AllowedBy, AskId, ChangeSetId, FileChange, HunkSet, RunId};
+use crate::record::{AllowedBy, AskId, ChangeSetId, FileChange, HunkSet, ReviewedBy, RunId};
 use crate::session::hunks::ids_of;
 use crate::session::{AppliedChange, AppliedHunk, ChangeState, HunkState, Session};
 use crate::text::review::{Placement, placement_all, unified_diff};
@@ -60,7 +60,6 @@ impl WaitingHunks {
         let placed = self.change.hunks.iter().zip(places).filter_map(|(hunk, place)| {
             let Placement::At { line, .. } = place else { return None };
             let (id, state) = self.hunks.iter().find(|(id, _)| *id == hunk.id)?;
-            let number = |line: usize| u32::try_from(line).unwrap_or(u32::MAX);
             let view = self.view(session, id, *state);
             Some(ReviewHunk { line: number(line), end_line: Some(number(line + hunk.removed.len())), ..view })
         });
@@ -80,8 +79,8 @@ impl WaitingHunks {
             state: state.into(),
             uri: change.uri.clone(),
             path: change.path.clone(),
-            line: hunk.map_or(0, |hunk| u32::try_from(hunk.line).unwrap_or(u32::MAX)),
-            end_line: hunk.map(|hunk| u32::try_from(hunk.line + hunk.removed.len()).unwrap_or(u32::MAX)),
+            line: hunk.map_or(0, |hunk| number(hunk.line)),
+            end_line: hunk.map(|hunk| number(hunk.line + hunk.removed.len())),
             removed: hunk.map(|hunk| hunk.removed.concat()).unwrap_or_default(),
             inserted: hunk.map(|hunk| hunk.inserted.concat()).unwrap_or_default(),
             diff: unified_diff(&change.path, change.existed, hunk.map_or(&[], std::slice::from_ref)),
@@ -90,6 +89,7 @@ impl WaitingHunks {
             text: None,
             user_lines: 0,
             beneath: Vec::new(),
+            kept_by: None,
             made_by: None,
             ask_id: self.ask.clone(),
         }
@@ -133,9 +133,9 @@ pub fn applied_hunk(
 ) -> Option<ReviewHunk> {
     let lines = change.lines_of(hunk)?;
     let FoundHunk { trace, text, beneath } = found;
-    let number = |line: usize| u32::try_from(line).unwrap_or(u32::MAX);
     let makers = change.parts.iter().filter(|part| part.hunks.contains(&hunk.id));
     let is_amended = is_amended(hunk, trace);
+    let state = state_now(hunk, trace);
     let user_lines = match trace.found {
         HunkText::Amended { others } => number(others),
         // What the user had made of it, restored.
@@ -154,7 +154,7 @@ pub fn applied_hunk(
         session_id: session.clone(),
         change_set_id: change.change_set.clone(),
         hunk_id: hunk.id.clone(),
-        state: state_now(hunk, trace),
+        state,
         uri: change.uri.clone(),
         path: change.path.clone(),
         line: number(trace.lines.start),
@@ -167,6 +167,7 @@ pub fn applied_hunk(
         text: is_amended.then_some(text),
         user_lines,
         beneath,
+        kept_by: (state == WireHunkState::Kept).then(|| kept_by(hunk)),
         made_by: Some(MadeBy {
             task: change.title.clone(),
             model: change.model.clone(),
@@ -177,6 +178,19 @@ pub fn applied_hunk(
         }),
         ask_id: None,
     })
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Returns why a kept hunk is kept.
+fn kept_by(hunk: &AppliedHunk) -> KeptBy {
+    match (hunk.reviewed_by, &hunk.allowed_by) {
+        (Some(ReviewedBy::Decision | ReviewedBy::Editor), _) => KeptBy::Review,
+        (None, Some(AllowedBy::Answer { .. })) => KeptBy::Question,
+        (None, _) => KeptBy::EditsMode,
+    }
 }
 
 /// Whether the text in the place of a hunk has lines of the user.

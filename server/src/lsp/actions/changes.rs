@@ -17,11 +17,11 @@ use crate::agent::Agent;
 pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<ActionOffer> {
     let uri = params.text_document.uri.as_str();
     let link = &agent.sessions.world().link;
-    let all: Vec<ReviewHunk> = link.items().hunks_of(uri).await.into_iter().filter(is_open).collect();
+    let all: Vec<ReviewHunk> =
+        link.items().hunks_of(uri).await.into_iter().filter(ReviewHunk::is_unreviewed).collect();
     let (from, to) = (params.range.start.line, params.range.end.line);
     // A change that only removed lines has its place before a line.
-    let is_here =
-        |hunk: &&ReviewHunk| hunk.line <= to && from < hunk.end_line.unwrap_or(hunk.line).max(hunk.line + 1);
+    let is_here = |hunk: &&ReviewHunk| hunk.line <= to && from < hunk.lines().end;
     let mut offers = Vec::new();
     for hunk in all.iter().filter(is_here) {
         let about: Vec<Diagnostic> =
@@ -62,11 +62,6 @@ pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<Act
         offers.push(offer(title, KEEP, ReviewAction::Keep, &all, Vec::new()));
     }
     offers
-}
-
-/// Whether a hunk is in the text and nobody has decided about it.
-fn is_open(hunk: &ReviewHunk) -> bool {
-    matches!(hunk.state, HunkState::Applied | HunkState::Amended)
 }
 
 fn is_of(diagnostic: &Diagnostic, hunk: &ReviewHunk) -> bool {

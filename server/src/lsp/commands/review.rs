@@ -6,7 +6,6 @@ use adjutant_protocol::commands::{ChosenHunks, ReviewArguments};
 use adjutant_protocol::review::{
     ReviewAction, ReviewDecideParams, ReviewHunk, ReviewListParams, ReviewTarget,
 };
-use adjutant_protocol::update::HunkState;
 use serde_json::{Value, json};
 
 use super::say;
@@ -50,12 +49,8 @@ pub(super) async fn review_command(agent: &Agent, arguments: ReviewArguments) ->
 /// Returns the changes at a line, of a document, or all.
 async fn listed(agent: &Agent, uri: Option<String>, line: Option<u32>) -> Result<Vec<ChosenHunks>> {
     let all = agent.review_list(ReviewListParams { session_id: None, uri, all: false }).await?.hunks;
-    let is_open = |hunk: &ReviewHunk| matches!(hunk.state, HunkState::Applied | HunkState::Amended);
-    let is_there = |hunk: &ReviewHunk| {
-        let end = hunk.end_line.unwrap_or(hunk.line).max(hunk.line + 1);
-        line.is_none_or(|line| hunk.line <= line && line < end)
-    };
-    let chosen = all.into_iter().filter(is_open).filter(is_there).map(|hunk| ChosenHunks {
+    let is_there = |hunk: &ReviewHunk| line.is_none_or(|line| hunk.lines().contains(&line));
+    let chosen = all.into_iter().filter(ReviewHunk::is_unreviewed).filter(is_there).map(|hunk| ChosenHunks {
         session_id: hunk.session_id,
         change_set_id: hunk.change_set_id,
         hunk_ids: vec![hunk.hunk_id],

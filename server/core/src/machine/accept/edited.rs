@@ -154,7 +154,7 @@ impl<'a> FilePart<'a> {
     }
 }
 
-/// Returns the result of a call that ends early. It first tells which hunks of the call are in the text.
+/// Returns the result of a call that ends early, after sentences on those of its hunks that are in the text.
 pub fn with_made(session: &Session, call: &Call, result: CallResult) -> CallResult {
     let states = session.changes.values().filter(|state| state.is_of(&call.id));
     let made = states.filter_map(|state| what_it_made(&FilePart::of(state, &call.id), &call.id));

@@ -218,8 +218,8 @@ fn pairs(old: &[&str], new: &[&str]) -> Option<Vec<(usize, usize)>> {
     Some(pairs)
 }
 
-/// Returns for each boundary of the old lines, first and last included, the new boundaries that it may be. `counts` is how
-/// many old and new lines there are, and `shift` where the new ones begin.
+/// Returns for each boundary between old lines, with those before the first and after the last, the new boundaries that may
+/// be the same place. `counts` is how many old and new lines there are; `shift` is the number of the first new line.
 fn splits(pairs: &[(usize, usize)], counts: (usize, usize), shift: usize) -> Vec<Range<usize>> {
     let (old, new) = counts;
     let boundary = |at: usize| {

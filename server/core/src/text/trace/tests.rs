@@ -36,6 +36,11 @@ fn numbered(count: usize) -> String {
     (1..=count).map(|n| format!("line {n} has its words\n")).collect()
 }
 
+/// Returns where the hunks of a change are, which is the only one of its file.
+fn trace(now: &str, change: &PastChange<'_>) -> Vec<Trace> {
+    trace_all(now, std::slice::from_ref(change)).swap_remove(0)
+}
+
 fn found(now: &str, made: &Made) -> Vec<(HunkText, Range<usize>)> {
     trace(now, &made.past()).into_iter().map(|trace| (trace.found, trace.lines)).collect()
 }

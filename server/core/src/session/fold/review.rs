@@ -1,0 +1,88 @@
+//! How the review of applied hunks begins and goes on, and what the model is told of it.
+//!
+//! Never decides: a recorded event has happened.
+
+use crate::record::{Event, Record, ReviewState, ReviewedBy};
+use crate::session::hunks::ChangeState;
+use crate::session::{AppliedChange, Session};
+use crate::text::review::Hunk;
+
+impl Session {
+    /// Begins the review of the hunks that this record has brought into the text.
+    pub(super) fn note_applied(&mut self, record: &Record, before: Option<ChangeState>) {
+        // 0.1 had no review, and its batches have no ids of their own.
+        let had_review = |state: &ChangeState| !state.allowed_by.is_empty();
+        let Some(before) = before.filter(had_review) else { return };
+        let run = self.run.as_ref().map(|run| (run.id.clone(), run.title.clone(), run.model.clone()));
+        let ended =
+            || self.ended.back().map(|last| (last.run.clone(), last.title.clone(), last.model.clone()));
+        self.applied.note_applied(record, &before, &self.changes, run.or_else(ended));
+    }
+
+    pub(super) fn fold_review(&mut self, record: &Record) {
+        self.applied.fold(record);
+        if let Event::Reviewed { change_set, .. } = &record.event {
+            let change = self.applied.get(change_set);
+            let note = change.and_then(|change| note_for_model(change, &record.event));
+            if let Some(note) = note {
+                self.tell_model(note);
+            }
+        }
+    }
+}
+
+/// Returns the sentence that tells the model of a decision of the user; `None` if it need not know.
+fn note_for_model(change: &AppliedChange, event: &Event) -> Option<String> {
+    let Event::Reviewed { hunks, state, by, amended, reason, .. } = event else { return None };
+    let own = || hunks.iter().filter_map(|id| change.hunk(id));
+    let path = &change.path;
+    let text = match state {
+        ReviewState::Undone => {
+            let how = match by {
+                ReviewedBy::Decision => "The user undid",
+                ReviewedBy::Editor => "The user undid in the editor",
+            };
+            let lines = own().filter_map(|hunk| change.lines_of(hunk)).map(block).collect::<String>();
+            let said = reason.as_ref().map(|reason| format!(" The user says: {}", cut(reason)));
+            let said = said.unwrap_or_default();
+            format!(
+                "[note] {how} this part of your edit of \"{path}\". Do not make it again unless asked.{said}\n{lines}"
+            )
+        }
+        ReviewState::Applied if *by == ReviewedBy::Editor => {
+            format!("[note] A part of your edit of \"{path}\" that was undone is in the file again.")
+        }
+        ReviewState::Applied => {
+            format!("[note] The user restored a part of your edit of \"{path}\" that was undone.")
+        }
+        ReviewState::Kept if amended.is_empty() => return None,
+        ReviewState::Kept => {
+            let texts: String = amended.values().map(|text| cut(text)).collect();
+            format!(
+                "[note] The user changed your edit of \"{path}\" and kept it. Its lines are now:\n{texts}"
+            )
+        }
+    };
+    Some(text)
+}
+
+/// The most bytes of one text in a note.
+const NOTE_BYTES: usize = 2_000;
+
+fn block(hunk: &Hunk) -> String {
+    let signed = |sign: char, lines: &[String]| {
+        lines
+            .iter()
+            .map(|line| format!("{sign}{}\n", line.trim_end_matches(['\r', '\n'])))
+            .collect::<String>()
+    };
+    cut(&(signed('-', &hunk.removed) + &signed('+', &hunk.inserted)))
+}
+
+fn cut(text: &str) -> String {
+    if text.len() <= NOTE_BYTES {
+        return text.to_owned();
+    }
+    let end = (0..=NOTE_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}\n[cut; read the file for the rest]\n", &text[..end])
+}
