@@ -414,12 +414,16 @@ fn typing_into_a_change_while_its_undo_is_on_its_way_is_no_undo() {
     reviewed.rig.end();
 }
 
+/// What the decision shows as the user's text is not there, although the agent's own text is.
 #[test]
-fn p02_a_text_that_was_never_there_is_not_restored() {
+fn a_decision_about_another_text_than_the_one_that_is_there_is_refused() {
     let reviewed = Reviewed::start();
     let two = reviewed.hunk("2");
     let seen = json!({two.hunk_id.clone(): "never there\n"});
-    assert_eq!(reviewed.decide_seen(&two, "undo", seen).state, HunkState::Undone);
+    let decided = reviewed.decide_seen(&two, "undo", seen);
+    assert_eq!(decided.state, HunkState::Applied, "{decided:?}");
+    assert!(decided.why.expect("a reason").contains("not what was shown"));
+    assert_eq!(reviewed.decide(&two, "undo").state, HunkState::Undone);
     assert_eq!(reviewed.decide(&two, "restore").state, HunkState::Applied);
     reviewed.rig.await_text("a.txt", EDITED);
     reviewed.rig.end();

@@ -10,6 +10,7 @@ mod consent;
 mod decisions;
 mod edits;
 mod holes;
+mod interleavings;
 mod later;
 mod oracle;
 mod properties;

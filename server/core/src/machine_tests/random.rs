@@ -109,7 +109,7 @@ fn choice(bench: &Bench, dice: &mut Dice<'_>) -> Input {
     Input::Choose { chosen, offer }
 }
 
-fn answer(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
+pub fn answer(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
     let asks: Vec<_> = bench.session.open_asks().collect();
     let ask = asks.get(dice.roll(asks.len().max(1)))?;
     let choice = if ask.free_text && dice.roll(4) == 0 {
@@ -278,7 +278,7 @@ fn reobserved(bench: &Bench, changes: &[ChangeSetId], dice: &mut Dice<'_>) -> Re
 }
 
 /// Draws a decision about some of the hunks that wait for an answer.
-fn decision(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
+pub fn decision(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
     let open: Vec<_> =
         bench.session.live_changes().into_iter().filter(|state| state.has(HunkState::Proposed)).collect();
     let state = open.get(dice.roll(open.len().max(1)))?;

@@ -8,6 +8,7 @@ mod side;
 #[cfg(test)]
 mod tests;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::text::edit::lines;
@@ -67,21 +68,89 @@ pub enum HunkText {
     Gone,
 }
 
+/// The number of a change among those of its file, and of one of its hunks.
+pub type HunkNumber = (usize, usize);
+
 /// Where a hunk is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     pub found: HunkText,
     /// The lines of its place, from zero; empty between two lines if nothing is there.
     pub lines: Range<usize>,
-    /// The hunks of later changes that replaced lines of it: the numbers of the change and of the hunk.
-    pub beneath: Vec<(usize, usize)>,
+    /// The hunks of later changes that replaced lines of it.
+    pub beneath: Vec<HunkNumber>,
 }
 
 /// Returns where the hunks of past changes of one file are, for each change in order. `changes` begins with the oldest.
 ///
 /// A later change may replace lines of an earlier one. So the latest is found first, and the others in the text that
 /// it would leave if it were undone.
+///
+/// A change that takes an earlier one back leaves the same text as neither of them, and no text tells the two apart. If both
+/// were undone when last known, they still are, and the later one has no place.
 pub fn trace_all(now: &str, changes: &[PastChange<'_>]) -> Vec<Vec<Trace>> {
+    let all = trace_without(now, changes, &BTreeSet::new());
+    let in_doubt = made_again(&all, changes);
+    if in_doubt.is_empty() {
+        return all;
+    }
+    let mut others = trace_without(now, changes, &in_doubt.keys().copied().collect());
+    let is_of_ground = |hunk: &HunkNumber, ground: &Ground| {
+        let (place, other) = (&all[hunk.0][hunk.1].lines, &others[ground.hunk.0][ground.hunk.1]);
+        let is_same_place = place.start.max(other.lines.start) < place.end.min(other.lines.end);
+        other.found == HunkText::Is(Side::Before) && (is_same_place || place.is_empty() && ground.is_replaced)
+    };
+    let no_place =
+        in_doubt.iter().filter(|(hunk, grounds)| grounds.iter().any(|ground| is_of_ground(hunk, ground)));
+    let no_place: BTreeSet<HunkNumber> = no_place.map(|(hunk, _)| *hunk).collect();
+    if no_place.len() < in_doubt.len() {
+        others = trace_without(now, changes, &no_place);
+    }
+    for (change, hunk) in no_place {
+        others[change][hunk] = Trace { found: HunkText::Gone, lines: 0..0, beneath: Vec::new() };
+    }
+    others
+}
+
+/// An undone hunk of an earlier change, beside which a later hunk was made.
+struct Ground {
+    hunk: HunkNumber,
+    /// Whether the later hunk replaced some of its lines.
+    is_replaced: bool,
+}
+
+/// Returns the undone hunks that a text seems to have, if they were made on or beside other undone hunks.
+fn made_again(all: &[Vec<Trace>], changes: &[PastChange<'_>]) -> BTreeMap<HunkNumber, Vec<Ground>> {
+    let is_undone = |(change, hunk): HunkNumber| changes[change].hunks[hunk].expected == Side::Before;
+    let is_made = |trace: &Trace| trace.found == HunkText::Is(Side::After);
+    let mut made_again = BTreeMap::new();
+    for (number, change) in changes.iter().enumerate() {
+        let is_back = |hunk: &usize| is_undone((number, *hunk)) && is_made(&all[number][*hunk]);
+        let back: Vec<usize> = (0..change.hunks.len()).filter(is_back).collect();
+        let Some(before) = change.before.filter(|_| !back.is_empty()) else { continue };
+        let earlier = trace_without(before, &changes[..number], &BTreeSet::new());
+        for hunk in back {
+            let Hunk { line, removed, .. } = changes[number].hunks[hunk].hunk;
+            let own = *line..*line + removed.len();
+            let mut grounds = Vec::new();
+            for (change, traces) in earlier.iter().enumerate() {
+                for (other, trace) in traces.iter().enumerate().filter(|(_, trace)| is_made(trace)) {
+                    let (start, end) = (own.start.max(trace.lines.start), own.end.min(trace.lines.end));
+                    if start <= end && is_undone((change, other)) {
+                        grounds.push(Ground { hunk: (change, other), is_replaced: start < end });
+                    }
+                }
+            }
+            if !grounds.is_empty() {
+                made_again.insert((number, hunk), grounds);
+            }
+        }
+    }
+    made_again
+}
+
+/// As [`trace_all`], by the text alone. These hunks are not in it, whatever it looks like.
+fn trace_without(now: &str, changes: &[PastChange<'_>], absent: &BTreeSet<HunkNumber>) -> Vec<Vec<Trace>> {
     let mut text = EarlierText::of(lines(now).collect());
     let mut all = vec![Vec::new(); changes.len()];
     for (number, change) in changes.iter().enumerate().rev() {
@@ -93,9 +162,11 @@ pub fn trace_all(now: &str, changes: &[PastChange<'_>]) -> Vec<Vec<Trace>> {
         };
         all[number] = found.iter().map(seen).collect();
         let places = found.into_iter().enumerate();
-        let is_made = |place: &HunkPlace| place.found == HunkText::Is(Side::After);
+        let is_made = |(index, place): &(usize, HunkPlace)| {
+            place.found == HunkText::Is(Side::After) && !absent.contains(&(number, *index))
+        };
         let mut made: Vec<(usize, Range<usize>)> =
-            places.filter(|(_, place)| is_made(place)).map(|(index, place)| (index, place.lines)).collect();
+            places.filter(is_made).map(|(index, place)| (index, place.lines)).collect();
         made.sort_by_key(|(_, lines)| (lines.start, lines.end));
         text.take_out(number, change, &made);
     }

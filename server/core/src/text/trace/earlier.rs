@@ -2,10 +2,7 @@
 
 use std::ops::Range;
 
-use super::{PastChange, Side};
-
-/// The number of a change and of one of its hunks.
-type HunkNumber = (usize, usize);
+use super::{HunkNumber, PastChange, Side};
 
 /// A text without the hunks that were taken out of it.
 pub(super) struct EarlierText<'a> {

@@ -78,14 +78,17 @@ fn check(text: &str, trace: &Trace, target: &SideTarget, amended: bool) -> Resul
     if let Some((change, hunk)) = trace.beneath.first() {
         return Err(SideRefusal::Beneath { change: *change, hunk: *hunk });
     }
+    // What was shown in its place has to be there still, also if the agent's own lines are there instead.
+    let is_as_shown = target.seen.as_ref().map(|seen| {
+        let there = lines(text).skip(trace.lines.start).take(trace.lines.len());
+        there.collect::<String>() == *seen
+    });
     match trace.found {
         HunkText::Gone => Err(SideRefusal::Gone),
-        HunkText::Is(Side::Before) => Ok(()),
-        HunkText::Is(Side::After) if !amended => Ok(()),
-        HunkText::Is(Side::After) | HunkText::Amended { .. } => {
-            let there: String = lines(text).skip(trace.lines.start).take(trace.lines.len()).collect();
-            if target.seen.as_deref() == Some(&there) { Ok(()) } else { Err(SideRefusal::Amended) }
-        }
+        HunkText::Is(Side::Before) if is_as_shown != Some(false) => Ok(()),
+        HunkText::Is(Side::After) if !amended && is_as_shown != Some(false) => Ok(()),
+        HunkText::Is(_) | HunkText::Amended { .. } if is_as_shown == Some(true) => Ok(()),
+        HunkText::Is(_) | HunkText::Amended { .. } => Err(SideRefusal::Amended),
     }
 }
 

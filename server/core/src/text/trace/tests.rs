@@ -187,6 +187,26 @@ fn a_later_change_on_an_earlier_one_has_to_go_first() {
     assert_eq!(with_side(&later.after, &changes, &only(1, 0), Side::Before).unwrap(), first.after);
 }
 
+/// A change that takes an earlier one back leaves the same text as neither of them.
+#[test]
+fn a_change_on_one_that_was_undone_with_it_is_not_found_again() {
+    let first = Made::of("one\ntwo\nthree\n", "one\nnew\ntwo\nthree\n");
+    let later = Made::of(&first.after, "one\ntwo\nthree\n");
+    let now = first.before.as_str();
+    let made = trace_all(now, &[first.past(), later.past()]);
+    assert_eq!((made[0][0].found, made[1][0].found), (AFTER, AFTER));
+    let undone = [first.expecting(Side::Before), later.expecting(Side::Before)];
+    let traces = trace_all(now, &undone);
+    assert_eq!((traces[0][0].found, traces[1][0].found), (BEFORE, HunkText::Gone));
+    let refused = with_side(now, &undone, &only(1, 0), Side::After);
+    assert_eq!(refused, Err((1, 0, SideRefusal::Gone)), "the line that it removes is not there");
+    let both = [only(0, 0), only(1, 0)].concat();
+    assert_eq!(with_side(now, &undone, &both, Side::After).as_deref(), Ok(now));
+    // One that was undone alone, and made again in the editor, is found.
+    let traces = trace_all(now, &[first.past(), later.expecting(Side::Before)]);
+    assert_eq!((traces[0][0].found, traces[1][0].found), (AFTER, AFTER));
+}
+
 #[test]
 fn a_last_line_without_its_end_never_joins_another() {
     let made = Made::of("one\ntwo\nthree\nfour", "one\ntwo\nthree\nFOUR");

@@ -1,0 +1,153 @@
+//! What the user does.
+
+use super::world::{ShownHunk, World};
+use crate::machine::input::{Input, ReviewAct, ReviewInput, ReviewTarget};
+use crate::machine_tests::random;
+use crate::record::{ReviewState, SeenHunk};
+use crate::session::AppliedHunk;
+use crate::text::edit::lines;
+use crate::text::trace::{HunkText, Side, Trace};
+
+impl World<'_> {
+    /// Types, deletes or pastes somewhere in an open file.
+    pub fn types(&mut self) {
+        let file = self.dice.roll(2);
+        let end = if self.files[file].name == "b.txt" { "\r\n" } else { "\n" };
+        self.words += 1;
+        let word = format!("user{}", self.words);
+        let lines = self.files[file].editor.lines();
+        let line = self.dice.roll(lines.len().max(1));
+        let begin: usize = lines.iter().take(line).map(|line| line.len()).sum();
+        let length = lines.get(line).map_or(0, |line| line.len());
+        let content =
+            lines.get(line).map_or(0, |line| line.iter().filter(|cell| !super::editor::is_end(cell)).count());
+        let inside = begin + self.dice.roll(content + 1);
+        let (range, text) = match self.dice.roll(8) {
+            0 | 1 => (begin..begin, format!("{word}{end}")),
+            2 => (inside..inside, word),
+            3 => (inside..begin + content, format!("{word} 🐌 ")),
+            4 => (begin..begin + length, String::new()),
+            5 => (begin + content..begin + content, format!("{end}{word}{end}{end}")),
+            6 => (begin..begin + content, "    first();".to_owned()),
+            _ => (begin..inside, "\t".to_owned()),
+        };
+        if range.is_empty() && text.is_empty() {
+            return;
+        }
+        self.tells(format!("types {text:?} in place of {range:?} of {}", self.files[file].name));
+        self.files[file].is_agents = false;
+        let typed = self.files[file].editor.types(range, &text);
+        self.tell_server(file, Some(typed.edit));
+    }
+
+    pub fn undoes_in_the_editor(&mut self) {
+        let file = self.dice.roll(2);
+        let again = self.dice.roll(3) == 0;
+        let editor = &mut self.files[file].editor;
+        if if again { editor.redoes() } else { editor.undoes() } {
+            self.files[file].is_agents = false;
+            self.tells(format!("{} in {}", if again { "redoes" } else { "undoes" }, self.files[file].name));
+            self.tell_server(file, None);
+        }
+    }
+
+    /// Saves an open file; a formatter changes it first.
+    pub fn saves(&mut self) {
+        let file = self.dice.roll(2);
+        let before = self.files[file].editor.version;
+        self.files[file].editor.formats();
+        if self.files[file].editor.version != before {
+            self.files[file].is_agents = false;
+            self.tells(format!("a formatter changes {}", self.files[file].name));
+            self.tell_server(file, None);
+        }
+    }
+
+    /// Answers a question, as a whole or hunk by hunk.
+    pub fn answers(&mut self) {
+        let input = match self.dice.roll(2) {
+            0 => random::answer(&self.bench, &mut self.dice),
+            _ => random::decision(&self.bench, &mut self.dice),
+        };
+        if let Some(input) = input {
+            self.tells(format!("answers {input:?}"));
+            // Another answer may have been faster.
+            let _ = self.bench.input(input);
+        }
+    }
+
+    /// Draws the hunks as they are now.
+    pub fn shows(&mut self) {
+        let mut shown = Vec::new();
+        for file in 0..self.files.len() {
+            let text = self.files[file].editor.text();
+            let (changes, traces) = self.traces(file);
+            for (change, traces) in changes.iter().zip(&traces) {
+                for (hunk, trace) in change.hunks.iter().zip(traces) {
+                    shown.push(ShownHunk {
+                        change_set: change.change_set.clone(),
+                        hunk: hunk.id.clone(),
+                        seen: text_of_the_user(&text, hunk, trace),
+                        state: hunk.state,
+                    });
+                }
+            }
+        }
+        self.shown = shown;
+    }
+
+    /// Decides about some of the hunks that are drawn.
+    pub fn reviews(&mut self) {
+        let act = [ReviewAct::Keep, ReviewAct::Undo, ReviewAct::Undo, ReviewAct::Restore][self.dice.roll(4)];
+        let most = 1 + self.dice.roll(3);
+        let mut chosen: Vec<ShownHunk> =
+            self.shown.clone().into_iter().filter(|_| self.dice.roll(3) == 0).collect();
+        chosen.truncate(most);
+        self.decides(act, chosen);
+    }
+
+    /// Undoes all hunks in one decision.
+    pub fn undoes_all(&mut self) {
+        let all = self.shown.iter().filter(|shown| shown.state != ReviewState::Undone).cloned().collect();
+        self.decides(ReviewAct::Undo, all);
+        while !self.bench.session.applied.pending().is_empty() {
+            self.step();
+        }
+    }
+
+    fn decides(&mut self, act: ReviewAct, chosen: Vec<ShownHunk>) {
+        let mut targets: Vec<ReviewTarget> = Vec::new();
+        for ShownHunk { change_set, hunk, seen, .. } in chosen {
+            // The server itself looks at what is kept.
+            let seen = if act == ReviewAct::Keep { self.text_in_place(&change_set.0, &hunk) } else { seen };
+            let hunk = SeenHunk { hunk, seen };
+            match targets.iter_mut().find(|target| target.change_set == change_set) {
+                Some(target) => target.hunks.push(hunk),
+                None => targets.push(ReviewTarget { change_set, hunks: vec![hunk] }),
+            }
+        }
+        if !targets.is_empty() {
+            self.tells(format!("{act:?} {targets:?}"));
+            let _ = self.bench.input(Input::Review(ReviewInput { targets, act, reason: None }));
+        }
+    }
+
+    fn text_in_place(&self, change_set: &str, hunk: &str) -> Option<String> {
+        (0..self.files.len()).find_map(|file| {
+            let (changes, traces) = self.traces(file);
+            let at = changes.iter().position(|change| change.change_set.0 == change_set)?;
+            let number = changes[at].hunks.iter().position(|one| one.id == hunk)?;
+            text_of_the_user(&self.files[file].editor.text(), &changes[at].hunks[number], &traces[at][number])
+        })
+    }
+}
+
+/// Returns the text in the place of a hunk, if it is not the agent's alone.
+fn text_of_the_user(text: &str, hunk: &AppliedHunk, trace: &Trace) -> Option<String> {
+    let is_users = match trace.found {
+        HunkText::Amended { .. } => true,
+        HunkText::Is(Side::After) => hunk.amended.is_some(),
+        HunkText::Is(Side::Before) | HunkText::Gone => false,
+    };
+    is_users.then(|| lines(text).skip(trace.lines.start).take(trace.lines.len()).collect())
+}
