@@ -683,6 +683,57 @@ export type DecidedHunk = { changeSetId: ChangeSetId, hunkId: string, state: Hun
  */
 why?: string, };
 
+export type ReviewDiffParams = { sessionId?: SessionId, runId?: RunId,
+/**
+ * Only the changes of this document.
+ */
+uri?: string, };
+
+export type ReviewDiffResult = {
+/**
+ * One unified diff in the form of git, files in the order of their paths: from the texts without the changes to the texts
+ * of now. It has no hunk that was undone, and nothing that the user wrote elsewhere.
+ */
+diff: string,
+/**
+ * Whether files are left out because the diff would have more than 8 MiB.
+ */
+cut: boolean,
+/**
+ * Files that are not in the diff, or not with all of their changes.
+ */
+leftOut: Array<LeftOutFile>, };
+
+export type LeftOutFile = {
+/**
+ * The path as the user sees it.
+ */
+path: string,
+/**
+ * Why, for people.
+ */
+why: string, };
+
+export type ReviewBaseParams = {
+/**
+ * A document with changes of Adjutant.
+ */
+uri: string, };
+
+export type ReviewBaseResult = {
+/**
+ * The text of now without the changes that nobody has looked at. A new file has none.
+ */
+text: string,
+/**
+ * The version of the open document that the text was made from.
+ */
+version?: number,
+/**
+ * How many of these changes are still in the text, because changes that were kept stand on them.
+ */
+leftOut?: number, };
+
 export type UnsavedDocument = { uri: string,
 /**
  * The path as the user sees it.

@@ -106,6 +106,8 @@ table! {
         names::ASK_RESPOND => ask_respond,
         names::REVIEW_LIST => review_list,
         names::REVIEW_DECIDE => review_decide,
+        names::REVIEW_DIFF => review_diff,
+        names::REVIEW_BASE => review_base,
     }
     notifications {
         names::SESSION_CANCEL => session_cancel,

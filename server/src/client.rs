@@ -13,6 +13,7 @@ mod outbound;
 mod popup;
 mod popup_lock;
 mod progress;
+pub mod refreshes;
 mod rendered;
 mod run_progress;
 pub mod surfaces;
@@ -46,6 +47,7 @@ use outbound::OutboundQueue;
 pub use popup::{Choice, Offer, approves};
 use popup::{MAX_LINES, SurfaceRoom, Whole};
 use popup_lock::PopupLock;
+use refreshes::Refreshes;
 use rendered::RenderedFiles;
 pub use rendered::{RenderRequest, RenderedContent, RenderedFile};
 pub use run_progress::OpenRun;
@@ -96,6 +98,7 @@ pub struct ClientLink {
     /// When the user's last action began: popups that were closed before it come back.
     acted: Arc<watch::Sender<Instant>>,
     rendered: RenderedFiles,
+    refreshes: Refreshes,
 }
 
 /// Returns a text as every message of a client shows it: the last check before the client draws it.
@@ -138,7 +141,13 @@ impl ClientLink {
         {
             self.outbound.notify(methods::REVIEW_UPDATE, &params);
         }
+        self.refreshes.reviewed(&update, self.surfaces.lens_refresh);
         self.items.review(update);
+    }
+
+    /// What the client shows of a review and reads again when it changes.
+    pub fn refreshes(&self) -> &Refreshes {
+        &self.refreshes
     }
 
     /// Opens the link to a client with these `surfaces`.
@@ -165,13 +174,6 @@ impl ClientLink {
         };
         let room = SurfaceRoom { lines: MAX_LINES, one_line: false };
         let items = Items::new(face.clone(), outbound.clone(), documents, shown, room);
-        let living = items.clone();
-        tokio::spawn(async move {
-            tokio::select! {
-                () = living.live() => {}
-                () = out.closed() => {}
-            }
-        });
         let link = Self {
             outbound,
             face,
@@ -184,7 +186,16 @@ impl ClientLink {
             popups_off: Arc::default(),
             acted: Arc::new(watch::Sender::new(Instant::now())),
             rendered: writer,
+            refreshes: Refreshes::default(),
         };
+        let living = link.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = living.items.live() => {}
+                () = living.refreshes.send(&living) => {}
+                () = out.closed() => {}
+            }
+        });
         (link, Wants { backfills, renders })
     }
 

@@ -16,6 +16,7 @@ pub mod editor;
 pub mod fuzzing;
 #[cfg(feature = "lsp")]
 pub mod lsp;
+pub mod origin;
 pub mod reviews;
 pub mod session;
 pub mod sessions;

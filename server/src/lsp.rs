@@ -7,10 +7,13 @@ mod commands;
 mod configured;
 mod documents;
 pub mod fallbacks;
+mod hover;
+mod lenses;
 mod lifecycle;
 mod parent;
 mod ready;
 mod router;
+mod text_before;
 mod words;
 
 use std::sync::{Arc, OnceLock};
@@ -19,10 +22,11 @@ use tokio::sync::watch;
 use tower_lsp::LanguageServer;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
-    CodeActionParams, CodeActionResponse, DidChangeConfigurationParams, DidChangeTextDocumentParams,
-    DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    DidSaveTextDocumentParams, ExecuteCommandParams, InitializeParams, InitializeResult, InitializedParams,
-    LSPAny, MessageType, ShowMessageParams, WorkDoneProgressCancelParams,
+    CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, DidChangeConfigurationParams,
+    DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams, Hover, HoverParams,
+    InitializeParams, InitializeResult, InitializedParams, LSPAny, MessageType, ShowMessageParams,
+    WorkDoneProgressCancelParams,
 };
 
 pub use crate::agent::Options;
@@ -48,6 +52,7 @@ pub struct Server {
 struct Ready {
     agent: Arc<Agent>,
     pulls: Pulls,
+    searches: hover::LastSearch,
     /// Problems of the settings, shown after `initialized`.
     problems: Vec<String>,
 }
@@ -168,6 +173,15 @@ impl LanguageServer for Server {
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
         Ok(Some(actions::offered(self.agent()?, &params).await))
+    }
+
+    async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
+        Ok(Some(lenses::of_document(self.agent()?, &params).await))
+    }
+
+    async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
+        let ready = self.ready().ok_or_else(|| rejected(lifecycle::not_initialized()))?;
+        Ok(hover::at(&ready.agent, &ready.searches, &params).await)
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<LSPAny>> {

@@ -2,6 +2,9 @@
 //!
 //! Never decides about a hunk. A session puts its changes here when they change.
 
+pub mod earlier;
+pub mod opened;
+
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,7 +19,7 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::review::{HunkName, ReviewHunk};
 use adjutant_store::blobs::Blobs;
 use adjutant_tools::documents::{Documents, Text};
-use adjutant_tools::paths::{Roots, open_read, resolve};
+use adjutant_tools::paths::{ResolvedPath, Roots, open_read, resolve};
 use tokio::sync::watch;
 
 /// The registry; clones share it.
@@ -29,6 +32,8 @@ struct ReviewRegistry {
     sessions: Mutex<KnownSessions>,
     /// Counts changes of the registry.
     changed: watch::Sender<u64>,
+    /// What the last look at an open document has found.
+    last: Mutex<Option<opened::LastLook>>,
 }
 
 #[derive(Default)]
@@ -74,7 +79,11 @@ pub struct OwnedChange {
 impl Default for Reviews {
     fn default() -> Self {
         Self {
-            shared: Arc::new(ReviewRegistry { sessions: Mutex::default(), changed: watch::Sender::new(0) }),
+            shared: Arc::new(ReviewRegistry {
+                sessions: Mutex::default(),
+                changed: watch::Sender::new(0),
+                last: Mutex::default(),
+            }),
         }
     }
 }
@@ -220,23 +229,47 @@ impl Reviews {
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 
+/// Returns the URI of a document's file after following every link. Blocks.
+pub fn target_of(uri: &str) -> String {
+    let path = adjutant_host::uri::to_path(uri);
+    path.map_or_else(
+        |_| uri.to_owned(),
+        |path| adjutant_host::uri::of_path(&path.canonicalize().unwrap_or(path)),
+    )
+}
+
+/// The text of a file now.
+pub struct FileNow {
+    /// Without a byte order mark.
+    pub text: String,
+    /// Of the open document.
+    pub version: Option<i32>,
+    at: ResolvedPath,
+}
+
 /// Returns the text of the file of a change: the buffer if it is open, else the disk. `None` if it cannot be read, or if
 /// its path leads to another file now. Blocks.
-pub fn text_now(documents: &Documents, owned: &OwnedChange) -> Option<String> {
+pub fn file_now(documents: &Documents, owned: &OwnedChange) -> Option<FileNow> {
     let at = resolve(&owned.roots, &owned.change.path).ok()?;
     if !at.inside || adjutant_host::uri::of_path(&at.absolute) != owned.change.target {
         return None;
     }
-    match documents.text(&at.absolute) {
-        Text::Open(snapshot) => Some(snapshot.string()),
-        Text::Unsynced(_) => None,
+    let (text, version) = match documents.text(&at.absolute) {
+        Text::Open(snapshot) => (snapshot.string(), snapshot.version),
+        Text::Unsynced(_) => return None,
         Text::Closed => {
             let mut bytes = Vec::new();
             open_read(&at).ok()?.take(MAX_FILE + 1).read_to_end(&mut bytes).ok()?;
             let text = String::from_utf8(bytes).ok().filter(|text| text.len() as u64 <= MAX_FILE)?;
-            Some(split_bom(&text).1.to_owned())
+            (split_bom(&text).1.to_owned(), None)
         }
-    }
+    };
+    Some(FileNow { text, version, at })
+}
+
+/// Returns the text of the file of a change, as [`file_now`] does. Blocks.
+pub fn text_now(documents: &Documents, owned: &OwnedChange) -> Option<String> {
+    file_now(documents, owned).map(|now| now.text)
 }
 
 /// The changes of one file with the texts before them, ready to be found in a text.

@@ -31,6 +31,7 @@ use choosing::options_of;
 pub use adjutant_store::{blobs, catalog, log, storage, watermark};
 pub use choosing::{chosen, options_of_new};
 pub use leaving::End;
+pub use prepare::read_denied;
 pub use world::{SessionWorld, World};
 
 use std::panic::AssertUnwindSafe;

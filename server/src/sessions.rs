@@ -277,6 +277,16 @@ impl Sessions {
         deleted.await.map_err(|_| ClientError::gone())?
     }
 
+    /// Fails with `SessionNotFound` if no session has this id, in memory or on disk.
+    pub async fn check(&self, id: &SessionId) -> Result<(), ClientError> {
+        self.world.catalog.place(&id.0).map_err(catalog_error)?;
+        let (world, known) = (self.world.clone(), id.clone());
+        let is_there = self.in_memory(id).is_some()
+            || tokio::task::spawn_blocking(move || world.catalog.has(&known.0)).await.unwrap_or(false);
+        let why = || ClientError::new(ErrorName::SessionNotFound, format!("there is no session \"{id}\""));
+        if is_there { Ok(()) } else { Err(why()) }
+    }
+
     /// Removes, in the background, files that interrupted deletions and edits have left.
     pub fn sweep(&self) {
         let world = self.world.clone();

@@ -29,7 +29,10 @@ fn recorded() -> Vec<PathBuf> {
 fn answered(params: &Value) -> BTreeMap<String, String> {
     let workspace = Workspace::new("//- /a.txt\nhello\n");
     let rig = Rig::connect(&workspace, Options::new(&workspace).capabilities(Capabilities::bare()));
-    let params = json!({"processId": null, "capabilities": params["capabilities"], "workspaceFolders": []});
+    let params = json!({
+        "processId": null, "clientInfo": params["clientInfo"],
+        "capabilities": params["capabilities"], "workspaceFolders": [],
+    });
     let answer = rig.request("initialize", params).expect("initialize is answered");
     // The test editor announced less than these params do.
     rig.forgive(Rule::NotOffered);

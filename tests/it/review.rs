@@ -1,5 +1,8 @@
 //! The review of applied hunks, over the wire: found again under typing, kept, undone and restored.
 
+mod plainly;
+mod texts;
+
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::review::{DecidedHunk, ReviewDecideResult, ReviewHunk, ReviewListResult};
 use adjutant_protocol::update::{HunkState, Update};

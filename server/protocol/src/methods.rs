@@ -36,6 +36,8 @@ pub const ASK_LIST: &str = "agent/ask/list";
 pub const ASK_RESPOND: &str = "agent/ask/respond";
 pub const REVIEW_LIST: &str = "agent/review/list";
 pub const REVIEW_DECIDE: &str = "agent/review/decide";
+pub const REVIEW_DIFF: &str = "agent/review/diff";
+pub const REVIEW_BASE: &str = "agent/review/base";
 pub const SESSION_UPDATE: &str = "agent/session/update";
 pub const REQUEST_PERMISSION: &str = "agent/session/request_permission";
 pub const ASK_RESOLVED: &str = "agent/ask/resolved";
@@ -44,7 +46,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 20] = [
+pub const METHODS: [Method; 22] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -137,6 +139,20 @@ pub const METHODS: [Method; 20] = [
         "ReviewDecideParams",
         "ReviewDecideResult",
         "applies or rejects hunks that wait for an answer; keeps, undoes or restores applied ones",
+    ),
+    row(
+        REVIEW_DIFF,
+        ClientRequest,
+        "ReviewDiffParams",
+        "ReviewDiffResult",
+        "returns one diff of what a run or a session changed, as `git apply` takes it",
+    ),
+    row(
+        REVIEW_BASE,
+        ClientRequest,
+        "ReviewBaseParams",
+        "ReviewBaseResult",
+        "returns the text of a document without the changes that nobody has looked at",
     ),
     row(SESSION_UPDATE, ServerNotification, "SessionUpdateParams", "", "reports one change, in order"),
     row(

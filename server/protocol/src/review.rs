@@ -224,3 +224,64 @@ pub struct DecidedHunk {
     #[ts(optional)]
     pub why: Option<String>,
 }
+
+/// Params of `agent/review/diff`: which applied changes. Without any, all of the workspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReviewDiffParams {
+    #[serde(default)]
+    #[ts(optional)]
+    pub session_id: Option<SessionId>,
+    #[serde(default)]
+    #[ts(optional)]
+    pub run_id: Option<RunId>,
+    /// Only the changes of this document.
+    #[serde(default)]
+    #[ts(optional)]
+    pub uri: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewDiffResult {
+    /// One unified diff in the form of git, files in the order of their paths: from the texts without the changes to the texts
+    /// of now. It has no hunk that was undone, and nothing that the user wrote elsewhere.
+    pub diff: String,
+    /// Whether files are left out because the diff would have more than 8 MiB.
+    pub cut: bool,
+    /// Files that are not in the diff, or not with all of their changes.
+    pub left_out: Vec<LeftOutFile>,
+}
+
+/// A file that is not in a diff, or not with all of its changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct LeftOutFile {
+    /// The path as the user sees it.
+    pub path: String,
+    /// Why, for people.
+    pub why: String,
+}
+
+/// Params of `agent/review/base`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReviewBaseParams {
+    /// A document with changes of Adjutant.
+    pub uri: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewBaseResult {
+    /// The text of now without the changes that nobody has looked at. A new file has none.
+    pub text: String,
+    /// The version of the open document that the text was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub version: Option<i32>,
+    /// How many of these changes are still in the text, because changes that were kept stand on them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[ts(optional, as = "Option<u32>")]
+    pub left_out: u32,
+}

@@ -10,7 +10,10 @@ use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, Ask
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::model::{ModelListParams, ModelListResult};
 use adjutant_protocol::option::{SetConfigOptionParams, SetConfigOptionResult};
-use adjutant_protocol::review::{ReviewDecideParams, ReviewDecideResult, ReviewListParams, ReviewListResult};
+use adjutant_protocol::review::{
+    ReviewBaseParams, ReviewBaseResult, ReviewDecideParams, ReviewDecideResult, ReviewDiffParams,
+    ReviewDiffResult, ReviewListParams, ReviewListResult,
+};
 use adjutant_protocol::session::{
     CancelParams, Done, NewSessionParams, NewSessionResult, PromptParams, PromptResult, ResumeParams,
     ResumeResult, SessionListParams, SessionListResult, SessionParams, WaitParams, WaitResult,
@@ -21,12 +24,12 @@ use tokio::sync::oneshot;
 use super::content::{self, Content};
 use super::{Agent, Result};
 use crate::aside::aside;
-use crate::reviews;
+use crate::reviews::{self, earlier::EarlierTexts};
 use crate::session::mailbox::{ClientError, Mailbox, Message, PostedPrompt, ResumePoint};
-use crate::session::{self, SURFACE_OF_CLIENTS};
+use crate::session::{self, SURFACE_OF_CLIENTS, World};
 use crate::sessions::list::{Cursor, ListFilter};
 use crate::sessions::unreviewed;
-use crate::tools::paths::Roots;
+use crate::tools::paths::{ResolvedPath, Roots};
 use crate::transport::ErrorBody;
 use crate::uri;
 
@@ -197,6 +200,31 @@ impl Agent {
         Ok(ReviewDecideResult { hunks: answered(Ok(reply)).await? })
     }
 
+    /// Fails with `SessionNotFound` if there is no such session.
+    pub async fn review_diff(&self, params: ReviewDiffParams) -> Result<ReviewDiffResult> {
+        let ReviewDiffParams { session_id, run_id, uri } = params;
+        if let Some(id) = &session_id {
+            self.sessions.check(id).await?;
+        }
+        unreviewed::load(&self.sessions, self.configured.folders(), true).await;
+        let world = self.sessions.world().clone();
+        let diff = move || {
+            let target = uri.map(|uri| reviews::target_of(&uri));
+            earlier_texts(&world).diff(|owned| {
+                session_id.as_ref().is_none_or(|id| *id == owned.session)
+                    && run_id.as_ref().is_none_or(|id| *id == owned.change.run)
+                    && target.as_ref().is_none_or(|target| *target == owned.change.target)
+            })
+        };
+        Ok(aside(diff).await)
+    }
+
+    pub async fn review_base(&self, params: ReviewBaseParams) -> Result<ReviewBaseResult> {
+        let world = self.sessions.world().clone();
+        let base = move || earlier_texts(&world).base(&reviews::target_of(&params.uri));
+        aside(base).await.map_err(ErrorBody::invalid_params)
+    }
+
     /// Posts an answer that came by `surface`.
     pub async fn post_answer(
         &self,
@@ -245,6 +273,12 @@ pub async fn answered<T>(
         Ok(result) => Ok(result?),
         Err(_) => Err(ClientError::gone().into()),
     }
+}
+
+/// The texts without changes, of the files that may be read.
+fn earlier_texts(world: &World) -> EarlierTexts<'_, impl Fn(&Roots, &ResolvedPath) -> Option<String>> {
+    let denied = |roots: &Roots, at: &ResolvedPath| session::read_denied(world, roots, at);
+    EarlierTexts { reviews: &world.reviews, documents: &world.documents, denied }
 }
 
 fn folder(uri: &str) -> Result<PathBuf> {

@@ -23,9 +23,9 @@ pub fn capabilities(file: &Path) -> anyhow::Result<Exit> {
     // A whole message, its params, or only the capabilities.
     let params = json.get("params").unwrap_or(&json);
     let client = params.get("capabilities").unwrap_or(params);
-    let name = params.pointer("/clientInfo/name").and_then(serde_json::Value::as_str);
-    let surfaces =
-        Surfaces::of(client, name).map_err(|why| anyhow::anyhow!("read the capabilities: {why}"))?;
+    let text = |path: &str| params.pointer(path).and_then(serde_json::Value::as_str);
+    let surfaces = Surfaces::of(client, text("/clientInfo/name"), text("/clientInfo/version"))
+        .map_err(|why| anyhow::anyhow!("read the capabilities: {why}"))?;
     let mut page = Printer::of_stdout();
     page.block(&surfaces.text());
     page.written()?;

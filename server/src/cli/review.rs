@@ -3,13 +3,15 @@
 //! Never decides where a change is: the server in this process finds it in the text.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use adjutant_git::Repository;
+use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
 use adjutant_protocol::review::{
-    KeptBy, ReviewAction, ReviewDecideParams, ReviewDecideResult, ReviewHunk, ReviewListParams,
-    ReviewListResult, ReviewTarget,
+    LeftOutFile, ReviewAction, ReviewDecideParams, ReviewDecideResult, ReviewDiffParams, ReviewDiffResult,
+    ReviewHunk, ReviewListParams, ReviewListResult, ReviewTarget,
 };
 use adjutant_protocol::update::HunkState;
 use anyhow::Context;
@@ -21,6 +23,7 @@ use super::client::Client;
 use super::folder::Folder;
 use super::page::{Ink, Printer, note};
 use crate::clock::now_ms;
+use crate::origin::Origin;
 use crate::settings::Sources;
 use crate::uri;
 
@@ -44,6 +47,12 @@ pub enum ReviewVerb {
     Show {
         /// FILE or FILE:LINE
         places: Vec<String>,
+    },
+    /// Print everything that was changed and not undone as one diff for git
+    Diff {
+        /// Only the changes of this session
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
     },
     /// Keep the changes of these places
     Keep {
@@ -92,6 +101,7 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
                 Some(hunks) => show(&hunks),
                 None => Ok(Exit::Usage),
             },
+            Some(ReviewVerb::Diff { session }) => print_diff(client, session).await,
             Some(ReviewVerb::Keep { places, all: _ }) => {
                 decide(folder, client, &hunks, &places, ReviewAction::Keep).await
             }
@@ -259,6 +269,24 @@ fn show(hunks: &[&ReviewHunk]) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
+/// Prints one diff of all changes, byte for byte unless a person reads it at a terminal.
+async fn print_diff(client: &Client, session: Option<String>) -> anyhow::Result<Exit> {
+    let params = ReviewDiffParams { session_id: session.map(SessionId), run_id: None, uri: None };
+    let result: ReviewDiffResult = client.request(methods::REVIEW_DIFF, &params).await?;
+    let mut stdout = std::io::stdout();
+    if stdout.is_terminal() {
+        let mut page = Printer::of_stdout();
+        put_diff(&mut page, &result.diff);
+        page.written()?;
+    } else {
+        stdout.write_all(result.diff.as_bytes()).context("write the diff")?;
+    }
+    for LeftOutFile { path, why } in &result.left_out {
+        note(&format!("not in the diff, or not whole: {path}: {why}"));
+    }
+    Ok(if result.cut { Exit::Failed } else { Exit::Fine })
+}
+
 async fn decide(
     folder: &Folder,
     client: &Client,
@@ -347,32 +375,7 @@ fn check(folder: &Folder, hunks: &[ReviewHunk]) -> anyhow::Result<Exit> {
 
 /// Prints who wrote the line of a hunk.
 fn put_origin(page: &mut Printer, hunk: &ReviewHunk, place: &Place) {
-    let Some(made) = &hunk.made_by else { return };
-    let days = now_ms().saturating_sub(made.at) / 86_400_000;
-    let when = match days {
-        0 => "today".to_owned(),
-        1 => "yesterday".to_owned(),
-        days => format!("{days} days ago"),
-    };
-    let offset = place.line.unwrap_or(hunk.line).saturating_sub(hunk.line) as usize;
-    let amended = hunk.text.as_deref().and_then(|text| text.lines().nth(offset));
-    let is_yours = amended.is_some_and(|line| !hunk.inserted.lines().any(|own| own == line));
-    match is_yours {
-        true => page.line(&format!("You wrote this line, inside a change that {} made {when}:", made.model)),
-        false => page.line(&format!("{} wrote it {when}:", made.model)),
-    }
-    page.line(&format!("  task      {}", made.task));
-    page.line(&format!("  session   {}", hunk.session_id));
-    page.line(&format!("  allowed   {}", made.allowed_by));
-    let looked = match hunk.kept_by {
-        Some(KeptBy::Review) => "a person kept it",
-        Some(KeptBy::EditsMode) => "nobody looked at it: edits.mode = \"auto\" keeps every edit",
-        Some(KeptBy::Question) => "a person saw it before it was made",
-        None if made.ask_id.is_some() => "a person saw it before it was made",
-        None => "nobody has looked at it yet",
-    };
-    page.line(&format!("  reviewed  {looked}"));
-    for call in &hunk.tool_call_ids {
-        page.line(&format!("  call      {call}"));
-    }
+    let Some(origin) = Origin::of(hunk, place.line.unwrap_or(hunk.line), now_ms()) else { return };
+    page.line(&origin.headline);
+    origin.rows.iter().for_each(|(label, value)| page.line(&format!("  {label:<10}{value}")));
 }

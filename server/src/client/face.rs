@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Level;
 use super::popup::Offer;
+use super::refreshes::RefreshTarget;
 use crate::editor::{ApplyReply, DocumentEdit};
 use crate::transport::{Out, PendingReply};
 
@@ -112,6 +113,11 @@ pub trait Face: Send + Sync + 'static {
 
     /// Publishes the open asks of a document; an empty list removes them.
     fn diagnostics(&self, _document: &MarkedDocument) -> Option<Note> {
+        None
+    }
+
+    /// Asks the client to read something of a review again.
+    fn refresh(&self, _what: &RefreshTarget) -> Option<Request> {
         None
     }
 

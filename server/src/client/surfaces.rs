@@ -44,6 +44,16 @@ pub struct Surfaces {
     pub action_literals: bool,
     /// Shows a code action that cannot be chosen, with the reason.
     pub action_disabled: bool,
+    /// Shows hovers, with those of other servers next to them.
+    pub hover: bool,
+    /// Draws Markdown in a hover.
+    pub hover_markdown: bool,
+    /// Asks for code lenses, and does not draw changes itself.
+    pub lenses: bool,
+    /// Reads code lenses again when it is asked to.
+    pub lens_refresh: bool,
+    /// Shows which edits are Adjutant's, by a label on each.
+    pub annotations: bool,
     /// Answers `workspace/configuration`.
     pub configuration: bool,
     /// Reports changed settings only after the server registers for them.

@@ -5,7 +5,7 @@
 //! the preferred action (design 15, design 16).
 
 mod asked;
-mod changes;
+pub(super) mod changes;
 mod verbs;
 
 use adjutant_core::text::display::one_line;

@@ -23,9 +23,9 @@ const OF_ONE_LINE: [&str; 6] =
     ["Visual Studio Code", "Code - OSS", "VSCodium", "code-server", "Cursor", "Windsurf"];
 
 impl Surfaces {
-    /// Reads `ClientCapabilities` of the client with this name. Fails only if `experimental.agent` is
+    /// Reads `ClientCapabilities` of the client with this name and version. Fails only if `experimental.agent` is
     /// wrong, and names the path of the wrong field.
-    pub fn of(client: &Value, name: Option<&str>) -> Result<Self, String> {
+    pub fn of(client: &Value, name: Option<&str>, version: Option<&str>) -> Result<Self, String> {
         let is_one_of = |names: &[&str]| name.is_some_and(|name| names.iter().any(|one| begins(name, one)));
         let agent = agent(client)?;
         let is = |path: &str| client.pointer(path) == Some(&Value::Bool(true));
@@ -46,6 +46,16 @@ impl Surfaces {
             code_actions: has("/textDocument/codeAction"),
             action_literals: has("/textDocument/codeAction/codeActionLiteralSupport"),
             action_disabled: is("/textDocument/codeAction/disabledSupport"),
+            hover: has("/textDocument/hover") && !(is_one_of(&["Neovim"]) && shows_one_hover(version)),
+            hover_markdown: client
+                .pointer("/textDocument/hover/contentFormat")
+                .and_then(Value::as_array)
+                .is_some_and(|formats| formats.iter().any(|format| format == "markdown")),
+            lenses: has("/textDocument/codeLens") && !agent.hunks,
+            lens_refresh: is("/workspace/codeLens/refreshSupport")
+                && has("/textDocument/codeLens")
+                && !agent.hunks,
+            annotations: has("/workspace/workspaceEdit/changeAnnotationSupport"),
             configuration: is("/workspace/configuration"),
             register_configuration: is("/workspace/didChangeConfiguration/dynamicRegistration"),
             abilities: Abilities {
@@ -69,7 +79,9 @@ impl Surfaces {
             ("closed files", self.closed_files().to_owned()),
             ("edits", self.edits().to_owned()),
             ("encoding", self.encoding.name().to_owned()),
+            ("hover", self.explained().to_owned()),
             ("progress", if self.progress { "window/workDoneProgress".to_owned() } else { none() }),
+            ("review", self.review()),
             (
                 "save",
                 if self.abilities.save { methods::DOCUMENT_SAVE } else { "left to the user" }.to_owned(),
@@ -128,6 +140,26 @@ impl Surfaces {
         }
     }
 
+    fn explained(&self) -> &'static str {
+        match (self.hover, self.hunks) {
+            (true, false) => "changes to review and kept ones",
+            // The client explains the changes that it draws.
+            (true, true) => "kept changes",
+            (false, _) => NONE,
+        }
+    }
+
+    /// Returns all surfaces for applied changes that nobody has looked at.
+    fn review(&self) -> String {
+        listed(&[
+            (self.hunks, methods::REVIEW_UPDATE),
+            (self.diagnostics, "textDocument/publishDiagnostics"),
+            (self.code_actions, "code actions"),
+            (self.lenses, "code lenses"),
+            (true, "the command adjutant.review"),
+        ])
+    }
+
     fn settings(&self) -> &'static str {
         match (self.configuration, self.register_configuration) {
             (true, _) => "workspace/configuration",
@@ -158,6 +190,15 @@ impl Surfaces {
             (true, false) => format!("{}, whole items", methods::SESSION_UPDATE),
             (false, _) => NONE.to_owned(),
         }
+    }
+}
+
+/// Whether this version of Neovim shows only the last of several hovers, and says of an empty one that there is none: up to 0.10.
+fn shows_one_hover(version: Option<&str>) -> bool {
+    let mut numbers = version.unwrap_or_default().split('.').map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(0)), Some(Ok(minor))) => minor < 11,
+        _ => false,
     }
 }
 
@@ -217,7 +258,7 @@ mod tests {
     #[test]
     fn finding_d2_every_edition_of_a_client_is_known() {
         let of = |name: &str| {
-            let surfaces = Surfaces::of(&json!({}), Some(name)).unwrap_or_else(|why| panic!("{why}"));
+            let surfaces = Surfaces::of(&json!({}), Some(name), None).unwrap_or_else(|why| panic!("{why}"));
             (surfaces.popup_line, surfaces.popup)
         };
         for name in [

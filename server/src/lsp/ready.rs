@@ -7,10 +7,10 @@ use adjutant_protocol::methods::{Direction, METHODS};
 use adjutant_protocol::session::Mode;
 use adjutant_protocol::update::Update;
 use tower_lsp::ls_types::{
-    ExecuteCommandOptions, InitializeParams, InitializeResult, OneOf, PositionEncodingKind, SaveOptions,
-    ServerCapabilities, ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, WorkspaceFoldersServerCapabilities,
-    WorkspaceServerCapabilities,
+    CodeLensOptions, ExecuteCommandOptions, HoverProviderCapability, InitializeParams, InitializeResult,
+    OneOf, PositionEncodingKind, SaveOptions, ServerCapabilities, ServerInfo, TextDocumentSyncCapability,
+    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
+    WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 
 use super::configured::{self, Pulls};
@@ -25,14 +25,19 @@ use crate::transport::{ErrorBody, code};
 pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, InitializeResult)> {
     let (folders, mut problems) = configured::first_folders(&params);
     let capabilities = serde_json::to_value(&params.capabilities).map_err(|why| internal(why.into()))?;
-    let name = params.client_info.as_ref().map(|client| client.name.as_str());
-    let surfaces = Surfaces::of(&capabilities, name).map_err(ErrorBody::invalid_params)?;
+    let client = params.client_info.as_ref();
+    let name = client.map(|client| client.name.as_str());
+    let version = client.and_then(|client| client.version.as_deref());
+    let surfaces = Surfaces::of(&capabilities, name, version).map_err(ErrorBody::invalid_params)?;
     let result = answer(&surfaces);
     let face = Box::new(Words::new(&surfaces));
     let opening = Opening { folders, settings: params.initialization_options, surfaces, face };
     let opened = Agent::open(&server.out, &server.options, opening).map_err(internal)?;
     problems.extend(opened.problems);
-    Ok((Ready { agent: opened.agent.into(), pulls: Pulls::default(), problems }, result))
+    Ok((
+        Ready { agent: opened.agent.into(), pulls: Pulls::default(), searches: Default::default(), problems },
+        result,
+    ))
 }
 
 fn internal(error: anyhow::Error) -> ErrorBody {
@@ -82,6 +87,8 @@ fn answer(surfaces: &Surfaces) -> InitializeResult {
                 ..WorkspaceServerCapabilities::default()
             }),
             code_action_provider: Some(super::actions::provider(surfaces.action_literals)),
+            hover_provider: surfaces.hover.then_some(HoverProviderCapability::Simple(true)),
+            code_lens_provider: surfaces.lenses.then_some(CodeLensOptions { resolve_provider: Some(false) }),
             execute_command_provider: Some(ExecuteCommandOptions {
                 commands: COMMANDS.iter().map(|command| command.name.to_owned()).collect(),
                 ..ExecuteCommandOptions::default()

@@ -10,8 +10,8 @@ use serde_json::Value;
 use tower_lsp::LanguageServer;
 use tower_lsp::jsonrpc::Error;
 
-use super::Server;
 use super::lifecycle::Lifecycle;
+use super::{Server, text_before};
 use crate::agent::{self, Serve, read};
 use crate::transport::{Answer, Backend, ErrorBody, NotificationOutcome, Params, Serving, answer, code};
 
@@ -44,6 +44,7 @@ impl Router {
 
     fn initialize(&self, params: Option<Value>) -> Result<Serving<Answer>, ErrorBody> {
         let given = params.is_some();
+        let shows_texts = text_before::is_known(params.as_ref());
         let params = read(params);
         if given && let Err(why) = params {
             // Checked first, so that a second `initialize` gets this error too.
@@ -56,7 +57,7 @@ impl Router {
             if result.is_ok() {
                 beginning.succeeded();
             }
-            answer(result)
+            text_before::announced(answer(result), shows_texts)
         }))
     }
 
@@ -83,6 +84,18 @@ impl Router {
             "workspace/executeCommand" => {
                 let params = read(params)?;
                 Box::pin(async move { answer(server.execute_command(params).await.map_err(body)) })
+            }
+            "textDocument/codeLens" => {
+                let params = read(params)?;
+                Box::pin(async move { answer(server.code_lens(params).await.map_err(body)) })
+            }
+            "textDocument/hover" => {
+                let params = read(params)?;
+                Box::pin(async move { answer(server.hover(params).await.map_err(body)) })
+            }
+            text_before::METHOD => {
+                let (params, agent) = (read(params)?, server.agent().map_err(body)?.clone());
+                Box::pin(async move { answer(text_before::content(&agent, params).await) })
             }
             method => match agent::method(method) {
                 Some(Serve::Request(serve)) => serve(self.server.agent().map_err(body)?.clone(), params),

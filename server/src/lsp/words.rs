@@ -5,11 +5,13 @@
 use std::collections::BTreeMap;
 
 use adjutant_core::text::edit::TextEdit;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
+use super::text_before;
 use crate::client::face::{Face, MarkedDocument, Note, Popup, Request, Step};
+use crate::client::refreshes::RefreshTarget;
 use crate::client::surfaces::Surfaces;
 use crate::client::{Level, Offer, message};
 use crate::editor::{ApplyReply, DocumentEdit};
@@ -22,12 +24,13 @@ pub const SOURCE: &str = "adjutant";
 pub struct Words {
     item_properties: bool,
     diagnostic_data: bool,
+    annotations: bool,
 }
 
 impl Words {
     pub fn new(surfaces: &Surfaces) -> Self {
-        let Surfaces { item_properties, diagnostic_data, .. } = *surfaces;
-        Self { item_properties, diagnostic_data }
+        let Surfaces { item_properties, diagnostic_data, annotations, .. } = *surfaces;
+        Self { item_properties, diagnostic_data, annotations }
     }
 }
 
@@ -70,10 +73,9 @@ impl Face for Words {
     }
 
     fn edit(&self, label: String, edit: &DocumentEdit) -> Option<Request> {
-        Some(Request::new(
-            "workspace/applyEdit",
-            ApplyEdit { label, edit: workspace_edit(std::slice::from_ref(edit)) },
-        ))
+        let annotation = self.annotations.then(|| label.clone());
+        let edit = workspace_edit(std::slice::from_ref(edit), annotation);
+        Some(Request::new("workspace/applyEdit", ApplyEdit { label, edit }))
     }
 
     fn applied(&self, reply: &str) -> ApplyReply {
@@ -116,6 +118,16 @@ impl Face for Words {
         Some(Note { method: "textDocument/publishDiagnostics", params })
     }
 
+    fn refresh(&self, what: &RefreshTarget) -> Option<Request> {
+        Some(match what {
+            RefreshTarget::Lenses => Request::new("workspace/codeLens/refresh", Value::Null),
+            RefreshTarget::TextBefore(document) => {
+                let params = json!({ "uri": text_before::uri_of(document)? });
+                Request::new("workspace/textDocumentContent/refresh", params)
+            }
+        })
+    }
+
     fn progress(&self, token: &str) -> Option<Request> {
         Some(Request::new("window/workDoneProgress/create", json!({ "token": token })))
     }
@@ -150,7 +162,7 @@ impl Words {
 
 /// Returns the edits of several documents in the form for a code action.
 pub fn carried(edits: &[DocumentEdit]) -> Value {
-    serde_json::to_value(workspace_edit(edits)).unwrap_or_default()
+    serde_json::to_value(workspace_edit(edits, None)).unwrap_or_default()
 }
 
 /// The params of `workspace/applyEdit`, serialized directly from the edits, which may be large.
@@ -161,30 +173,74 @@ struct ApplyEdit {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", untagged)]
 enum WorkspaceEdit {
-    Changes(BTreeMap<String, Arc<[TextEdit]>>),
-    DocumentChanges(Vec<DocumentChange>),
+    Changes {
+        changes: BTreeMap<String, Arc<[TextEdit]>>,
+    },
+    #[serde(rename_all = "camelCase")]
+    DocumentChanges {
+        document_changes: Vec<DocumentChange>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        change_annotations: Option<BTreeMap<&'static str, ChangeAnnotation>>,
+    },
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DocumentChange {
     text_document: Value,
-    edits: Arc<[TextEdit]>,
+    #[serde(serialize_with = "annotated")]
+    edits: (Arc<[TextEdit]>, Option<&'static str>),
 }
 
-/// Returns edits with the versions of their documents, except for clients that do not support that.
-fn workspace_edit(edits: &[DocumentEdit]) -> WorkspaceEdit {
+/// The label of edits, for a client that shows which edits are Adjutant's.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ChangeAnnotation {
+    label: String,
+    /// The user was asked before, or allowed edits without a question.
+    needs_confirmation: bool,
+}
+
+/// The id of the annotation of an edit: each message has one.
+const ANNOTATION: &str = "adjutant";
+
+/// Serializes edits, each with its annotation.
+fn annotated<S: Serializer>(
+    (edits, annotation): &(Arc<[TextEdit]>, Option<&'static str>),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct AnnotatedEdit<'e> {
+        #[serde(flatten)]
+        edit: &'e TextEdit,
+        annotation_id: &'static str,
+    }
+    match annotation {
+        None => edits.serialize(serializer),
+        Some(annotation_id) => {
+            serializer.collect_seq(edits.iter().map(|edit| AnnotatedEdit { edit, annotation_id }))
+        }
+    }
+}
+
+/// Returns edits with the versions of their documents, except for clients that do not support that. `label` is for a client
+/// that shows whose edits they are.
+fn workspace_edit(edits: &[DocumentEdit], label: Option<String>) -> WorkspaceEdit {
     if edits.iter().any(|edit| edit.unversioned) {
-        let changes = edits.iter().map(|edit| (edit.uri.clone(), edit.edits.clone()));
-        return WorkspaceEdit::Changes(changes.collect());
+        let changes = edits.iter().map(|edit| (edit.uri.clone(), edit.edits.clone())).collect();
+        return WorkspaceEdit::Changes { changes };
     }
     let change = |edit: &DocumentEdit| DocumentChange {
         text_document: json!({ "uri": edit.uri, "version": edit.version }),
-        edits: edit.edits.clone(),
+        edits: (edit.edits.clone(), label.is_some().then_some(ANNOTATION)),
     };
-    WorkspaceEdit::DocumentChanges(edits.iter().map(change).collect())
+    let document_changes = edits.iter().map(change).collect();
+    let annotation =
+        |label| BTreeMap::from([(ANNOTATION, ChangeAnnotation { label, needs_confirmation: false })]);
+    WorkspaceEdit::DocumentChanges { document_changes, change_annotations: label.map(annotation) }
 }
 
 /// The severity of a diagnostic that is only a mark.

@@ -11,6 +11,7 @@ use adjutant_core::config::{Denials, KeySource};
 use adjutant_core::machine::input::{Preparation, PreparedEdits, RefusedEdit, Report};
 use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::policy::observation::ObservedPath;
+use adjutant_core::policy::permission::{Act, forbidden_by};
 use adjutant_core::policy::unsaved::MAX_LISTED;
 use adjutant_core::record::{CallEnd, CallResult, Mode, Payload, UnsavedText};
 use adjutant_core::session::Call;
@@ -20,7 +21,7 @@ use adjutant_protocol::ToolCallId;
 
 use super::edits::GivenEdit;
 use super::stream::Stream;
-use super::{SessionWorld, edits};
+use super::{SessionWorld, World, edits};
 use crate::aside::aside;
 use crate::faults::point;
 use crate::settings::private_dir;
@@ -164,6 +165,15 @@ fn seen(exclusions: &Exclusions, at: &ResolvedPath) -> ObservedPath {
         other_names: also.unwrap_or_default(),
         ..ObservedPath::default()
     }
+}
+
+/// Returns why the settings deny to read a file of a workspace. Blocks.
+pub fn read_denied(world: &World, roots: &Roots, at: &ResolvedPath) -> Option<String> {
+    let denials = world.settings().deny.clone();
+    let folders: Vec<String> = roots.paths().map(|path| path.to_string_lossy().into_owned()).collect();
+    let exclusions = Exclusions::new(roots, denials.clone(), world.own(roots));
+    let denied = forbidden_by(&denials, &folders, "read_file", Act::Read(&seen(&exclusions, at)));
+    denied.map(|reason| reason.text)
 }
 
 /// Runs a call that is safe or was allowed.

@@ -96,3 +96,22 @@ fn n30_a_commit_hook_finds_changes_that_nobody_looked_at() {
     place.run(&["review", "keep", "--all"]);
     place.run(&["review", "--check"]).exits(0);
 }
+
+#[test]
+fn p21_the_diff_that_a_terminal_prints_is_one_for_git() {
+    let place = fixed();
+    let printed = place.run(&["review", "diff"]).exits(0);
+    let session = serde_json::from_str::<serde_json::Value>(&place.run(&["review", "--json"]).out());
+    let session = session.expect("one change")["sessionId"].as_str().expect("an id").to_owned();
+    assert_eq!(place.run(&["review", "diff", "--session", &session]).out(), printed.out());
+    let patch = place.path("fix.diff");
+    fs::write(&patch, printed.out()).unwrap();
+    let mut git = Command::new("git");
+    git.args(["apply", "--reverse"]).arg(&patch).current_dir(place.workspace());
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+    let output = git.output().expect("git runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(place.greeting(), "Helo, world\n");
+    assert_eq!(place.run(&["review", "diff"]).out(), "", "it is not in the text any more");
+    assert_eq!(place.run(&["review", "diff", "--session", "s-0000000000000000"]).code(), Some(1));
+}

@@ -102,6 +102,8 @@ pub struct Inner {
     pub popups_refused: usize,
     /// The params of all `window/showDocument` requests.
     pub shown: Vec<Value>,
+    /// What the server asked to read again, and nobody has waited for yet: the method, and the URI if there is one.
+    pub refreshes: Vec<String>,
     /// The popups on the screen now.
     pub open_popups: BTreeSet<Id>,
     pub messages: VecDeque<(u64, String)>,
@@ -202,6 +204,7 @@ impl Inner {
             popups_taken: 0,
             popups_refused: 0,
             shown: Vec::new(),
+            refreshes: Vec::new(),
             open_popups: BTreeSet::new(),
             messages: VecDeque::new(),
             logged: Vec::new(),

@@ -87,6 +87,12 @@ impl Inner {
             "window/workDoneProgress/create" | "$/progress" => can.progress,
             "window/showDocument" => can.show_document,
             "client/registerCapability" => can.extra.to_string().contains("\"dynamicRegistration\":true"),
+            "workspace/codeLens/refresh" => {
+                can.extra.pointer("/workspace/codeLens/refreshSupport") == Some(&Value::Bool(true))
+            }
+            "workspace/textDocumentContent/refresh" => {
+                can.extra.pointer("/workspace/textDocumentContent").is_some()
+            }
             method => !method.starts_with("agent/") || agent.is_some(),
         }
     }
@@ -279,6 +285,8 @@ impl Inner {
             }
             "client/registerCapability" | "client/unregisterCapability" => self.respond(&id, Ok(Value::Null)),
             method if method.starts_with("workspace/") && method.ends_with("/refresh") => {
+                let uri = params["uri"].as_str().map(|uri| format!(" {uri}")).unwrap_or_default();
+                self.refreshes.push(format!("{method}{uri}"));
                 self.respond(&id, Ok(Value::Null));
             }
             method => {

@@ -88,6 +88,16 @@ impl Editor {
         })
     }
 
+    /// Waits until the server asks to read this again: a method, and a URI if it has one. The next wait is for another request.
+    #[track_caller]
+    pub fn await_refresh(&self, what: &str) {
+        self.shared.wait(&format!("the request {what}"), |inner| {
+            let at = inner.refreshes.iter().position(|seen| seen == what)?;
+            inner.refreshes.remove(at);
+            Some(())
+        });
+    }
+
     /// Waits for `window/showDocument` number `count`, from one, and returns its params.
     #[track_caller]
     pub fn await_shown(&self, count: usize) -> Value {

@@ -11,12 +11,14 @@ use crate::text::edit::{line_diff, lines};
 use interned::{Interner, LineIndex};
 use place::places_with_context;
 
+mod git;
 mod interned;
 mod place;
 #[cfg(test)]
 mod tests;
 mod unified;
 
+pub use git::git_diff;
 pub use place::{
     ConflictReport, HunkConflict, Placement, Presence, apply_hunks, follow, placement, placement_all,
     present, present_all,

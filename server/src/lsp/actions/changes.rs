@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use adjutant_protocol::commands::{ChosenHunks, REVIEW, ReviewArguments};
 use adjutant_protocol::review::{ReviewAction, ReviewHunk};
 use adjutant_protocol::update::HunkState;
-use serde_json::json;
+use serde_json::{Value, json};
 use tower_lsp::ls_types::{CodeActionParams, Diagnostic};
 
 use super::{ActionOffer, KEEP, UNDO, is_from_adjutant};
@@ -26,28 +26,10 @@ pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<Act
     for hunk in all.iter().filter(is_here) {
         let about: Vec<Diagnostic> =
             params.context.diagnostics.iter().filter(|one| is_of(one, hunk)).cloned().collect();
-        let size = format!("\u{2212}{} +{}", hunk.removed.lines().count(), hunk.inserted.lines().count());
-        let yours = match hunk.user_lines {
-            0 if hunk.state == HunkState::Amended => " as you left it",
-            0 => "",
-            1 => " with your line",
-            _ => " with your lines",
-        };
-        let one = std::slice::from_ref(hunk);
-        offers.push(offer(
-            format!("Adjutant: Undo change{yours} ({size})"),
-            UNDO,
-            ReviewAction::Undo,
-            one,
-            about.clone(),
-        ));
-        offers.push(offer(
-            format!("Adjutant: Yes, keep change{yours} ({size})"),
-            KEEP,
-            ReviewAction::Keep,
-            one,
-            about,
-        ));
+        for (title, action) in decisions(hunk) {
+            let kind = if action == ReviewAction::Keep { KEEP } else { UNDO };
+            offers.push(offer(title, kind, action, std::slice::from_ref(hunk), about.clone()));
+        }
     }
     if all.len() > 1 && !offers.is_empty() {
         let count = all.len();
@@ -62,6 +44,21 @@ pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<Act
         offers.push(offer(title, KEEP, ReviewAction::Keep, &all, Vec::new()));
     }
     offers
+}
+
+/// Returns what a user can decide about an applied change, by the titles of a menu: sorted, undo is before keep.
+pub(in crate::lsp) fn decisions(hunk: &ReviewHunk) -> [(String, ReviewAction); 2] {
+    let size = format!("\u{2212}{} +{}", hunk.removed.lines().count(), hunk.inserted.lines().count());
+    let yours = match hunk.user_lines {
+        0 if hunk.state == HunkState::Amended => " as you left it",
+        0 => "",
+        1 => " with your line",
+        _ => " with your lines",
+    };
+    [
+        (format!("Adjutant: Undo change{yours} ({size})"), ReviewAction::Undo),
+        (format!("Adjutant: Yes, keep change{yours} ({size})"), ReviewAction::Keep),
+    ]
 }
 
 fn is_of(diagnostic: &Diagnostic, hunk: &ReviewHunk) -> bool {
@@ -79,6 +76,12 @@ fn offer(
     hunks: &[ReviewHunk],
     diagnostics: Vec<Diagnostic>,
 ) -> ActionOffer {
+    let argument = arguments(action, hunks);
+    ActionOffer { title, kind, command: REVIEW, argument, edit: None, diagnostics, disabled: None }
+}
+
+/// Returns the arguments of `adjutant.review` for exactly these hunks, with the text that the user sees in their place.
+pub(in crate::lsp) fn arguments(action: ReviewAction, hunks: &[ReviewHunk]) -> Value {
     let mut targets: Vec<ChosenHunks> = Vec::new();
     for hunk in hunks {
         let is_same = |chosen: &ChosenHunks| {
@@ -93,6 +96,5 @@ fn offer(
         targets[at].hunk_ids.push(hunk.hunk_id.clone());
         targets[at].seen.extend(hunk.text.clone().map(|text| (hunk.hunk_id.clone(), text)));
     }
-    let argument = json!(ReviewArguments { action, uri: None, line: None, targets });
-    ActionOffer { title, kind, command: REVIEW, argument, edit: None, diagnostics, disabled: None }
+    json!(ReviewArguments { action, uri: None, line: None, targets })
 }

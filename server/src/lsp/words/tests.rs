@@ -6,8 +6,8 @@ use super::*;
 use crate::client::Choice;
 use crate::client::face::AskDiagnostic;
 
-const PLAIN: Words = Words { item_properties: false, diagnostic_data: false };
-const ABLE: Words = Words { item_properties: true, diagnostic_data: true };
+const PLAIN: Words = Words { item_properties: false, diagnostic_data: false, annotations: false };
+const ABLE: Words = Words { item_properties: true, diagnostic_data: true, annotations: true };
 
 fn offer(title: &str, id: &str) -> Offer {
     Offer { title: title.to_owned(), choice: Choice::Option { id: id.to_owned(), approves: id == "allow" } }

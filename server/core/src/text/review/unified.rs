@@ -14,14 +14,19 @@ pub fn unified_diff(path: &str, existed: bool, hunks: &[Hunk]) -> String {
     let capacity = lines.map(|line| line.len() + 1).sum::<usize>() + hunks.len() * 64;
     let mut text = String::with_capacity(head.len() + capacity);
     text.push_str(&head);
+    push_blocks(&mut text, hunks);
+    text
+}
+
+/// Appends all hunks of one file, with their `@@` lines.
+pub(super) fn push_blocks(text: &mut String, hunks: &[Hunk]) {
     let mut shift = 0_isize;
     let mut rest = hunks;
     while !rest.is_empty() {
         let (block, later) = rest.split_at(block_len(rest));
-        push_block(&mut text, block, &mut shift);
+        push_block(text, block, &mut shift);
         rest = later;
     }
-    text
 }
 
 /// Returns the lines of a hunk in display order, with the sign of each group.

@@ -1,0 +1,53 @@
+//! Who wrote a line, on which task, and whether a person looked: the words of `adjutant why` and of the hover.
+//!
+//! Never makes a text safe to display: each surface does that in its own way.
+
+use adjutant_protocol::review::{KeptBy, ReviewHunk};
+
+const DAY_MS: u64 = 86_400_000;
+
+/// Who wrote a line.
+pub struct Origin {
+    /// One sentence that ends with a colon.
+    pub headline: String,
+    /// A label of one word, and its value.
+    pub rows: Vec<(&'static str, String)>,
+}
+
+impl Origin {
+    /// Returns who wrote `line` of a hunk, from zero; `None` if it is not an applied hunk. `now`: milliseconds since the Unix
+    /// epoch.
+    pub fn of(hunk: &ReviewHunk, line: u32, now: u64) -> Option<Self> {
+        let made = hunk.made_by.as_ref()?;
+        let when = match now.saturating_sub(made.at) / DAY_MS {
+            0 => "today".to_owned(),
+            1 => "yesterday".to_owned(),
+            days => format!("{days} days ago"),
+        };
+        let text = hunk.text.as_deref().unwrap_or(&hunk.inserted);
+        let own = text.lines().nth(line.saturating_sub(hunk.line) as usize);
+        let is_yours =
+            hunk.text.is_some() && own.is_some_and(|line| !hunk.inserted.lines().any(|own| own == line));
+        let headline = match (is_yours, text.is_empty()) {
+            (true, _) => format!("You wrote this line, inside a change that {} made {when}:", made.model),
+            (false, true) => format!("{} removed lines here {when}:", made.model),
+            (false, false) => format!("{} wrote it {when}:", made.model),
+        };
+        let looked = match hunk.kept_by {
+            Some(KeptBy::Review) => "a person kept it",
+            Some(KeptBy::EditsMode) => "nobody looked at it: edits.mode = \"auto\" keeps every edit",
+            Some(KeptBy::Question) => "a person saw it before it was made",
+            None if made.ask_id.is_some() => "a person saw it before it was made",
+            None => "nobody has looked at it yet",
+        };
+        let mut rows = vec![
+            ("task", made.task.clone()),
+            ("session", hunk.session_id.to_string()),
+            ("allowed", made.allowed_by.clone()),
+            ("reviewed", looked.to_owned()),
+        ];
+        rows.extend(made.mark.clone().map(|mark| ("note", mark)));
+        rows.extend(hunk.tool_call_ids.iter().map(|call| ("call", call.to_string())));
+        Some(Self { headline, rows })
+    }
+}

@@ -1,0 +1,41 @@
+//! The applied hunks of an open document, also those that somebody has decided about.
+//!
+//! Never reads a log. The last look is kept, so that the next one at the same text costs nothing.
+
+use std::sync::{Arc, PoisonError};
+
+use adjutant_protocol::review::ReviewHunk;
+use adjutant_tools::documents::Documents;
+
+use super::{FileChanges, Reviews, file_now, target_of};
+
+/// What one look at a document has found.
+pub(super) struct LastLook {
+    target: String,
+    /// The opening of the document, the version of its text, and the number of the registry.
+    seen: (Option<u64>, Option<i32>, u64),
+    hunks: Arc<[ReviewHunk]>,
+}
+
+impl Reviews {
+    /// Returns the applied hunks of a document in its text of now, oldest change first. Blocks. Empty if it is not open.
+    pub fn of_open(&self, documents: &Documents, uri: &str) -> Arc<[ReviewHunk]> {
+        let target = target_of(uri);
+        let changes = self.of_file(&target);
+        let number = *self.shared.changed.borrow();
+        let none = || Arc::from(Vec::new());
+        let Some(now) = changes.last().and_then(|owned| file_now(documents, owned)) else { return none() };
+        if now.version.is_none() {
+            return none();
+        }
+        let seen = (documents.opening(&now.at.absolute), now.version, number);
+        let mut last = self.shared.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = last.as_ref().filter(|last| last.target == target && last.seen == seen) {
+            return last.hunks.clone();
+        }
+        let changes = FileChanges::read(changes);
+        let hunks: Arc<[ReviewHunk]> = changes.views_of(&now.text, &changes.trace(&now.text)).into();
+        *last = Some(LastLook { target, seen, hunks: hunks.clone() });
+        hunks
+    }
+}

@@ -1,0 +1,208 @@
+//! The diff of a run, checked by git, and the text before the changes that wait for a review.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use adjutant_protocol::review::{ReviewBaseResult, ReviewDiffResult};
+use adjutant_testkit::fixture::Workspace;
+
+use super::*;
+use crate::rig::refused;
+
+/// Applies a diff with git in a folder that has these files.
+#[track_caller]
+fn git_apply(before: &[(&str, &[u8])], diff: &str) -> Workspace {
+    let folder = Workspace::new("//- /.keep\n");
+    for (name, text) in before {
+        fs::write(folder.path().join(name), text).expect("a file");
+    }
+    let mut git = Command::new("git");
+    git.args(["apply", "--whitespace=nowarn", "-"]).current_dir(folder.path());
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+    git.env("GIT_CEILING_DIRECTORIES", folder.path().parent().expect("a parent"));
+    let mut git = git.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("git runs");
+    git.stdin.take().expect("a pipe").write_all(diff.as_bytes()).expect("it reads");
+    let output = git.wait_with_output().expect("git ends");
+    assert!(output.status.success(), "{}\n{diff}", String::from_utf8_lossy(&output.stderr));
+    folder
+}
+
+impl Reviewed {
+    fn diff(&self, params: Value) -> ReviewDiffResult {
+        self.rig.call(methods::REVIEW_DIFF, params)
+    }
+
+    fn base(&self, name: &str) -> ReviewBaseResult {
+        self.rig.call(methods::REVIEW_BASE, json!({"uri": self.workspace.uri(name)}))
+    }
+}
+
+fn files_of(diff: &str) -> Vec<&str> {
+    diff.lines().filter_map(|line| line.strip_prefix("diff --git a/")?.split(' ').next()).collect()
+}
+
+#[test]
+fn p21_git_applies_the_diff_of_a_run_which_has_nothing_that_was_undone() {
+    let reviewed = Reviewed::start();
+    let rig = &reviewed.rig;
+    rig.replace("a.txt", "3\n", "3 and a half\n");
+    rig.type_at("a.txt", 0, "mine\n");
+    assert_eq!(reviewed.decide(&reviewed.hunk("2"), "undo").state, HunkState::Undone);
+    assert_eq!(reviewed.decide(&reviewed.hunk("1"), "keep").state, HunkState::Kept);
+    let result = reviewed.diff(json!({"sessionId": reviewed.session, "runId": reviewed.run}));
+    assert!(!result.cut && result.left_out.is_empty(), "{result:?}");
+    // The first edit was answered for by a person; it is of the same run.
+    assert_eq!(files_of(&result.diff), ["a.txt", "b.txt", "first.txt"]);
+    assert!(!result.diff.contains("+2") && !result.diff.contains("+mine"), "{}", result.diff);
+    let before = "mine\none\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\nthree\n";
+    let files = [("a.txt", before.as_bytes()), ("b.txt", b"four\n"), ("first.txt", b"0\n")];
+    let applied = git_apply(&files, &result.diff);
+    assert_eq!(applied.read("a.txt"), rig.text_of("a.txt"));
+    assert_eq!((applied.read("b.txt"), applied.read("first.txt")), ("4\n".into(), "zero\n".into()));
+    // Of one document, of another run, of no session.
+    let one = reviewed.diff(json!({"uri": reviewed.workspace.uri("b.txt")}));
+    assert_eq!(files_of(&one.diff), ["b.txt"]);
+    assert_eq!(reviewed.diff(json!({"runId": "another"})).diff, "");
+    let (code, _) = refused(rig.request(methods::REVIEW_DIFF, json!({"sessionId": "s-0000000000000000"})));
+    assert_eq!(code, -33001);
+    reviewed.rig.end();
+}
+
+#[test]
+fn p21_odd_files_are_byte_exact_in_the_diff() {
+    let edit = |path: &str, old: &str, new: &str| json!({"path": path, "old_text": old, "new_text": new});
+    let odd = "an odd \"name\" é.txt";
+    let calls = Reply::call("edit_file", edit("crlf.txt", "one", "1"))
+        .and_call("edit_file", edit("mark.txt", "one", "1"))
+        .and_call("edit_file", edit("lone.txt", "one", "1"))
+        .and_call("edit_file", edit("bare.txt", "one", "1"))
+        .and_call("write_file", json!({"path": odd, "content": "new\nfile"}))
+        .and_call("write_file", json!({"path": "gone.txt", "content": ""}));
+    let model = ModelServer::start([calls, Reply::text("Done.")]);
+    let workspace = Workspace::new("//- /a.txt\n");
+    workspace.openai(&model.base_url());
+    let before: [(&str, &[u8]); 5] = [
+        ("crlf.txt", b"one\r\ntwo\r\n"),
+        ("mark.txt", b"\xef\xbb\xbfone\ntwo\n"),
+        ("lone.txt", b"zero\rone\ntwo\rthree"),
+        ("bare.txt", b"zero\none"),
+        ("gone.txt", b"some\ntext\n"),
+    ];
+    for (name, text) in before {
+        fs::write(workspace.path().join(name), text).expect("a file");
+    }
+    let mut options = Options::new(&workspace);
+    options.capabilities.agent.as_mut().expect("a rich client").workspace.trusted = true;
+    let rig = Rig::start_with(&workspace, options);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "make them numbers").run_id;
+    rig.await_run_end(&session, &run);
+    let reviewed = Reviewed { rig, model, workspace, session, run };
+    let result = reviewed.diff(json!({"sessionId": reviewed.session}));
+    assert!(result.left_out.is_empty(), "{result:?}");
+    let applied = git_apply(&before, &result.diff);
+    for name in ["crlf.txt", "mark.txt", "lone.txt", "bare.txt", "gone.txt", odd] {
+        let bytes = |workspace: &Workspace| {
+            fs::read(workspace.path().join(name))
+                .unwrap_or_else(|why| panic!("{name}: {why}\n{}", result.diff))
+        };
+        let (ours, gits) = (bytes(&reviewed.workspace), bytes(&applied));
+        assert_eq!(ours, gits, "{name}: {:?}", String::from_utf8_lossy(&gits));
+    }
+    reviewed.rig.end();
+}
+
+#[test]
+fn p21_the_diff_of_a_session_is_there_after_a_restart_and_leaves_out_what_a_rule_denies() {
+    let reviewed = Reviewed::start();
+    let whole = reviewed.diff(json!({"sessionId": reviewed.session})).diff;
+    let Reviewed { rig, model, workspace, session, run } = reviewed;
+    rig.save("a.txt");
+    rig.end();
+    workspace.add_config("[permissions]\ndeny = [\"read_file(b.txt)\"]\n");
+    let rig = Rig::start(&workspace);
+    let reviewed = Reviewed { rig, model, workspace, session, run };
+    let result = reviewed.diff(json!({"sessionId": reviewed.session}));
+    assert_eq!(files_of(&result.diff), ["a.txt", "first.txt"]);
+    assert!(whole.starts_with(&result.diff[..result.diff.find("diff --git a/first").expect("two files")]));
+    assert_eq!(result.left_out[0].path, "b.txt");
+    assert!(result.left_out[0].why.contains("read_file(b.txt)"), "{result:?}");
+    let base = json!({"uri": reviewed.workspace.uri("b.txt")});
+    let refused = reviewed.rig.request(methods::REVIEW_BASE, base).expect_err("a rule denies it");
+    assert!(refused.message.contains("read_file(b.txt)"), "{refused}");
+    reviewed.rig.end();
+}
+
+#[test]
+fn p21_a_hunk_under_a_later_change_stays_and_is_named() {
+    let edit = |path: &str, old: &str, new: &str| json!({"path": path, "old_text": old, "new_text": new});
+    let two = Reply::call("edit_file", edit("a.txt", "two\n", "2\n"))
+        .and_call("edit_file", edit("b.txt", "four\n", "4\n"));
+    let again = edit_call("a.txt", "2\n", "2.0\n");
+    let reviewed = trusting(FILES, vec![two, Reply::text("Done."), again, Reply::text("Done.")], "");
+    reviewed.rig.await_run_end(&reviewed.session, &reviewed.run);
+    let later = reviewed.rig.prompt(&reviewed.session, "with a point").run_id;
+    reviewed.rig.await_run_end(&reviewed.session, &later);
+    let first = reviewed.diff(json!({"runId": reviewed.run}));
+    assert_eq!(files_of(&first.diff), ["b.txt"]);
+    let left: Vec<_> = first.left_out.iter().map(|file| (file.path.as_str(), file.why.as_str())).collect();
+    assert_eq!(left, [("a.txt", "later changes stand on 1 of its changes")]);
+    let second = reviewed.diff(json!({"runId": later}));
+    assert!(second.diff.contains("-2\n+2.0\n") && second.left_out.is_empty(), "{second:?}");
+    let both = reviewed.diff(json!({"sessionId": reviewed.session}));
+    assert!(both.diff.contains("-two\n+2.0\n") && both.left_out.is_empty(), "{both:?}");
+    reviewed.rig.end();
+}
+
+#[test]
+fn n03_the_text_before_the_unreviewed_changes_has_what_was_kept_and_what_was_typed() {
+    let reviewed = Reviewed::start();
+    let rig = &reviewed.rig;
+    let before = reviewed.base("a.txt");
+    assert_eq!(before.text, "one\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\nthree\n");
+    reviewed.decide(&reviewed.hunk("1"), "keep");
+    rig.replace("a.txt", "3\n", "3\nmine\n");
+    let version = rig.buffer("a.txt").expect("it is open").version;
+    let now = reviewed.base("a.txt");
+    assert_eq!(now.text, "1\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\nthree\nmine\n");
+    assert_eq!((now.version.map(i64::from), now.left_out), (Some(version), 0));
+    assert_eq!(
+        reviewed.base("b.txt"),
+        ReviewBaseResult { text: "four\n".into(), version: None, left_out: 0 }
+    );
+    let unknown = json!({"uri": reviewed.workspace.uri("other.txt")});
+    let refused = rig.request(methods::REVIEW_BASE, unknown).expect_err("it is unknown");
+    assert!(refused.message.contains("no change of this document"), "{refused}");
+    reviewed.rig.end();
+}
+
+/// An editor that shows texts of a server (LSP 3.18) opens the text before as a document of its own.
+#[test]
+fn n03_the_text_before_is_a_document_for_editors_that_can_show_one() {
+    let model = ModelServer::start([edit_call("b.txt", "four\n", "4\n"), Reply::text("Done.")]);
+    let workspace = Workspace::new(FILES);
+    workspace.openai(&model.base_url());
+    let mut options = Options::new(&workspace);
+    options.capabilities.agent.as_mut().expect("a rich client").workspace.trusted = true;
+    options.capabilities.extra =
+        json!({"workspace": {"textDocumentContent": {"dynamicRegistration": false}}});
+    let rig = Rig::start_with(&workspace, options);
+    let schemes = &rig.initialize_result()["capabilities"]["workspace"]["textDocumentContent"]["schemes"];
+    assert_eq!(schemes, &json!(["agent-base"]));
+    rig.open("b.txt");
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "number it").run_id;
+    rig.await_run_end(&session, &run);
+    rig.await_hunks_of_now("b.txt");
+    let uri = workspace.uri("b.txt").replacen("file:", "agent-base:", 1);
+    let content = |uri: &str| rig.request("workspace/textDocumentContent", json!({"uri": uri}));
+    assert_eq!(content(&uri), Ok(json!({"text": "four\n"})));
+    assert!(content(&workspace.uri("b.txt")).is_err(), "only this scheme");
+    // Who reads it is told when it is another text.
+    rig.type_at("b.txt", 0, "mine\n");
+    rig.await_refresh(&format!("workspace/textDocumentContent/refresh {uri}"));
+    assert_eq!(content(&uri), Ok(json!({"text": "mine\nfour\n"})));
+    rig.end();
+    drop(model);
+}
