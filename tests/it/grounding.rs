@@ -28,6 +28,19 @@ fn read(path: &str) -> Reply {
     Reply::call("read_file", json!({"path": path}))
 }
 
+/// Emacs opens a file that it edits before it knows the language, and then once more.
+#[test]
+fn n07_a_document_without_a_language_costs_no_other_document_its_text() {
+    let stage = Stage::new(FILES).answering("allow");
+    stage.rig.open("src/lib.rs");
+    stage.rig.replace("src/lib.rs", "two", "zwei");
+    let uri = stage.workspace.uri("notes.md");
+    let document = json!({"uri": uri, "languageId": null, "version": 0, "text": "remember\n"});
+    stage.rig.notify("textDocument/didOpen", json!({"textDocument": document}));
+    let outputs = stage.play([read("src/lib.rs"), read("notes.md")]);
+    assert!(outputs[0].contains("zwei") && outputs[1].contains("remember"), "{outputs:?}");
+}
+
 #[test]
 fn n07_an_unsaved_buffer_is_read_before_the_disk() {
     let stage = Stage::new(FILES).answering("allow");

@@ -11,7 +11,7 @@ use tower_lsp::LanguageServer;
 use tower_lsp::jsonrpc::Error;
 
 use super::lifecycle::Lifecycle;
-use super::{Server, text_before};
+use super::{Server, documents, text_before};
 use crate::agent::{self, Serve, read};
 use crate::transport::{Answer, Backend, ErrorBody, NotificationOutcome, Params, Serving, answer, code};
 
@@ -113,7 +113,7 @@ impl Router {
                 Box::pin(async move { server.initialized(params).await })
             }
             "textDocument/didOpen" => {
-                let params = read(params)?;
+                let params = read(documents::with_language(params))?;
                 Box::pin(async move { server.did_open(params).await })
             }
             "textDocument/didChange" => {
