@@ -8,6 +8,7 @@
 
 (defvar test-asked nil "The prompt and the choices on the screen, or nil.")
 (defvar test-answer nil "The beginning of the chosen title.")
+(defvar test-hover nil "What the last hover said.")
 (defvar test-typed nil "The text that the user types at the top right after the choice.")
 (defvar test-progress nil "The progress in the mode line so far, the newest first.")
 

@@ -8,6 +8,7 @@ mod scenes;
 use std::process::{Child, Command, Stdio};
 
 use crate::editor::Editor;
+use crate::scenes::Reviewer;
 pub use lisp::{Lisp, quoted};
 
 use crate::stage::{DEADLINE, Stage, shipped, wait_for, wait_or};
@@ -142,6 +143,26 @@ impl Editor for Emacs<'_> {
         }
         self.stage.seen().wait("in", "initialized", 2);
         self.wait_true("eglot to manage the file again", "(and (eglot-managed-p) t)");
+    }
+}
+
+impl Reviewer for Emacs<'_> {
+    fn open(&self, file: &str) {
+        let file = quoted(file);
+        self.lisp(&format!("(progn (find-file {file}) (setq test-file (buffer-file-name)) t)"));
+        self.wait_true("eglot to manage the other file", "(and (eglot-managed-p) t)");
+    }
+
+    fn insert_above(&self, line: usize, text: &str) {
+        self.go_to_line(line);
+        self.lisp(&format!("(progn (undo-boundary) (insert {} \"\\n\") (undo-boundary) t)", quoted(text)));
+    }
+
+    fn hover(&self) -> String {
+        self.lisp("(setq test-hover nil)");
+        self.lisp("(progn (eglot-hover-eldoc-function (lambda (text &rest _) (setq test-hover text))) t)");
+        self.wait_true("a hover", "(and test-hover t)");
+        self.lisp("(substring-no-properties test-hover)")
     }
 }
 

@@ -8,6 +8,7 @@ mod scenes;
 use std::fs;
 
 use crate::editor::Editor;
+use crate::scenes::Reviewer;
 use crate::screen::Screen;
 use crate::stage::{Stage, installed, shipped, wait_for, wait_or};
 
@@ -249,5 +250,26 @@ impl Editor for Helix<'_> {
         wait_or(|| ended().then_some(())).unwrap_or_else(|| {
             panic!("the spinner still turns in\n{}\nafter\n{}", self.screen.text(), self.stage.seen().shown())
         });
+    }
+}
+
+impl Reviewer for Helix<'_> {
+    fn open(&self, file: &str) {
+        self.line(&format!("open {file}"));
+    }
+
+    fn insert_above(&self, line: usize, text: &str) {
+        self.go_to_line(line);
+        // To its first column.
+        self.screen.keys(&["g", "h"]);
+        self.insert(text);
+        self.leave_insert_mode();
+    }
+
+    fn hover(&self) -> String {
+        self.screen.keys(&["Space", "k"]);
+        let said = self.screen.wait("reviewed");
+        self.escape(|| !self.screen.text().contains("reviewed"));
+        said
     }
 }

@@ -17,6 +17,11 @@ fn with(stage: impl Fn() -> Stage, scene: impl Fn(&Emacs<'_>)) {
 crate::scenes::every_editor!(with);
 crate::scenes::typing!(with);
 
+#[test]
+fn n03_a_review_goes_on_after_its_server_was_killed() {
+    with(scenes::three_changes, |editor| scenes::reviews_over_a_kill(editor));
+}
+
 /// Plays it in a small terminal, with the set-up of the page and with eglot alone.
 #[test]
 fn finding_a3_a_command_of_ten_lines_is_seen_whole_or_cannot_be_allowed() {

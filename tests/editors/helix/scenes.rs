@@ -14,6 +14,11 @@ fn with(stage: impl Fn() -> Stage, scene: impl Fn(&Helix<'_>)) {
 crate::scenes::every_editor!(with);
 crate::scenes::typing!(with);
 
+#[test]
+fn n03_a_review_goes_on_after_its_server_was_killed() {
+    with(scenes::three_changes, |editor| scenes::reviews_over_a_kill(editor));
+}
+
 /// Helix gets at most one popup.
 #[test]
 fn s03_questions_are_diagnostics_where_there_are_no_popups() {

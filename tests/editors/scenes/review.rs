@@ -1,0 +1,86 @@
+//! The review of applied changes in an editor without a plugin, before and after its server is killed.
+//!
+//! Never reads a screen except through [`Reviewer`].
+
+use adjutant_testkit::command::Line;
+use adjutant_testkit::model::Reply;
+use serde_json::json;
+
+use super::{FILE, OTHER, start, wait_done};
+use crate::editor::Editor;
+use crate::stage::{SERVER, Stage, wait_for};
+
+const BEFORE: &str = "# Says hello, loudly.\ndef greet(name):\n    return \"Helo, \" + name\n\n\n# Says bye.\n\
+                      def leave(name):\n    return \"By, \" + name\n";
+
+/// What a user does with changes in an editor that draws none.
+pub trait Reviewer: Editor {
+    /// Goes to another file.
+    fn open(&self, file: &str);
+    /// Types a line above a line, from one.
+    fn insert_above(&self, line: usize, text: &str);
+    /// Returns the hover at the cursor.
+    fn hover(&self) -> String;
+}
+
+/// Returns a stage whose model makes three changes in two files, without a question.
+pub fn three_changes() -> Stage {
+    let edit = |path: &str, old: &str, new: &str| json!({"path": path, "old_text": old, "new_text": new});
+    let reply = Reply::text("Both are spelled wrong.")
+        .and_call("edit_file", edit(FILE, "\"Helo, \"", "\"Hello, \""))
+        .and_call("edit_file", edit(FILE, "    return \"By, \"", "    bye = \"Bye, \"\n    return bye"))
+        .and_call("edit_file", edit(OTHER, "one", "two"));
+    let files = format!("//- /{FILE}\n{BEFORE}//- /{OTHER}\none\n");
+    let stage =
+        Stage::new(&files, [reply.hold_after(300), Reply::text("It is mended.")]).without_edits_mode();
+    stage.workspace.add_config("[edits]\nmode = \"review\"\n");
+    stage
+}
+
+/// One change is undone, one is amended by typing, and after the server was killed both that are left are kept.
+pub fn reviews_over_a_kill(editor: &impl Reviewer) {
+    let bye = "    bye = \"Bye, \"\n    return bye + name\n";
+    let edited = BEFORE.replace("\"Helo, \"", "\"Hello, \"").replace("    return \"By, \" + name\n", bye);
+    start(editor, None);
+    wait_done(editor);
+    editor.wait_buffer(&edited);
+    // The changes of both files are marked.
+    editor.stage().seen().wait("out", "textDocument/publishDiagnostics", 2);
+    editor.go_to_line(3);
+    let said = wait_for("who wrote the line", || {
+        Some(editor.hover()).filter(|said| said.contains("nobody has looked at it yet"))
+    });
+    assert!(said.contains("return \"Helo, \""), "the line before is missing in {said}");
+    editor.action("Undo change");
+    let undone = BEFORE.replace("    return \"By, \" + name\n", bye);
+    editor.wait_buffer(&undone);
+    editor.insert_above(9, "    # mine");
+    let amended = undone.replace("\"Bye, \"\n", "\"Bye, \"\n    # mine\n");
+    editor.wait_buffer(&amended);
+    editor.save();
+    wait_for("the saved file", || (editor.stage().workspace.read(FILE) == amended).then_some(()));
+    editor.stage().kill_server();
+    editor.restart();
+    editor.go_to_line(8);
+    editor.action("Yes, keep change with your line");
+    wait_for("the change to be kept", || {
+        why(editor, FILE, 9).contains("You wrote this line, inside a change").then_some(())
+    });
+    wait_for("a person to have kept it", || why(editor, FILE, 9).contains("a person kept it").then_some(()));
+    editor.wait_buffer(&amended);
+    editor.open(OTHER);
+    editor.wait_buffer("two\n");
+    editor.go_to_line(1);
+    editor.action("Yes, keep change");
+    editor.wait_buffer("two\n");
+    editor.save();
+    wait_for("a person to have kept it", || why(editor, OTHER, 1).contains("a person kept it").then_some(()));
+    assert!(why(editor, FILE, 3).contains("No session"), "it was undone, so it is the user's line");
+}
+
+/// Returns what a terminal says of a line of a saved file, from one.
+fn why(editor: &impl Editor, file: &str, line: usize) -> String {
+    let ran = Line::new(SERVER, &editor.stage().workspace, &["why", &format!("{file}:{line}")]).run();
+    assert!(ran.status.success(), "{}", ran.stderr);
+    ran.stdout
+}
