@@ -553,7 +553,19 @@ uri?: string,
 /**
  * Also hunks that were kept or undone.
  */
-all?: boolean, };
+all?: boolean,
+/**
+ * Instead, the hunks that the next commit would have and the last one does not, and that nobody has kept. `uri`, `path`, the
+ * lines and the state are then those of the staged texts.
+ */
+staged?: StagedParams, };
+
+export type StagedParams = {
+/**
+ * The path of another index of the first of these repositories, as git gives it to a hook in `GIT_INDEX_FILE`. Relative to
+ * the top of the work tree.
+ */
+index?: string, };
 
 export type ReviewListResult = {
 /**
@@ -619,7 +631,7 @@ askId?: AskId, };
 
 export type HunkName = { sessionId: SessionId, changeSetId: ChangeSetId, hunkId: string, };
 
-export type KeptBy = "question" | "review" | "edits_mode";
+export type KeptBy = "question" | "review" | "edits_mode" | "commit";
 
 export type MadeBy = {
 /**

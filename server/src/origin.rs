@@ -36,6 +36,7 @@ impl Origin {
         let looked = match hunk.kept_by {
             Some(KeptBy::Review) => "a person kept it",
             Some(KeptBy::EditsMode) => "nobody looked at it: edits.mode = \"auto\" keeps every edit",
+            Some(KeptBy::Commit) => "it was committed, and nobody kept it in a review before",
             Some(KeptBy::Question) => "a person saw it before it was made",
             None if made.ask_id.is_some() => "a person saw it before it was made",
             None => "nobody has looked at it yet",

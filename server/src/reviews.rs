@@ -2,8 +2,10 @@
 //!
 //! Never decides about a hunk. A session puts its changes here when they change.
 
+pub mod committed;
 pub mod earlier;
 pub mod opened;
+pub mod staged;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
@@ -11,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adjutant_core::record::ReviewState;
-use adjutant_core::session::{AppliedChange, AppliedChanges};
+use adjutant_core::session::{AppliedChange, AppliedChanges, AppliedHunk};
 use adjutant_core::text::edit::{lines, split_bom};
 use adjutant_core::text::trace::{PastChange, Trace, trace_all};
 use adjutant_core::wire::review::{FoundHunk, WaitingHunks, applied_hunk};
-use adjutant_protocol::SessionId;
 use adjutant_protocol::review::{HunkName, ReviewHunk};
+use adjutant_protocol::{ChangeSetId, SessionId};
 use adjutant_store::blobs::Blobs;
 use adjutant_tools::documents::{Documents, Text};
 use adjutant_tools::paths::{ResolvedPath, Roots, open_read, resolve};
@@ -197,6 +199,23 @@ impl Reviews {
         self.lock().all.values().all(|known| known.changes.is_empty() && known.waiting.is_empty())
     }
 
+    /// Shows hunks as kept because they were committed, until their session says itself what they are: a session that is not in
+    /// memory records it when it is opened.
+    pub fn show_committed(&self, session: &SessionId, change_set: &ChangeSetId, hunks: &[String]) {
+        let mut sessions = self.lock();
+        let Some(known) = sessions.all.get_mut(session) else { return };
+        for change in known.changes.iter_mut().filter(|change| change.change_set == *change_set) {
+            *change = Arc::new(change.committed(hunks));
+        }
+        drop(sessions);
+        self.shared.changed.send_modify(|count| *count += 1);
+    }
+
+    /// Returns a number that grows with every change of the registry.
+    pub fn number(&self) -> u64 {
+        *self.shared.changed.borrow()
+    }
+
     /// Waits for changes of the registry.
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.shared.changed.subscribe()
@@ -304,10 +323,25 @@ impl FileChanges {
 
     /// Returns the hunks as clients see them; `traces` is where they are in this text.
     pub fn views_of(&self, now: &str, traces: &[Vec<Trace>]) -> Vec<ReviewHunk> {
+        self.views(now, traces, |_, _| true)
+    }
+
+    /// Returns the hunks that are `wanted` by their place in a text, as clients see them with this text.
+    pub fn views_where(&self, text: &str, wanted: impl Fn(&AppliedHunk, &Trace) -> bool) -> Vec<ReviewHunk> {
+        self.views(text, &self.trace(text), wanted)
+    }
+
+    fn views(
+        &self,
+        now: &str,
+        traces: &[Vec<Trace>],
+        wanted: impl Fn(&AppliedHunk, &Trace) -> bool,
+    ) -> Vec<ReviewHunk> {
         let all: Vec<&str> = lines(now).collect();
         let mut views = Vec::new();
         for (owned, traces) in self.changes.iter().zip(traces) {
-            for (hunk, trace) in owned.change.hunks.iter().zip(traces) {
+            let pairs = owned.change.hunks.iter().zip(traces);
+            for (hunk, trace) in pairs.filter(|(hunk, trace)| wanted(hunk, trace)) {
                 let found = FoundHunk {
                     trace,
                     text: all.get(trace.lines.clone()).unwrap_or_default().concat(),

@@ -3,6 +3,7 @@
 //! Never reads the state of a session: each has its own task, from the first request for it until it leaves
 //! memory.
 
+pub mod committing;
 pub mod list;
 mod opening;
 pub mod reading;
@@ -10,7 +11,7 @@ mod registry;
 pub mod tracking;
 pub mod unreviewed;
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use adjutant_core::session::Session;
@@ -21,6 +22,7 @@ use futures_util::StreamExt;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::client::{RenderRequest, RenderedContent, RenderedFile};
+use crate::reviews::committed::LastLook;
 use crate::session::blobs::Blobs;
 use crate::session::mailbox::{ClientError, Mail, Mailbox, Message};
 use crate::session::{End, SessionTask, SessionWorld, World, log, transcript_files};
@@ -43,12 +45,20 @@ pub struct Sessions {
     opening: Arc<Semaphore>,
     /// The last scan of all sessions, for the later pages of a list.
     scans: Arc<list::Scans>,
+    /// What was last seen of the repositories with changes.
+    last_look: Arc<Mutex<LastLook>>,
 }
 
 impl Sessions {
     pub fn new(world: Arc<World>) -> Self {
         let opening = Arc::new(Semaphore::new(MAX_OPENING));
-        Self { world, registry: Registry::default(), opening, scans: Arc::default() }
+        Self {
+            world,
+            registry: Registry::default(),
+            opening,
+            scans: Arc::default(),
+            last_look: Arc::default(),
+        }
     }
 
     pub fn world(&self) -> &Arc<World> {

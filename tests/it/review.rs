@@ -1,5 +1,6 @@
 //! The review of applied hunks, over the wire: found again under typing, kept, undone and restored.
 
+mod committed;
 mod plainly;
 mod texts;
 
@@ -31,6 +32,11 @@ struct Reviewed {
 impl Reviewed {
     /// Lets a run make three edits of `a.txt`, which is open, and one of `b.txt`, without a question.
     fn start() -> Reviewed {
+        Self::start_in(|_| {})
+    }
+
+    /// Like `start`, in a workspace that is prepared before.
+    fn start_in(prepare: impl FnOnce(&Workspace)) -> Reviewed {
         let edit = |path: &str, old: &str, new: &str| json!({"path": path, "old_text": old, "new_text": new});
         let four = Reply::call("edit_file", edit("a.txt", "one\n", "1\n"))
             .and_call("edit_file", edit("a.txt", "two\n", "2\n"))
@@ -39,6 +45,7 @@ impl Reviewed {
         let first = Reply::call("edit_file", edit("first.txt", "0\n", "zero\n"));
         let model = ModelServer::start([first, four, Reply::text("Done."), Reply::text("Seen.")]);
         let workspace = Workspace::new(FILES);
+        prepare(&workspace);
         workspace.openai(&model.base_url());
         let rig = Rig::start(&workspace);
         rig.open("a.txt");

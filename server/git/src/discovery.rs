@@ -21,6 +21,8 @@ pub(crate) struct Location {
     pub git_dir: PathBuf,
     /// The folder with what all work trees share: objects, branches, settings.
     pub common_dir: PathBuf,
+    /// The file with what the next commit will have.
+    pub index: PathBuf,
     /// Whether objects may be missing until git fetches them.
     pub is_partial: bool,
 }
@@ -110,7 +112,14 @@ fn locate(work_tree: &Path, git_dir: PathBuf, is_folder: bool) -> Result<Locatio
     if is_linked && is_folder {
         return Err(Unknown::because(format!("{git_dir:?} keeps its objects in another folder")));
     }
-    Ok(Location { work_tree: work_tree.to_owned(), git_dir, common_dir, is_partial: storage.is_partial })
+    let index = git_dir.join("index");
+    Ok(Location {
+        work_tree: work_tree.to_owned(),
+        git_dir,
+        common_dir,
+        index,
+        is_partial: storage.is_partial,
+    })
 }
 
 /// Checks that the settings name no other work tree. A submodule names the one it is in.

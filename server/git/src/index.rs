@@ -2,7 +2,6 @@
 //!
 //! Never hands the library a file that it could not bear: its own limits do not cover paths and extensions.
 
-use std::path::PathBuf;
 use std::time::SystemTime;
 
 use gix_hash::{Kind, ObjectId};
@@ -53,15 +52,9 @@ pub(crate) enum IndexEntry {
 /// The entries of an index, sorted by path.
 pub(crate) struct Index(State);
 
-/// Returns the path of the index.
-pub(crate) fn path(location: &Location) -> PathBuf {
-    location.git_dir.join("index")
-}
-
 /// Reads the index; without a file it is empty.
 pub(crate) fn read(location: &Location) -> Result<Index, Unknown> {
-    let path = path(location);
-    match files::read(&path, MAX_INDEX)? {
+    match files::read(&location.index, MAX_INDEX)? {
         Some(bytes) => decode(bytes),
         None => Ok(Index(State::new(Kind::Sha1))),
     }

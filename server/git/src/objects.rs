@@ -92,6 +92,14 @@ impl Objects {
         }
     }
 
+    /// Returns how many bytes an object says that it has.
+    pub fn size(&self, id: ObjectId) -> Result<u64, Unknown> {
+        self.loose_file_is_regular(id)?;
+        let header = panic::catch_unwind(AssertUnwindSafe(|| self.handle.try_header(&id)));
+        let header = header.map_err(|_| damaged(id))?.map_err(|_| damaged(id))?;
+        Ok(header.ok_or_else(|| self.missing(id))?.size())
+    }
+
     /// Returns what the library has under this name.
     fn read_unchecked(&self, id: ObjectId, kind: Kind) -> Result<Vec<u8>, Unknown> {
         let header = self.handle.try_header(&id).map_err(|_| damaged(id))?;
@@ -129,6 +137,15 @@ impl Objects {
         let bytes = self.read(commit.0, Kind::Commit)?;
         let parents = CommitRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1).parent_ids();
         Ok(parents.map(CommitId).collect())
+    }
+
+    /// Returns when a commit was made, in seconds since the Unix epoch.
+    pub fn seconds_of(&self, commit: CommitId) -> Result<i64, Unknown> {
+        let bytes = self.read(commit.0, Kind::Commit)?;
+        let committer = CommitRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1).committer();
+        let committer = committer.map_err(|_| Unknown::damaged(format_args!("the commit {commit}")))?;
+        let first = committer.time.trim().split(' ').next().and_then(|seconds| seconds.parse().ok());
+        first.ok_or_else(|| Unknown::damaged(format_args!("the time of the commit {commit}")))
     }
 
     /// Returns the entries of a tree, with their names.

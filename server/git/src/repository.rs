@@ -11,11 +11,13 @@ use gix_object::Kind;
 use crate::commit_id::CommitId;
 use crate::discovery::{self, Location};
 use crate::index::{self, IndexEntry};
-use crate::objects::Objects;
+use crate::objects::{MAX_TEXT, Objects};
 use crate::refs::{self, Head};
 use crate::stamp::{self, Stamp};
 use crate::unknown::Unknown;
 use crate::{history, staged};
+
+const CONFLICT: &str = "a file has a merge conflict that is not resolved";
 
 /// A repository with a work tree. Each question reads the files of that moment.
 ///
@@ -32,6 +34,14 @@ impl Repository {
     /// bare repositories, SHA-256, reftable, a work tree in another place, a `.git` file that leads to no repository.
     pub fn find(path: &Path) -> Result<Option<Self>, Unknown> {
         Ok(discovery::find(path)?.map(|location| Self { location }))
+    }
+
+    /// Returns the same repository with another index: the one that git names in `GIT_INDEX_FILE` for the hooks of a commit.
+    ///
+    /// A relative path is relative to the work tree. Without such a file, nothing is staged.
+    pub fn with_index(mut self, path: &Path) -> Self {
+        self.location.index = self.work_tree().join(path);
+        self
     }
 
     /// Returns the folder with the user's files.
@@ -79,9 +89,7 @@ impl Repository {
                 let objects = Objects::open(&self.location)?;
                 objects.text_of(objects.entry_at(tree, path.get(folder..).unwrap_or_default())?)
             }
-            IndexEntry::Conflict => {
-                Err(Unknown::because("the file has a merge conflict that is not resolved"))
-            }
+            IndexEntry::Conflict => Err(Unknown::because(CONFLICT)),
         }
     }
 
@@ -96,11 +104,42 @@ impl Repository {
         staged::files(&objects, tree, &index, staged::MAX_ENTRIES)
     }
 
+    /// Calls `visit` for each file that the next commit adds or changes, with its path relative to the work tree and its text.
+    /// Leaves out links, submodules and texts above `MAX_TEXT`.
+    ///
+    /// Returns `Unknown` for a file with a merge conflict.
+    pub fn each_staged(&self, mut visit: impl FnMut(&Path, &[u8])) -> Result<(), Unknown> {
+        let index = index::read(&self.location)?;
+        let objects = Objects::open(&self.location)?;
+        for path in self.staged_files()? {
+            let id = match index.entry(path.as_os_str().as_bytes()) {
+                IndexEntry::File { mode: Mode::FILE | Mode::FILE_EXECUTABLE, id } => id,
+                IndexEntry::Conflict => return Err(Unknown::because(CONFLICT)),
+                IndexEntry::Absent | IndexEntry::File { .. } | IndexEntry::InTree { .. } => continue,
+            };
+            if objects.size(id)? <= MAX_TEXT {
+                visit(&path, &objects.read(id, Kind::Blob)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Whether `older` is `newer` or in its history. An amended commit is not in the history of the one that replaces it.
     ///
     /// Returns `Unknown` if the answer needs more than 1,000 commits, or commits that a shallow clone does not have.
     pub fn follows(&self, newer: CommitId, older: CommitId) -> Result<bool, Unknown> {
         history::follows(&Objects::open(&self.location)?, newer, older)
+    }
+
+    /// Returns the last commit and those before it, each followed by its first parent, with the seconds since the Unix epoch at
+    /// which they were made. The last of them is the first that was made before `seconds`, if there is one.
+    ///
+    /// Returns `Unknown` for more than 1,000 commits, and if a shallow clone does not have one.
+    pub fn commits_since(&self, seconds: i64) -> Result<Vec<(CommitId, i64)>, Unknown> {
+        match self.head()?.commit {
+            Some(commit) => history::since(&Objects::open(&self.location)?, commit, seconds),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Returns a value that changes when the branch, the last commit, the index or the settings change.

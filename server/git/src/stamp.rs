@@ -48,7 +48,7 @@ pub(crate) fn stamp(location: &Location) -> Stamp {
     Stamp {
         steps,
         packed: file(&refs::packed_path(location)),
-        index: file(&index::path(location)),
+        index: file(&location.index),
         config: file(&location.common_dir.join("config")),
     }
 }

@@ -11,7 +11,7 @@ use crate::update::HunkState;
 use crate::{AskId, ChangeSetId, RunId, SessionId, ToolCallId};
 
 /// Params of `agent/review/list`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewListParams {
     /// Without it, the hunks of all sessions of the workspace.
@@ -26,6 +26,22 @@ pub struct ReviewListParams {
     #[serde(default)]
     #[ts(optional, as = "Option<bool>")]
     pub all: bool,
+    /// Instead, the hunks that the next commit would have and the last one does not, and that nobody has kept. `uri`, `path`, the
+    /// lines and the state are then those of the staged texts.
+    #[serde(default)]
+    #[ts(optional)]
+    pub staged: Option<StagedParams>,
+}
+
+/// What the next commit would have: the staged texts of the repositories that the workspace folders are in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StagedParams {
+    /// The path of another index of the first of these repositories, as git gives it to a hook in `GIT_INDEX_FILE`. Relative to
+    /// the top of the work tree.
+    #[serde(default)]
+    #[ts(optional)]
+    pub index: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
@@ -111,6 +127,8 @@ pub enum KeptBy {
     Review,
     /// Nobody looked at it: the setting `edits.mode` is `auto`.
     EditsMode,
+    /// It was committed, and nobody decided about it before.
+    Commit,
 }
 
 fn is_zero(number: &u32) -> bool {

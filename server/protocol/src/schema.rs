@@ -98,6 +98,7 @@ macro_rules! wire_types {
             update::ImageView,
             ask::EditedFile,
             review::ReviewListParams,
+            review::StagedParams,
             review::ReviewListResult,
             review::ReviewHunk,
             review::HunkName,

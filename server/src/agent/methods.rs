@@ -12,7 +12,7 @@ use adjutant_protocol::model::{ModelListParams, ModelListResult};
 use adjutant_protocol::option::{SetConfigOptionParams, SetConfigOptionResult};
 use adjutant_protocol::review::{
     ReviewBaseParams, ReviewBaseResult, ReviewDecideParams, ReviewDecideResult, ReviewDiffParams,
-    ReviewDiffResult, ReviewListParams, ReviewListResult,
+    ReviewDiffResult, ReviewHunk, ReviewListParams, ReviewListResult, StagedParams,
 };
 use adjutant_protocol::session::{
     CancelParams, Done, NewSessionParams, NewSessionResult, PromptParams, PromptResult, ResumeParams,
@@ -28,7 +28,7 @@ use crate::reviews::{self, earlier::EarlierTexts};
 use crate::session::mailbox::{ClientError, Mailbox, Message, PostedPrompt, ResumePoint};
 use crate::session::{self, SURFACE_OF_CLIENTS, World};
 use crate::sessions::list::{Cursor, ListFilter};
-use crate::sessions::unreviewed;
+use crate::sessions::{committing, unreviewed};
 use crate::tools::paths::{ResolvedPath, Roots};
 use crate::transport::ErrorBody;
 use crate::uri;
@@ -171,7 +171,16 @@ impl Agent {
     }
 
     pub async fn review_list(&self, params: ReviewListParams) -> Result<ReviewListResult> {
-        let ReviewListParams { session_id, uri, all } = params;
+        let ReviewListParams { session_id, uri, all, staged } = params;
+        let is_wanted = |hunk: &ReviewHunk| {
+            session_id.as_ref().is_none_or(|id| *id == hunk.session_id)
+                && uri.as_ref().is_none_or(|uri| *uri == hunk.uri)
+        };
+        if let Some(staged) = staged {
+            let mut hunks = self.staged_hunks(staged).await?;
+            hunks.retain(is_wanted);
+            return Ok(ReviewListResult { hunks });
+        }
         let mailboxes = match &session_id {
             Some(id) => vec![self.sessions.get(id)?],
             None => self.sessions.all(),
@@ -181,16 +190,30 @@ impl Agent {
         if session_id.is_none() {
             unreviewed::load(&self.sessions, self.configured.folders(), all).await;
         }
+        committing::look(&self.sessions).await;
         let mut hunks = Vec::new();
         for request in posted {
             hunks.extend(answered(request).await?);
         }
         let world = self.sessions.world().clone();
-        let mut applied = aside(move || reviews::hunks(&world.reviews, &world.documents, all)).await;
-        applied.retain(|hunk| session_id.as_ref().is_none_or(|id| *id == hunk.session_id));
-        hunks.extend(applied);
-        hunks.retain(|hunk| uri.as_ref().is_none_or(|uri| *uri == hunk.uri));
+        hunks.extend(aside(move || reviews::hunks(&world.reviews, &world.documents, all)).await);
+        hunks.retain(is_wanted);
         Ok(ReviewListResult { hunks })
+    }
+
+    /// Returns the hunks that the next commit would have and that nobody has kept. A repository that cannot be read is an error,
+    /// because nothing may be concluded from it.
+    async fn staged_hunks(&self, staged: StagedParams) -> Result<Vec<ReviewHunk>> {
+        let folders = self.configured.folders();
+        // Also of sessions whose changes are all decided: what was undone may still be staged.
+        for all in [false, true] {
+            unreviewed::load(&self.sessions, folders.clone(), all).await;
+        }
+        let world = self.sessions.world().clone();
+        let found =
+            aside(move || reviews::staged::of_folders(&world.reviews, &folders, staged.index.as_deref()))
+                .await;
+        found.map_err(|why| ErrorBody::invalid_params(format!("the staged texts cannot be read: {why}")))
     }
 
     pub async fn review_decide(&self, params: ReviewDecideParams) -> Result<ReviewDecideResult> {

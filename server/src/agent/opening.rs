@@ -22,7 +22,7 @@ use crate::session::catalog::Catalog;
 use crate::session::inbox::Watch;
 use crate::session::watermark::Syncer;
 use crate::session::{World, images, replay};
-use crate::sessions::{Sessions, tracking};
+use crate::sessions::{Sessions, committing, tracking};
 use crate::settings::load;
 use crate::settings::own_files::OwnPlaces;
 use crate::tools::paths::WriteLocks;
@@ -103,10 +103,11 @@ impl Agent {
     }
 }
 
-/// Follows the applied hunks of open documents until the connection is over.
+/// Follows the applied hunks of open documents, and the commits that have them, until the connection is over.
 async fn follow_until(sessions: Sessions, out: Out) {
     tokio::select! {
-        () = tracking::follow(sessions) => {}
+        () = tracking::follow(sessions.clone()) => {}
+        () = committing::follow(sessions) => {}
         () = out.closed() => {}
     }
 }

@@ -2,19 +2,17 @@
 //!
 //! Never decides where a change is: the server in this process finds it in the text.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use adjutant_git::Repository;
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
 use adjutant_protocol::review::{
     LeftOutFile, ReviewAction, ReviewDecideParams, ReviewDecideResult, ReviewDiffParams, ReviewDiffResult,
-    ReviewHunk, ReviewListParams, ReviewListResult, ReviewTarget,
+    ReviewHunk, ReviewListParams, ReviewListResult, ReviewTarget, StagedParams,
 };
 use adjutant_protocol::update::HunkState;
-use anyhow::Context;
 use clap::{Args, Subcommand};
 
 use super::Exit;
@@ -31,7 +29,7 @@ use crate::uri;
 #[derive(Clone, Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct ReviewLine {
-    /// Exit with 1 if files that are staged for a commit have changes that nobody has looked at
+    /// Exit with 1 if the commit that is being made would have changes that nobody has looked at
     #[arg(long)]
     check: bool,
     /// Print one JSON object a line
@@ -83,31 +81,33 @@ pub struct WhyLine {
 
 /// Lists, shows, keeps or undoes changes, or checks that none is left.
 pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> {
-    with_changes(sources, false, async |folder, client, hunks| {
-        if line.check {
-            return check(folder, &hunks);
+    if line.check {
+        // Git commits another index than its own for `commit -a` and `commit FILE`, and says so to its hooks.
+        let index = sources.environment.get("GIT_INDEX_FILE").filter(|path| !path.is_empty()).cloned();
+        let staged = Some(StagedParams { index });
+        let params = ReviewListParams { staged, ..ReviewListParams::default() };
+        return with_changes(sources, params, async |_, _, hunks| Ok(check(&hunks))).await;
+    }
+    with_changes(sources, ReviewListParams::default(), async |folder, client, hunks| match line.action {
+        None if line.json => {
+            let mut page = Printer::of_stdout();
+            for hunk in &hunks {
+                page.json(&serde_json::to_string(hunk)?);
+            }
+            page.written()?;
+            Ok(Exit::Fine)
         }
-        match line.action {
-            None if line.json => {
-                let mut page = Printer::of_stdout();
-                for hunk in &hunks {
-                    page.json(&serde_json::to_string(hunk)?);
-                }
-                page.written()?;
-                Ok(Exit::Fine)
-            }
-            None => list(&hunks),
-            Some(ReviewVerb::Show { places }) => match chosen(folder, &hunks, &places)? {
-                Some(hunks) => show(&hunks),
-                None => Ok(Exit::Usage),
-            },
-            Some(ReviewVerb::Diff { session }) => print_diff(client, session).await,
-            Some(ReviewVerb::Keep { places, all: _ }) => {
-                decide(folder, client, &hunks, &places, ReviewAction::Keep).await
-            }
-            Some(ReviewVerb::Undo { places, all: _ }) => {
-                decide(folder, client, &hunks, &places, ReviewAction::Undo).await
-            }
+        None => list(&hunks),
+        Some(ReviewVerb::Show { places }) => match chosen(folder, &hunks, &places)? {
+            Some(hunks) => show(&hunks),
+            None => Ok(Exit::Usage),
+        },
+        Some(ReviewVerb::Diff { session }) => print_diff(client, session).await,
+        Some(ReviewVerb::Keep { places, all: _ }) => {
+            decide(folder, client, &hunks, &places, ReviewAction::Keep).await
+        }
+        Some(ReviewVerb::Undo { places, all: _ }) => {
+            decide(folder, client, &hunks, &places, ReviewAction::Undo).await
         }
     })
     .await
@@ -115,7 +115,8 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
 
 /// Says who wrote a line, on which task, and whether a person looked at it.
 pub async fn why(sources: Sources, line: WhyLine) -> anyhow::Result<Exit> {
-    with_changes(sources, true, async |folder, _, hunks| {
+    let all = ReviewListParams { all: true, ..ReviewListParams::default() };
+    with_changes(sources, all, async |folder, _, hunks| {
         let Some(place) = Place::parse(folder, &line.place).filter(|place| place.line.is_some()) else {
             note(&format!("\"{}\" is no FILE:LINE with a file of this folder", line.place));
             return Ok(Exit::Usage);
@@ -135,15 +136,14 @@ pub async fn why(sources: Sources, line: WhyLine) -> anyhow::Result<Exit> {
     .await
 }
 
-/// Lists the changes of the workspace with a server of its own. `all`: also those that somebody has decided about.
+/// Lists changes of the workspace with a server of its own.
 async fn with_changes(
     sources: Sources,
-    all: bool,
+    params: ReviewListParams,
     act: impl AsyncFnOnce(&Folder, &Client, Vec<ReviewHunk>) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     let folder = Folder::find(None, sources.home.as_deref())?;
     let (client, incoming) = Client::start(sources, &folder.workspace()).await?;
-    let params = ReviewListParams { session_id: None, uri: None, all };
     let listed: Result<ReviewListResult, _> = client.request(methods::REVIEW_LIST, &params).await;
     let exit = match listed {
         Ok(listed) => act(&folder, &client, listed.hunks).await,
@@ -345,32 +345,18 @@ fn by_session<'a>(
     sessions
 }
 
-/// Looks for open changes in the files that are staged. A repository that cannot be read fails the check, because it would
-/// mean nothing.
-fn check(folder: &Folder, hunks: &[ReviewHunk]) -> anyhow::Result<Exit> {
-    let unknown = |why: adjutant_git::Unknown| anyhow::anyhow!("read the repository: {why}");
-    let repository = Repository::find(&folder.here).map_err(unknown)?;
-    let repository = repository.context("find a repository around this folder")?;
-    let top: &Path = repository.work_tree();
-    let staged: BTreeSet<String> = repository
-        .staged_files()
-        .map_err(unknown)?
-        .into_iter()
-        .filter_map(|file| Some(uri::of_path(&top.join(file).canonicalize().ok()?)))
-        .collect();
-    let is_staged = |hunk: &&ReviewHunk| {
-        let path = uri::to_path(&hunk.uri).ok().and_then(|path| path.canonicalize().ok());
-        path.is_some_and(|path| staged.contains(&uri::of_path(&path)))
-    };
-    let left: Vec<&ReviewHunk> = hunks.iter().filter(|hunk| is_open(hunk)).filter(is_staged).collect();
+/// Fails if the next commit would have changes that nobody has kept.
+fn check(left: &[ReviewHunk]) -> Exit {
     if left.is_empty() {
-        return Ok(Exit::Fine);
+        return Exit::Fine;
     }
     let changes = if left.len() == 1 { "change" } else { "changes" };
     note(&format!("{} unreviewed agent {changes} in staged files:", left.len()));
     left.iter().for_each(|hunk| note(&format!("  {}  {}", place_of(hunk), size(hunk))));
-    note("look at them with `adjutant review show`, then `adjutant review keep` or `undo`");
-    Ok(Exit::Failed)
+    note(
+        "look at them with `adjutant review show`, then `adjutant review keep` or `undo`, and stage the files again",
+    );
+    Exit::Failed
 }
 
 /// Prints who wrote the line of a hunk.

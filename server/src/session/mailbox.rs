@@ -119,6 +119,11 @@ pub enum Message {
         hunks: Vec<String>,
         is_in_text: bool,
     },
+    /// Hunks of a change that nobody has decided about are in a commit.
+    Committed {
+        change_set: ChangeSetId,
+        hunks: Vec<String>,
+    },
     /// A decision about single hunks.
     Decide {
         decision: Box<ReviewDecideParams>,
@@ -191,6 +196,7 @@ impl Message {
             Message::Choose { reply, .. } => answer(reply, refused),
             Message::Delete { reply } => answer(reply, refused),
             Message::Found { .. }
+            | Message::Committed { .. }
             | Message::InboxChanged
             | Message::InboxScanned { .. }
             | Message::Cancel { .. }

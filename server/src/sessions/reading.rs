@@ -57,8 +57,8 @@ pub fn entries(catalog: &Catalog) -> Result<Vec<SessionEntry>, CatalogError> {
 /// A session with applied changes, as its summary says.
 pub(super) struct SummedReview {
     pub session: SessionId,
-    /// The URI of its first folder.
-    pub cwd: String,
+    /// The URIs of its folders.
+    pub roots: Vec<String>,
     pub updated_at: u64,
     /// The hunks that nobody has looked at.
     pub unreviewed: u64,
@@ -71,7 +71,7 @@ pub(super) fn reviews(catalog: &Catalog) -> Result<Vec<SummedReview>, CatalogErr
         let (id, summary, _) = current(catalog, listed)?;
         Ok(SummedReview {
             session: SessionId(id),
-            cwd: summary.roots.first().map(|root| uri::of_path(Path::new(root))).unwrap_or_default(),
+            roots: summary.roots.iter().map(|root| uri::of_path(Path::new(root))).collect(),
             updated_at: summary.updated_at,
             unreviewed: summary.unreviewed,
         })

@@ -30,7 +30,8 @@ pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) {
         };
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.updated_at));
         let is_wanted = |entry: &&SummedReview| {
-            (all || entry.unreviewed > 0) && roots.iter().any(|root| overlaps(root, &entry.cwd))
+            let is_here = |own: &String| roots.iter().any(|root| overlaps(root, own));
+            (all || entry.unreviewed > 0) && entry.roots.iter().any(is_here)
         };
         for entry in entries.iter().filter(is_wanted).take(MOST) {
             let is_known = world.reviews.has_read(&entry.session, entry.updated_at);

@@ -1,7 +1,9 @@
 //! The review of applied edits at a terminal: listed, shown, kept, undone, checked before a commit, and explained.
 
 use std::fs;
-use std::process::Command;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use super::{DONE, EDIT, Place};
 
@@ -70,31 +72,138 @@ fn n30_why_says_that_a_setting_kept_a_change() {
     assert!(why.contains("nobody looked at it: edits.mode = \"auto\" keeps every edit"), "{why}");
 }
 
+/// Runs git in a folder, with a hook that finds the program and its state. Returns whether it succeeded, and what it said.
+fn git(place: &Place, folder: &Path, args: &[&str]) -> (bool, String) {
+    let mut git = place.command(&[]);
+    let program = git.get_program().to_owned();
+    let environment: Vec<_> =
+        git.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
+    git = Command::new("git");
+    git.env_clear().envs(environment.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    git.env("ADJUTANT", program).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+    for role in ["AUTHOR", "COMMITTER"] {
+        git.env(format!("GIT_{role}_NAME"), "A").env(format!("GIT_{role}_EMAIL"), "a@example.org");
+    }
+    let output = git.args(args).current_dir(folder).stdin(Stdio::null()).output().expect("git runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.success(), said)
+}
+
+/// Makes a repository of a folder: its files are in the first commit, and each later commit asks the hook.
+fn repository(place: &Place, folder: &Path) {
+    for args in [&["init", "-q", "-b", "main"][..], &["add", "-A"], &["commit", "-qm", "first"]] {
+        let (fine, said) = git(place, folder, args);
+        assert!(fine, "{args:?}: {said}");
+    }
+    let hook = folder.join(".git/hooks/pre-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\nexec \"$ADJUTANT\" review --check\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 #[test]
-fn n30_a_commit_hook_finds_changes_that_nobody_looked_at() {
+fn p03_a_committed_change_needs_no_review_and_why_says_so() {
+    let place = fixed_in_git();
+    place.git(&["commit", "-qam", "unseen", "--no-verify"]);
+    assert_eq!(place.run(&["review"]).out(), "Nothing is left to review.\n");
+    let why = place.run(&["why", "greeting.txt:1"]).out();
+    assert!(why.contains("it was committed, and nobody kept it in a review before"), "{why}");
+    assert!(!why.contains("a person kept it"), "{why}");
+    // The next commit of the file has nothing new of it.
+    fs::write(place.workspace().join("greeting.txt"), "Hello, world\nmine\n").unwrap();
+    place.git(&["commit", "-qam", "more"]);
+}
+
+/// A place with a repository in which an unattended run has fixed the greeting.
+fn fixed_in_git() -> Place {
+    let place = Place::new(&format!("{EDIT}{DONE}"));
+    fs::write(place.workspace().join("other.txt"), "one\n").unwrap();
+    repository(&place, &place.workspace());
+    place.run(&["run", "-y", "fix the greeting"]).exits(0);
+    place
+}
+
+impl Place {
+    fn git(&self, args: &[&str]) {
+        let (fine, said) = git(self, &self.workspace(), args);
+        assert!(fine, "{args:?}: {said}");
+    }
+
+    /// Checks that the hook stops a commit because of one change, and names its place.
+    fn stops(&self, args: &[&str], place: &str) {
+        let (fine, said) = git(self, &self.workspace(), args);
+        assert!(!fine, "{args:?} must be stopped");
+        assert!(said.contains("1 unreviewed agent change in staged files") && said.contains(place), "{said}");
+    }
+}
+
+#[test]
+fn n30_a_check_without_a_repository_means_nothing() {
     let place = fixed();
-    let git = |args: &[&str]| {
-        let mut git = Command::new("git");
-        git.args(args).current_dir(place.workspace()).env("HOME", place.path("home"));
-        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
-        let output = git.output().expect("git runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    };
     let none = place.run(&["review", "--check"]);
-    assert_eq!(none.code(), Some(1), "a check without a repository means nothing");
-    git(&["init", "-q"]);
-    // Nothing is staged.
+    assert_eq!(none.code(), Some(1));
+    assert!(none.err().contains("no workspace folder is in a git repository"), "{}", none.err());
+}
+
+#[test]
+fn n30_a_commit_hook_judges_what_git_is_about_to_commit() {
+    let place = fixed_in_git();
+    let found = "greeting.txt:1";
+    // Nothing is staged, so only commits that name the file or say `-a` have the change.
     place.run(&["review", "--check"]).exits(0);
-    git(&["add", "greeting.txt"]);
-    let found = place.run(&["review", "--check"]);
-    let said = found.err();
-    assert_eq!(found.code(), Some(1), "{said}");
-    assert!(
-        said.contains("1 unreviewed agent change in staged files") && said.contains("greeting.txt:1"),
-        "{said}"
-    );
-    place.run(&["review", "keep", "--all"]);
-    place.run(&["review", "--check"]).exits(0);
+    fs::write(place.workspace().join("other.txt"), "two\n").unwrap();
+    place.git(&["commit", "-qm", "mine", "other.txt"]);
+    place.stops(&["commit", "-am", "all"], found);
+    place.stops(&["commit", "-m", "it", "greeting.txt"], found);
+    place.git(&["add", "greeting.txt"]);
+    place.stops(&["commit", "-m", "staged"], found);
+    // The index stays as it was.
+    place.stops(&["commit", "-m", "staged"], found);
+    place.run(&["review", "keep", "--all"]).exits(0);
+    place.git(&["commit", "-qm", "kept"]);
+}
+
+#[test]
+fn n30_a_change_counts_by_its_staged_text_whatever_the_work_tree_has() {
+    let place = fixed_in_git();
+    let (file, found) = (place.workspace().join("greeting.txt"), "greeting.txt:1");
+    place.git(&["add", "greeting.txt"]);
+    fs::write(&file, "Helo, world\n").unwrap();
+    place.stops(&["commit", "-m", "changed since"], found);
+    fs::remove_file(&file).unwrap();
+    place.stops(&["commit", "-m", "deleted since"], found);
+    // Another line of the file is staged, and not the change.
+    fs::write(&file, "Helo, world\nmine\n").unwrap();
+    place.git(&["add", "greeting.txt"]);
+    fs::write(&file, "Hello, world\nmine\n").unwrap();
+    place.git(&["commit", "-qm", "only mine"]);
+    // A later commit of it is stopped all the same.
+    place.stops(&["commit", "-am", "the rest"], found);
+    // What was undone counts while it is staged.
+    place.git(&["add", "greeting.txt"]);
+    assert_eq!(place.run(&["review", "undo", "--all"]).out(), "1 undone\n");
+    place.stops(&["commit", "-m", "undone since"], found);
+}
+
+#[test]
+fn n30_a_change_in_a_file_that_was_moved_is_found_by_its_text() {
+    let place = Place::new(&format!("{EDIT}{DONE}"));
+    let lines = |greeting: &str| format!("{greeting}, world\nand\nall\nof\nyou\n");
+    fs::write(place.workspace().join("greeting.txt"), lines("Helo")).unwrap();
+    fs::write(place.workspace().join("other.txt"), "Hello, world\n").unwrap();
+    repository(&place, &place.workspace());
+    place.run(&["run", "-y", "fix the greeting"]).exits(0);
+    assert_eq!(place.greeting(), lines("Hello"));
+    // A file that has the same line and nothing else is another file.
+    fs::write(place.workspace().join("other.txt"), "Hello, world\nHello, world\n").unwrap();
+    place.git(&["commit", "-qm", "mine", "other.txt"]);
+    place.git(&["mv", "greeting.txt", "moved.txt"]);
+    // Git moves the old text of the index.
+    place.git(&["commit", "-qm", "moved"]);
+    place.stops(&["commit", "-am", "with the change"], "moved.txt:1");
+    place.git(&["mv", "moved.txt", "again.txt"]);
+    place.git(&["add", "-A"]);
+    place.stops(&["commit", "-m", "moved again"], "again.txt:1");
 }
 
 #[test]

@@ -62,6 +62,8 @@ pub enum Input {
         target: ReviewTarget,
         is_in_text: bool,
     },
+    /// Hunks that nobody has decided about are in a commit that was made after them.
+    Committed(ReviewTarget),
     /// The user's own cancel; beats everything (S90).
     Cancel {
         run: Option<RunId>,

@@ -174,7 +174,8 @@ fn review(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
     let hunks: Vec<SeenHunk> = change.hunks.iter().filter(|_| dice.roll(3) > 0).map(seen).collect();
     let target = ReviewTarget { change_set: change.change_set.clone(), hunks };
     let acts = [ReviewAct::Keep, ReviewAct::Undo, ReviewAct::Restore];
-    Some(match dice.roll(5) {
+    Some(match dice.roll(6) {
+        1 => Input::Committed(target),
         0 => Input::Found { target, is_in_text: dice.roll(2) == 0 },
         _ => Input::Review(ReviewInput { targets: vec![target], act: acts[dice.roll(3)], reason: None }),
     })

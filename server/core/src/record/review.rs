@@ -24,6 +24,8 @@ pub enum ReviewedBy {
     Decision,
     /// The user, by an undo, redo or edit in the editor.
     Editor,
+    /// Nobody: the change is in a commit that was made after it.
+    Commit,
 }
 
 /// A hunk of a decision, and what the user saw in its place.

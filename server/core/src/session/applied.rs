@@ -86,7 +86,23 @@ pub struct PendingReview {
     pub reason: Option<String>,
 }
 
+impl AppliedHunk {
+    /// Whether nobody has decided about it yet, and no decision is being carried out.
+    pub fn is_unreviewed(&self) -> bool {
+        self.state == ReviewState::Applied && self.pending.is_none()
+    }
+}
+
 impl AppliedChange {
+    /// Returns the change with these hunks kept, because they were committed. Those that somebody has decided about stay.
+    pub fn committed(&self, hunks: &[String]) -> Self {
+        let mut change = self.clone();
+        for hunk in change.hunks.iter_mut().filter(|hunk| hunk.is_unreviewed() && hunks.contains(&hunk.id)) {
+            (hunk.state, hunk.reviewed_by) = (ReviewState::Kept, Some(ReviewedBy::Commit));
+        }
+        change
+    }
+
     /// Returns one of its hunks.
     pub fn hunk(&self, id: &str) -> Option<&AppliedHunk> {
         self.hunks.iter().find(|hunk| hunk.id == id)

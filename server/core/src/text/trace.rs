@@ -173,6 +173,18 @@ fn trace_without(now: &str, changes: &[PastChange<'_>], absent: &BTreeSet<HunkNu
     all
 }
 
+/// Whether a text is another version of the file that a change left: at least half of the lines are the same, as git says of
+/// a renamed file. Also `true` if the text before the change is not kept any more.
+pub fn is_version(text: &str, change: &PastChange<'_>) -> bool {
+    let Some(expected) = change.before.and_then(|before| ExpectedText::of(before, &change.hunks)) else {
+        return true;
+    };
+    let text: Vec<&str> = lines(text).collect();
+    let most = text.len().max(expected.lines.len());
+    let least = text.len().min(expected.lines.len());
+    most > 0 && 2 * least >= most && 2 * Alignment::of(&expected.lines, &text).equal_lines() >= most
+}
+
 /// Where a hunk is in a text.
 struct HunkPlace {
     found: HunkText,

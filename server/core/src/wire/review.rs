@@ -188,6 +188,7 @@ fn number(count: usize) -> u32 {
 fn kept_by(hunk: &AppliedHunk) -> KeptBy {
     match (hunk.reviewed_by, &hunk.allowed_by) {
         (Some(ReviewedBy::Decision | ReviewedBy::Editor), _) => KeptBy::Review,
+        (Some(ReviewedBy::Commit), _) => KeptBy::Commit,
         (None, Some(AllowedBy::Answer { .. })) => KeptBy::Question,
         (None, _) => KeptBy::EditsMode,
     }

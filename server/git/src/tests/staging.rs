@@ -161,3 +161,30 @@ fn a_sparse_index_is_read_by_its_trees() {
     assert!(reason(repository.staged_files()).contains("sparse checkout"));
     assert_eq!(staged(&repository, "dir/deep/a"), b"dir/deep/a\n");
 }
+
+#[test]
+fn the_index_of_a_commit_that_names_files_is_read() {
+    let git = workshop();
+    let hook = git.root.join(".git/hooks/pre-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    // Git removes its index after the hook.
+    fs::write(&hook, "#!/bin/sh\ncp \"$GIT_INDEX_FILE\" kept\nprintf %s \"$GIT_INDEX_FILE\" > name\n")
+        .unwrap();
+    fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    git.write("a", "changed\n");
+    git.write("b", "not in the commit\n");
+    let head = git.id("HEAD");
+    git.git(&["add", "b"]);
+    git.git(&["commit", "-q", "-m", "a alone", "a"]);
+    git.git(&["update-ref", "refs/heads/main", &head.to_string()]);
+    let commits = git.repository().with_index(Path::new("kept"));
+    assert_eq!(commits.staged_files(), paths(&["a"]));
+    assert_eq!(staged(&commits, "a"), b"changed\n");
+    let mut seen = Vec::new();
+    commits.each_staged(|path, text| seen.push((path.to_owned(), text.to_vec()))).unwrap();
+    assert_eq!(seen, [(PathBuf::from("a"), b"changed\n".to_vec())]);
+    assert!(git.repository().staged_files().unwrap().contains(&PathBuf::from("b")));
+    let none = git.repository().with_index(&git.root.join("nothing"));
+    assert_eq!(none.staged(Path::new("a")), Ok(None));
+    assert_ne!(git.repository().stamp(), none.stamp());
+}

@@ -77,7 +77,8 @@ impl Conversation {
 
     /// Shows the changes of a question one by one.
     pub(super) async fn begin_changes(&mut self, ask: AskView) -> Result<(), LeaveReason> {
-        let params = ReviewListParams { session_id: Some(ask.session_id.clone()), uri: None, all: false };
+        let params =
+            ReviewListParams { session_id: Some(ask.session_id.clone()), ..ReviewListParams::default() };
         let listed: ReviewListResult = self.request(methods::REVIEW_LIST, &params).await?;
         let of_ask = |hunk: &ReviewHunk| {
             hunk.ask_id.as_ref() == Some(&ask.ask_id) && hunk.state == HunkState::Proposed

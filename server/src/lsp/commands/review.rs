@@ -48,7 +48,7 @@ pub(super) async fn review_command(agent: &Agent, arguments: ReviewArguments) ->
 
 /// Returns the changes at a line, of a document, or all.
 async fn listed(agent: &Agent, uri: Option<String>, line: Option<u32>) -> Result<Vec<ChosenHunks>> {
-    let all = agent.review_list(ReviewListParams { session_id: None, uri, all: false }).await?.hunks;
+    let all = agent.review_list(ReviewListParams { uri, ..ReviewListParams::default() }).await?.hunks;
     let is_there = |hunk: &ReviewHunk| line.is_none_or(|line| hunk.lines().contains(&line));
     let chosen = all.into_iter().filter(ReviewHunk::is_unreviewed).filter(is_there).map(|hunk| ChosenHunks {
         session_id: hunk.session_id,

@@ -128,3 +128,16 @@ pub fn found(session: &Session, target: ReviewTarget, is_in_text: bool) -> Resul
     let (change_set, amended) = (target.change_set, AmendedTexts::new());
     Ok(vec![Event::Reviewed { change_set, hunks, state, by: ReviewedBy::Editor, amended, reason: None }])
 }
+
+/// Handles hunks that are in a commit: those that nobody has decided about count as kept.
+pub fn committed(session: &Session, target: ReviewTarget) -> Result<Vec<Event>, Refusal> {
+    let change = session.applied.get(&target.change_set).ok_or(Refusal::Stale)?;
+    let is_open = |id: &String| change.hunk(id).is_some_and(AppliedHunk::is_unreviewed);
+    let hunks: Vec<String> = target.hunks.into_iter().map(|hunk| hunk.hunk).filter(is_open).collect();
+    if hunks.is_empty() {
+        return Err(Refusal::Nothing);
+    }
+    let (change_set, amended) = (target.change_set, AmendedTexts::new());
+    let (state, by) = (ReviewState::Kept, ReviewedBy::Commit);
+    Ok(vec![Event::Reviewed { change_set, hunks, state, by, amended, reason: None }])
+}

@@ -39,7 +39,7 @@ fn note_for_model(change: &AppliedChange, event: &Event) -> Option<String> {
     let text = match state {
         ReviewState::Undone => {
             let how = match by {
-                ReviewedBy::Decision => "The user undid",
+                ReviewedBy::Decision | ReviewedBy::Commit => "The user undid",
                 ReviewedBy::Editor => "The user undid in the editor",
             };
             let lines = own().filter_map(|hunk| change.lines_of(hunk)).map(block).collect::<String>();

@@ -78,6 +78,11 @@ impl Alignment {
         Self { pieces, ends: (old.len(), new.len()) }
     }
 
+    /// Returns how many lines the texts have in common.
+    pub(super) fn equal_lines(&self) -> usize {
+        self.pieces.iter().filter(|piece| piece.is_equal).map(|piece| piece.old.len()).sum()
+    }
+
     /// Returns the new boundaries that a boundary between two old lines may be: several if lines were inserted there.
     /// `None` if it is inside lines that have become other lines.
     pub(super) fn boundary(&self, at: usize) -> Option<Range<usize>> {

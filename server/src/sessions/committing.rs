@@ -1,0 +1,47 @@
+//! Notices that applied changes were committed, and tells their sessions.
+//!
+//! Never opens a session: one that is not in memory is told once it is. Until then its changes are only shown as kept.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use super::Sessions;
+use crate::aside::aside;
+use crate::reviews::committed::{self, CommittedHunks};
+use crate::session::mailbox::Message;
+
+/// The least time between two looks that nobody asked for.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Looks again and again while there are changes that nobody has decided about.
+pub async fn follow(sessions: Sessions) {
+    let mut changes = sessions.world().reviews.watch();
+    loop {
+        changes.mark_unchanged();
+        let waits = look(&sessions).await;
+        tokio::time::sleep(EVERY).await;
+        if !waits && changes.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Looks at the repositories now, if they or the changes differ from the last look. Returns whether a change in one of them
+/// waits for a review.
+pub async fn look(sessions: &Sessions) -> bool {
+    let here = sessions.clone();
+    aside(move || {
+        // Held until all of it is shown: whoever finds nothing new must not list what was there before.
+        let mut last = here.last_look.lock().unwrap_or_else(PoisonError::into_inner);
+        let reviews = &here.world().reviews;
+        let look = committed::look(reviews, &mut last);
+        for CommittedHunks { session, change_set, hunks } in look.found {
+            reviews.show_committed(&session, &change_set, &hunks);
+            if let Some(mailbox) = here.in_memory(&session) {
+                mailbox.post(Message::Committed { change_set, hunks });
+            }
+        }
+        look.waits
+    })
+    .await
+}
