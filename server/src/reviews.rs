@@ -379,8 +379,11 @@ pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool) -> Vec<Rev
         let changes =
             FileChanges::read(all.iter().filter(|owned| owned.change.target == file).cloned().collect());
         let now = changes.changes.last().and_then(|owned| text_now(documents, owned));
-        let now = now.unwrap_or_default();
-        hunks.extend(changes.views_of(&now, &changes.trace(&now)));
+        // An empty file that is not there has no text that could tell.
+        let is_shown =
+            |hunk: &ReviewHunk| now.is_some() || !(hunk.removed.is_empty() && hunk.inserted.is_empty());
+        let text = now.as_deref().unwrap_or_default();
+        hunks.extend(changes.views_of(text, &changes.trace(text)).into_iter().filter(is_shown));
     }
     let is_wanted = |hunk: &ReviewHunk| decided || !hunk.state.is_decided();
     hunks.retain(is_wanted);

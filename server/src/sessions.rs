@@ -22,7 +22,7 @@ use futures_util::StreamExt;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::client::{RenderRequest, RenderedContent, RenderedFile};
-use crate::reviews::committed::LastLook;
+use crate::reviews::committed::HeadLook;
 use crate::session::blobs::Blobs;
 use crate::session::mailbox::{ClientError, Mail, Mailbox, Message};
 use crate::session::{End, SessionTask, SessionWorld, World, log, transcript_files};
@@ -46,7 +46,7 @@ pub struct Sessions {
     /// The last scan of all sessions, for the later pages of a list.
     scans: Arc<list::Scans>,
     /// What was last seen of the repositories with changes.
-    last_look: Arc<Mutex<LastLook>>,
+    last_look: Arc<Mutex<HeadLook>>,
 }
 
 impl Sessions {

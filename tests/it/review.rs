@@ -399,6 +399,24 @@ fn undo_of_a_created_file_removes_it_only_while_its_text_is_the_agents() {
 }
 
 #[test]
+fn undo_of_an_empty_file_that_the_agent_made_removes_it_and_restore_brings_it_back() {
+    let new = Reply::call("write_file", json!({"path": "empty.txt", "content": ""}));
+    let reviewed = trusting(FILES, vec![new, Reply::text("Done.")], "");
+    reviewed.rig.await_run_end(&reviewed.session, &reviewed.run);
+    let created = reviewed.hunk("");
+    assert_eq!(reviewed.decide(&created, "undo").state, HunkState::Undone);
+    assert!(!reviewed.workspace.exists("empty.txt"));
+    let restored = reviewed.decide(&created, "restore");
+    assert_eq!((restored.state, restored.why), (HunkState::Applied, None));
+    assert_eq!(reviewed.workspace.read("empty.txt"), "");
+    // With a text it is the user's too, and stays.
+    reviewed.workspace.write("empty.txt", "mine\n");
+    assert_eq!(reviewed.decide(&created, "undo").state, HunkState::Undone);
+    assert_eq!(reviewed.workspace.read("empty.txt"), "mine\n");
+    reviewed.rig.end();
+}
+
+#[test]
 fn a_list_may_be_asked_for_again_and_again() {
     let reviewed = Reviewed::start();
     // More often than requests may wait for a session.

@@ -13,6 +13,7 @@ use adjutant_protocol::review::{
     ReviewHunk, ReviewListParams, ReviewListResult, ReviewTarget, StagedParams,
 };
 use adjutant_protocol::update::HunkState;
+use anyhow::Context;
 use clap::{Args, Subcommand};
 
 use super::Exit;

@@ -3,6 +3,7 @@
 //! Never concludes anything from a repository that cannot be read with certainty, or from a text that was committed before
 //! the change was made: the agent may have brought an old text back.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ use crate::uri;
 
 /// What the last look has seen of each repository: its stamp, and the number of the registry.
 #[derive(Default)]
-pub struct LastLook {
+pub struct HeadLook {
     repositories: HashMap<PathBuf, (Stamp, u64)>,
 }
 
@@ -38,7 +39,7 @@ pub struct CommitLook {
 
 /// Looks at the repositories that have hunks nobody has decided about, if they or the hunks have changed since the last look.
 /// Blocks.
-pub fn look(reviews: &Reviews, last: &mut LastLook) -> CommitLook {
+pub fn look(reviews: &Reviews, last: &mut HeadLook) -> CommitLook {
     let number = reviews.number();
     let open = reviews.of(|change| change.hunks.iter().any(AppliedHunk::is_unreviewed));
     let mut folders: HashMap<PathBuf, Option<Repository>> = HashMap::new();
@@ -115,13 +116,14 @@ fn of_file(
         if committed.is_empty() {
             continue;
         }
-        if !earlier.contains_key(&at) {
-            let before = commits.iter().find(|(_, made)| *made < at);
-            let traces =
-                before.map(|(commit, _)| traces_in(repository, *commit, path, &changes)).transpose()?;
-            earlier.insert(at, traces.unwrap_or_default());
-        }
-        let before = earlier.get(&at).map_or(&[][..], Vec::as_slice);
+        let before = match earlier.entry(at) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(free) => {
+                let before = commits.iter().find(|(_, made)| *made < at);
+                let traces = before.map(|(commit, _)| traces_in(repository, *commit, path, &changes));
+                free.insert(traces.transpose()?.unwrap_or_default())
+            }
+        };
         let hunks = committed.into_iter().filter(|(index, _)| !is_in(before, *index));
         let hunks: Vec<String> = hunks.map(|(_, hunk)| hunk.id.clone()).collect();
         if !hunks.is_empty() {

@@ -217,8 +217,15 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
             Some(HunkText::Is(Side::Before) | HunkText::Gone) | None => false,
         }
     };
+    let creates = targets.iter().any(|(target, _)| {
+        past.get(target.change)
+            .and_then(|change| change.hunks.get(target.hunk))
+            .is_some_and(|past| past.hunk.is_empty())
+    });
+    // An empty file has the same text as none.
+    let is_as_decided = !creates || if file.restore { now.exists() } else { now.disk().is_none() };
     results.extend(targets.into_iter().map(|(target, wanted)| (wanted.clone(), Ok(drops(&target)))));
-    if wanted == now.text() {
+    if wanted == now.text() && (is_as_decided || !wanted.is_empty()) {
         return Ok(ReviewPlan { change: PlannedEdit::Nothing, results });
     }
     if wanted.is_empty()

@@ -186,6 +186,22 @@ fn n30_a_change_counts_by_its_staged_text_whatever_the_work_tree_has() {
 }
 
 #[test]
+fn n30_an_empty_file_that_the_agent_made_counts_too() {
+    let call = "[[turn]]\n[[turn.call]]\ntool = \"write_file\"\narguments = { path = \"empty.txt\", content = \"\" }\n";
+    let place = Place::new(&format!("{call}{DONE}"));
+    repository(&place, &place.workspace());
+    place.run(&["run", "-y", "make it"]).exits(0);
+    let file = place.workspace().join("empty.txt");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "");
+    place.git(&["add", "empty.txt"]);
+    place.stops(&["commit", "-m", "made"], "empty.txt:1");
+    assert_eq!(place.run(&["review", "undo", "--all"]).out(), "1 undone\n");
+    assert!(!file.exists());
+    place.git(&["add", "-A"]);
+    place.git(&["commit", "-qm", "nothing", "--allow-empty"]);
+}
+
+#[test]
 fn n30_a_change_in_a_file_that_was_moved_is_found_by_its_text() {
     let place = Place::new(&format!("{EDIT}{DONE}"));
     let lines = |greeting: &str| format!("{greeting}, world\nand\nall\nof\nyou\n");

@@ -9,7 +9,7 @@ use crate::record::{
     AllowedBy, BatchId, CallPart, ChangeSetId, EditsMode, Event, FileChange, Record, ReviewState, ReviewedBy,
     RunId, SeenHunk,
 };
-use crate::session::hunks::{ChangeState, Changes, HunkState};
+use crate::session::hunks::{ChangeState, Changes, FILE, HunkState};
 use crate::text::review::Hunk;
 use crate::text::trace::{PastChange, PastHunk, Side};
 
@@ -189,9 +189,8 @@ impl AppliedChanges {
                 && before.hunks.get(id) != Some(&HunkState::Applied)
         };
         let count = |lines: &[String]| u32::try_from(lines.len()).unwrap_or(u32::MAX);
-        let fresh: Vec<AppliedHunk> = now
-            .change
-            .hunks
+        let source = source_of(now);
+        let fresh: Vec<AppliedHunk> = source
             .iter()
             .enumerate()
             .filter(|(_, hunk)| is_new(&hunk.id))
@@ -219,7 +218,8 @@ impl AppliedChanges {
             .remove(&id)
             .map(|known| Arc::try_unwrap(known).unwrap_or_else(|shared| (*shared).clone()));
         self.bytes -= known.as_ref().map_or(0, AppliedChange::bytes);
-        let mut change = known.unwrap_or_else(|| new_change(&before.change, record, run, title, model));
+        let mut change =
+            known.unwrap_or_else(|| new_change(&before.change, source, record, run, title, model));
         change.hunks.extend(fresh);
         change.hunks.sort_by_key(|hunk| hunk.index);
         self.bytes += change.bytes();
@@ -294,8 +294,19 @@ fn state_of(allowed_by: Option<&AllowedBy>) -> ReviewState {
     }
 }
 
+/// Returns the hunks of a change. An empty file that it creates is a hunk without lines.
+fn source_of(state: &ChangeState) -> Arc<[Hunk]> {
+    if !state.change.hunks.is_empty() || !state.hunks.contains_key(FILE) {
+        return state.change.hunks.clone();
+    }
+    let (removed, inserted, context_before, context_after) = Default::default();
+    let id = FILE.to_owned();
+    Arc::new([Hunk { id, line: 0, removed, inserted, context_before, context_after }])
+}
+
 fn new_change(
     change: &FileChange,
+    source: Arc<[Hunk]>,
     record: &Record,
     run: RunId,
     title: String,
@@ -316,6 +327,6 @@ fn new_change(
         at: record.at,
         seq: record.seq,
         hunks: Vec::new(),
-        source: change.hunks.clone(),
+        source,
     }
 }

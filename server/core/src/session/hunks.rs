@@ -12,7 +12,7 @@ use crate::record::{
 pub type Changes = BTreeMap<ChangeSetId, ChangeState>;
 
 /// The id of what a change without hunks does: it creates an empty file.
-const FILE: &str = "file";
+pub(super) const FILE: &str = "file";
 
 /// The state of a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -48,6 +48,13 @@ pub struct Hunk {
     pub context_after: Vec<String>,
 }
 
+impl Hunk {
+    /// Whether it neither removes nor inserts a line: it creates an empty file.
+    pub fn is_empty(&self) -> bool {
+        self.removed.is_empty() && self.inserted.is_empty()
+    }
+}
+
 /// Returns the hunks that turn one text into another, in order.
 ///
 /// Changes fewer than [`CONTEXT_LINES`] lines apart are one hunk. So no hunk

@@ -283,6 +283,10 @@ fn find(
         false => outer.clone(),
     };
     let is = |side, lines: Range<usize>| HunkPlace { found: HunkText::Is(side), lines };
+    if own.is_empty() && opposite.is_empty() {
+        // A file that was created without a line: no text tells that it is there.
+        return is(known, inner);
+    }
     // The user may have written more beside it, and lines may have been paired otherwise than they were written. Of two
     // blocks the longer counts first, because it may have the other inside.
     let wide = alignment.touching(region, &outer);

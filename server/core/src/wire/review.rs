@@ -161,7 +161,11 @@ pub fn applied_hunk(
         end_line: Some(number(trace.lines.end)),
         removed: lines.removed.concat(),
         inserted: lines.inserted.concat(),
-        diff: unified_diff(&change.path, change.existed, std::slice::from_ref(lines)),
+        diff: unified_diff(
+            &change.path,
+            change.existed,
+            if lines.is_empty() { &[] } else { std::slice::from_ref(lines) },
+        ),
         run_id: change.run.clone(),
         tool_call_ids: makers.map(|part| part.call.clone()).collect(),
         text: is_amended.then_some(text),
