@@ -539,7 +539,11 @@ export type EditedFile = { uri: string,
 /**
  * The path as the user sees it.
  */
-path: string, diff: string, newFile: boolean, };
+path: string, diff: string, newFile: boolean,
+/**
+ * What is done with the file as a whole; absent for an edit of its lines.
+ */
+operation?: FileOperation, };
 
 export type ReviewListParams = {
 /**
@@ -579,6 +583,10 @@ export type ReviewHunk = { sessionId: SessionId, changeSetId: ChangeSetId, hunkI
  * The path as the user sees it.
  */
 path: string,
+/**
+ * What is done with the file as a whole; absent for an edit of its lines.
+ */
+operation?: FileOperation,
 /**
  * The first line of its place, from zero. For a hunk that waits for an answer, in the text for which it was proposed;
  * for an applied one, in the text of now.
@@ -816,11 +824,21 @@ export type AskChange = { "phase": "opened", ask: AskView, } | { "phase": "chang
 
 export type HunkState = "proposed" | "applying" | "applied" | "rejected" | "not_applied" | "amended" | "kept" | "undoing" | "undone" | "away";
 
+export type FileOperation = { "kind": "delete" } | { "kind": "move", uri: string,
+/**
+ * The new path as the user sees it.
+ */
+path: string, };
+
 export type ChangeSetView = { changeSetId: ChangeSetId, toolCallId: ToolCallId,
 /**
  * All calls that made the change, if they are several. `toolCallId` is the first.
  */
-toolCallIds?: Array<ToolCallId>, uri: string, path: string, hunks: Array<HunkView>,
+toolCallIds?: Array<ToolCallId>, uri: string, path: string,
+/**
+ * What is done with the file as a whole; absent for an edit of its lines.
+ */
+operation?: FileOperation, hunks: Array<HunkView>,
 /**
  * What the user has to know about the change, for example that the file runs on build.
  */

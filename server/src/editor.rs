@@ -21,6 +21,10 @@ pub struct Abilities {
     pub edit_unknown: bool,
     /// Accepts code actions as objects, and so makes the edit in them.
     pub action_edits: bool,
+    /// Announces that it deletes files for a server.
+    pub delete_files: bool,
+    /// Announces that it renames files for a server.
+    pub rename_files: bool,
     /// Answers `agent/document/save`.
     pub save: bool,
     /// Announces every open text document (design 4).
@@ -57,6 +61,28 @@ impl Abilities {
             (false, true) => EditRoute::DiskIfSaved,
         }
     }
+
+    /// Chooses the route of the deletion of a file, or of its move; `None` if there is none. `open`: the client has
+    /// announced the file.
+    ///
+    /// A file that is surely not open is handled on disk, where it is one step. Any other only by an editor that announces
+    /// the operation, because the buffer must follow the file.
+    pub fn way_of_file(&self, open: bool, moves: bool) -> Option<EditRoute> {
+        let can = if moves { self.rename_files } else { self.delete_files };
+        match (open, self.complete) {
+            (false, true) => Some(EditRoute::Disk),
+            _ => (can && self.apply_edit && !self.edit_unknown).then_some(EditRoute::Editor),
+        }
+    }
+}
+
+/// The deletion of a file, or its move.
+#[derive(Clone, Debug)]
+pub struct FileEdit {
+    pub label: String,
+    pub uri: String,
+    /// The new name of a move.
+    pub to: Option<String>,
 }
 
 /// An edit of one version of a document.

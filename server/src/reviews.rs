@@ -12,11 +12,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use adjutant_core::record::ReviewState;
+use adjutant_core::record::{FileOperation, ReviewState};
 use adjutant_core::session::{AppliedChange, AppliedChanges, AppliedHunk};
 use adjutant_core::text::edit::{lines, split_bom};
-use adjutant_core::text::trace::{PastChange, Trace, trace_all};
+use adjutant_core::text::trace::{HunkText, PastChange, Side, Trace, trace_all};
 use adjutant_core::wire::review::{FoundHunk, WaitingHunks, applied_hunk};
+use adjutant_host::uri;
 use adjutant_protocol::review::{HunkName, ReviewHunk};
 use adjutant_protocol::{ChangeSetId, SessionId};
 use adjutant_store::blobs::Blobs;
@@ -270,7 +271,7 @@ pub struct FileNow {
 /// its path leads to another file now. Blocks.
 pub fn file_now(documents: &Documents, owned: &OwnedChange) -> Option<FileNow> {
     let at = resolve(&owned.roots, &owned.change.path).ok()?;
-    if !at.inside || adjutant_host::uri::of_path(&at.absolute) != owned.change.target {
+    if !at.inside || uri::of_path(&at.absolute) != owned.change.target {
         return None;
     }
     let (text, version) = match documents.text(&at.absolute) {
@@ -364,6 +365,29 @@ impl FileChanges {
     }
 }
 
+/// Returns the deletion or the move of a file as clients see it. Blocks.
+fn operation_view(owned: &OwnedChange) -> Option<ReviewHunk> {
+    let change = &owned.change;
+    let is_there = |path: &str, target: &str| {
+        let at = resolve(&owned.roots, path).ok();
+        at.filter(|at| at.inside && uri::of_path(&at.absolute) == target).map(|at| at.exists())
+    };
+    let from = is_there(&change.path, &change.target);
+    let to = match change.operation.as_ref()? {
+        FileOperation::Delete { .. } => Some(true),
+        FileOperation::Move { path, target, .. } => is_there(path, target),
+    };
+    let is_move = matches!(change.operation, Some(FileOperation::Move { .. }));
+    let found = match (from, to) {
+        (Some(false), Some(true)) => HunkText::Is(Side::After),
+        (Some(true), Some(there)) if there != is_move => HunkText::Is(Side::Before),
+        _ => HunkText::Gone,
+    };
+    let trace = Trace { found, lines: 0..0, beneath: Vec::new() };
+    let found = FoundHunk { trace: &trace, text: String::new(), beneath: Vec::new() };
+    applied_hunk(&owned.session, change, change.hunks.first()?, found)
+}
+
 /// Returns the applied hunks that nobody has looked at, or with `decided` all of them, of all files, oldest change first.
 /// Blocks.
 pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool) -> Vec<ReviewHunk> {
@@ -374,6 +398,7 @@ pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool) -> Vec<Rev
     };
     let files: BTreeSet<String> =
         all.iter().filter(|owned| is_open(owned)).map(|owned| owned.change.target.clone()).collect();
+    // The deletion or the move of a file is on disk, not in a text.
     let mut hunks = Vec::new();
     for file in files {
         let changes =
@@ -385,6 +410,8 @@ pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool) -> Vec<Rev
         let text = now.as_deref().unwrap_or_default();
         hunks.extend(changes.views_of(text, &changes.trace(text)).into_iter().filter(is_shown));
     }
+    let operations = all.iter().filter(|owned| owned.change.operation.is_some() && is_open(owned));
+    hunks.extend(operations.filter_map(operation_view));
     let is_wanted = |hunk: &ReviewHunk| decided || !hunk.state.is_decided();
     hunks.retain(is_wanted);
     hunks.sort_by_key(|hunk| hunk.made_by.as_ref().map(|made| made.at));

@@ -260,7 +260,7 @@ fn s54_an_ask_shows_the_whole_change() {
     stage.play([write("long.txt", &content)]);
     let ask = stage.asks().remove(0);
     assert_eq!((ask.kind, ask.title.as_str()), (AskKind::Tool, "Edit long.txt"));
-    let Some(AskSubject::Edit(EditedFile { diff, path, uri, new_file })) = ask.subject else {
+    let Some(AskSubject::Edit(EditedFile { diff, path, uri, new_file, .. })) = ask.subject else {
         panic!("{:?}", ask.subject)
     };
     assert_eq!((path.as_str(), new_file), ("long.txt", false));
@@ -378,7 +378,7 @@ fn n05_a_file_that_may_be_open_unannounced_is_written_after_the_user_was_told_to
 /// Returns a stage with a client that announces no edits. `complete`: whether it announces every open document.
 fn bare(complete: bool) -> Stage {
     Stage::with(Workspace::new(THREE), |options| {
-        let mut can = Capabilities { apply_edit: false, create_files: false, ..Capabilities::full() };
+        let mut can = Capabilities { apply_edit: false, file_operations: false, ..Capabilities::full() };
         if let Some(agent) = &mut can.agent {
             agent.documents.complete = complete;
         }

@@ -12,4 +12,5 @@ pub mod story;
 mod torn;
 mod writes;
 
-pub use story::sessions;
+pub use story::{BINARY, sessions};
+pub use writes::left;

@@ -34,6 +34,7 @@ mod load;
 mod log_files;
 mod model_wire;
 mod opening;
+mod operations;
 mod overload;
 mod owners;
 mod plain;

@@ -17,8 +17,13 @@ use super::rig::Rig;
 const PROMPT: &str = "go on";
 
 /// Parts of the outputs for an allowed edit that failed.
-const MISSED: [&str; 6] = [
+const MISSED: [&str; 11] = [
+    "is open in the editor; choose another name",
     "was not applied: ",
+    "was not done: ",
+    "that is not saved; save it",
+    "files for Adjutant; close it",
+    "has to be done by hand",
     "applied only in part",
     "did not save it",
     "path leads elsewhere since",

@@ -30,9 +30,11 @@ use crate::machine::input::{
 use crate::machine::step::{Step, next_steps};
 use crate::policy::cause::{Cause, Reason};
 use crate::policy::choices::Follows;
-use crate::policy::observation::ObservedPath;
+use crate::policy::observation::{ObservedOperation, ObservedPath};
 use crate::prompt::message::{GenerationSettings, Reply, RequestedCall, StopCause};
-use crate::record::{CallEnd, CallPart, CallResult, Event, FileChange, Payload, Policy, Record, ToolCallId};
+use crate::record::{
+    CallEnd, CallPart, CallResult, Event, FileChange, FileOperation, Payload, Policy, Record, ToolCallId,
+};
 use crate::session::Session;
 
 /// A session with its own log and a clock that ticks by one.
@@ -168,7 +170,15 @@ pub fn edit_of(bench: &Bench, change: FileChange) -> Report {
 
 /// Returns the report of `Prepare` for edits of ordinary files.
 pub fn files_of(changes: Vec<FileChange>) -> Report {
-    let file = |change: FileChange| PreparedFile { seen: ObservedPath::inside(&change.path), change };
+    let file = |change: FileChange| {
+        let name = ObservedPath::inside(&change.path);
+        let to = match &change.operation {
+            Some(FileOperation::Move { path, .. }) => Some(Box::new(ObservedPath::inside(path))),
+            Some(FileOperation::Delete { .. }) | None => None,
+        };
+        let operation = change.operation.as_ref().map(|_| ObservedOperation { to, made_by: None });
+        PreparedFile { seen: ObservedPath { operation, ..name }, change }
+    };
     let files = changes.into_iter().map(file).collect();
     Report::PreparedEdits(PreparedEdits { files, refused: Vec::new() })
 }

@@ -32,6 +32,10 @@ pub const INBOX_POINTS: [&str; 4] = ["letter-written", "letter-left", "letters-r
 pub const WRITE_POINTS: [&str; 5] =
     ["write-begun", "write-whole", "write-compared", "write-exchanged", "write-proved"];
 
+/// The points at which a file is removed or gets another name, in order.
+pub const OPERATION_POINTS: [&str; 5] =
+    ["removal-begun", "removal-aside", "removal-done", "move-compared", "move-done"];
+
 /// The points of a prompt before its first record.
 pub const PROMPT_POINTS: [&str; 1] = ["images-kept"];
 
@@ -48,7 +52,7 @@ pub fn point(name: &'static str) {
     static PASSED: Mutex<Option<HashMap<&'static str, u32>>> = Mutex::new(None);
 
     debug_assert!(
-        [&POINTS[..], &INBOX_POINTS, &WRITE_POINTS, &PROMPT_POINTS, &ASIDE_POINTS]
+        [&POINTS[..], &INBOX_POINTS, &WRITE_POINTS, &OPERATION_POINTS, &PROMPT_POINTS, &ASIDE_POINTS]
             .iter()
             .any(|points| points.contains(&name)),
         "the point {name} is not in the list"

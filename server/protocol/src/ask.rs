@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::operation::FileOperation;
 use crate::origin::Origin;
 use crate::{AskId, RunId, SessionId, ToolCallId};
 
@@ -130,6 +131,10 @@ pub struct EditedFile {
     pub path: String,
     pub diff: Arc<str>,
     pub new_file: bool,
+    /// What is done with the file as a whole; absent for an edit of its lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub operation: Option<FileOperation>,
 }
 
 /// An open document whose text in the editor differs from the file on disk.

@@ -11,6 +11,7 @@ pub mod errors;
 pub mod ids;
 pub mod methods;
 pub mod model;
+pub mod operation;
 pub mod option;
 pub mod origin;
 pub mod review;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::operation::FileOperation;
 use crate::update::HunkState;
 use crate::{AskId, ChangeSetId, RunId, SessionId, ToolCallId};
 
@@ -63,6 +64,10 @@ pub struct ReviewHunk {
     pub uri: String,
     /// The path as the user sees it.
     pub path: String,
+    /// What is done with the file as a whole; absent for an edit of its lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub operation: Option<FileOperation>,
     /// The first line of its place, from zero. For a hunk that waits for an answer, in the text for which it was proposed;
     /// for an applied one, in the text of now.
     pub line: u32,

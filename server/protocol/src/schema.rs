@@ -8,8 +8,8 @@ use ts_rs::TS;
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
-    ask, capability, commands, document, errors, ids, model, option, origin, review, session, start, state,
-    update,
+    ask, capability, commands, document, errors, ids, model, operation, option, origin, review, session,
+    start, state, update,
 };
 
 macro_rules! wire_types {
@@ -124,6 +124,7 @@ macro_rules! wire_types {
             update::RunView,
             update::AskChange,
             update::HunkState,
+            operation::FileOperation,
             update::ChangeSetView,
             update::HunkView,
             document::DocumentSaveParams,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::ask::{AskView, Resolution};
+use crate::operation::FileOperation;
 use crate::option::{ConfigChange, ConfigOption};
 use crate::origin::Origin;
 use crate::session::{RunEnd, UsageView};
@@ -342,6 +343,10 @@ pub struct ChangeSetView {
     pub tool_call_ids: Vec<ToolCallId>,
     pub uri: String,
     pub path: String,
+    /// What is done with the file as a whole; absent for an edit of its lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub operation: Option<FileOperation>,
     pub hunks: Vec<HunkView>,
     /// What the user has to know about the change, for example that the file runs on build.
     #[serde(default, skip_serializing_if = "Option::is_none")]

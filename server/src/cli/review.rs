@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
+use adjutant_protocol::operation::FileOperation;
 use adjutant_protocol::review::{
     LeftOutFile, ReviewAction, ReviewDecideParams, ReviewDecideResult, ReviewDiffParams, ReviewDiffResult,
     ReviewHunk, ReviewListParams, ReviewListResult, ReviewTarget, StagedParams,
@@ -118,7 +119,8 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
 pub async fn why(sources: Sources, line: WhyLine) -> anyhow::Result<Exit> {
     let all = ReviewListParams { all: true, ..ReviewListParams::default() };
     with_changes(sources, all, async |folder, _, hunks| {
-        let Some(place) = Place::parse(folder, &line.place).filter(|place| place.line.is_some()) else {
+        let Some(place) = Place::parse(folder, &line.place, &hunks).filter(|place| place.line.is_some())
+        else {
             note(&format!("\"{}\" is no FILE:LINE with a file of this folder", line.place));
             return Ok(Exit::Usage);
         };
@@ -162,8 +164,9 @@ struct Place {
 }
 
 impl Place {
-    /// Reads `FILE` or `FILE:LINE`; a file of that whole name comes first. `None` if there is no such file.
-    fn parse(folder: &Folder, text: &str) -> Option<Self> {
+    /// Reads `FILE` or `FILE:LINE`; a file of that whole name comes first. `None` if there is no such file, and none of
+    /// `hunks` deletes or moves one of that name.
+    fn parse(folder: &Folder, text: &str, hunks: &[ReviewHunk]) -> Option<Self> {
         let file = |name: &str| {
             let path: PathBuf = folder.here.join(name);
             let path = path.canonicalize().ok().filter(|path| path.is_file())?;
@@ -172,16 +175,33 @@ impl Place {
         if let Some(uri) = file(text) {
             return Some(Self { uri, line: None });
         }
+        let gone = Self { uri: place_of_name(&folder.here.join(text))?, line: None };
+        if hunks.iter().any(|hunk| hunk.operation.is_some() && gone.has(hunk)) {
+            return Some(gone);
+        }
         let (name, line) = text.rsplit_once(':')?;
         let line = line.parse::<u32>().ok()?.checked_sub(1)?;
         Some(Self { uri: file(name)?, line: Some(line) })
     }
 
     fn has(&self, hunk: &ReviewHunk) -> bool {
-        let path = uri::to_path(&hunk.uri).ok().and_then(|path| path.canonicalize().ok());
-        path.is_some_and(|path| uri::of_path(&path) == self.uri)
-            && self.line.is_none_or(|line| hunk.lines().contains(&line))
+        let to = match &hunk.operation {
+            Some(FileOperation::Move { uri, .. }) => Some(uri),
+            Some(FileOperation::Delete) | None => None,
+        };
+        let names = std::iter::once(&hunk.uri).chain(to);
+        let mut places = names.filter_map(|uri| place_of_name(&uri::to_path(uri).ok()?));
+        places.any(|place| place == self.uri) && self.line.is_none_or(|line| hunk.lines().contains(&line))
     }
+}
+
+/// Returns the URI of the place that a path means; of a file that is gone, by its folder.
+fn place_of_name(path: &Path) -> Option<String> {
+    let place = match path.canonicalize() {
+        Ok(place) => place,
+        Err(_) => path.parent()?.canonicalize().ok()?.join(path.file_name()?),
+    };
+    Some(uri::of_path(&place))
 }
 
 /// Whether a hunk is in the text and nobody has decided about it.
@@ -191,7 +211,7 @@ fn is_open(hunk: &ReviewHunk) -> bool {
 }
 
 fn is_in_text(hunk: &ReviewHunk) -> bool {
-    hunk.is_unreviewed() || hunk.state == HunkState::Kept
+    hunk.operation.is_none() && (hunk.is_unreviewed() || hunk.state == HunkState::Kept)
 }
 
 /// Returns the open changes at these places, or of all files without a place. Prints a note and returns `None` if a place is
@@ -203,7 +223,7 @@ fn chosen<'a>(
 ) -> anyhow::Result<Option<Vec<&'a ReviewHunk>>> {
     let mut parsed = Vec::new();
     for place in places {
-        match Place::parse(folder, place) {
+        match Place::parse(folder, place, hunks) {
             Some(place) => parsed.push(place),
             None => {
                 note(&format!("there is no file \"{place}\""));
@@ -222,6 +242,11 @@ fn size(hunk: &ReviewHunk) -> String {
 }
 
 fn place_of(hunk: &ReviewHunk) -> String {
+    match &hunk.operation {
+        Some(FileOperation::Delete) => return format!("{} (deleted)", hunk.path),
+        Some(FileOperation::Move { path, .. }) => return format!("{} (moved to {path})", hunk.path),
+        None => {}
+    }
     match hunk.state {
         HunkState::Away => format!("{} (its place is not in the file now)", hunk.path),
         _ => format!("{}:{}", hunk.path, hunk.line + 1),

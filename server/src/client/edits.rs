@@ -10,7 +10,7 @@ use adjutant_protocol::methods;
 
 use super::ClientLink;
 use super::face::Request;
-use crate::editor::{Abilities, ApplyReply, DocumentEdit, NoAnswer};
+use crate::editor::{Abilities, ApplyReply, DocumentEdit, FileEdit, NoAnswer};
 
 /// Characters of the name under which an editor lists an edit.
 const MAX_LABEL: usize = 120;
@@ -31,6 +31,15 @@ impl ClientLink {
             self.edit_unknown.store(true, Ordering::Release);
         }
         reply.map(|reply| self.face.applied(&reply))
+    }
+
+    /// Sends the deletion or the move of a file and waits for the client's reply. Dropping the future withdraws it.
+    pub async fn file_edit(&self, edit: FileEdit) -> Result<ApplyReply, NoAnswer> {
+        let edit = FileEdit { label: one_line(&edit.label, MAX_LABEL), ..edit };
+        match self.face.file_edit(&edit) {
+            Some(request) => self.request(request).await.map(|reply| self.face.applied(&reply)),
+            None => Err(NoAnswer::Unknown),
+        }
     }
 
     /// Asks the client to save one document. Dropping the future withdraws the request.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Level;
 use super::popup::Offer;
 use super::refreshes::RefreshTarget;
-use crate::editor::{ApplyReply, DocumentEdit};
+use crate::editor::{ApplyReply, DocumentEdit, FileEdit};
 use crate::transport::{Out, PendingReply};
 
 /// A notification in the words of a protocol.
@@ -103,6 +103,11 @@ pub trait Face: Send + Sync + 'static {
 
     /// Asks the client to make an edit.
     fn edit(&self, _label: String, _edit: &DocumentEdit) -> Option<Request> {
+        None
+    }
+
+    /// Asks the client to delete or move a file.
+    fn file_edit(&self, _edit: &FileEdit) -> Option<Request> {
         None
     }
 

@@ -30,6 +30,9 @@ impl Surfaces {
         let agent = agent(client)?;
         let is = |path: &str| client.pointer(path) == Some(&Value::Bool(true));
         let has = |path: &str| client.pointer(path).is_some_and(|value| !value.is_null());
+        let operations =
+            client.pointer("/workspace/workspaceEdit/resourceOperations").and_then(Value::as_array);
+        let does = |kind: &str| operations.is_some_and(|kinds| kinds.iter().any(|one| one == kind));
         let request = agent.as_ref().is_some_and(|agent| agent.asks.request);
         let agent = agent.map(Surfaces::of_methods).unwrap_or_default();
         Ok(Self {
@@ -62,6 +65,8 @@ impl Surfaces {
                 apply_edit: is("/workspace/applyEdit"),
                 document_changes: is("/workspace/workspaceEdit/documentChanges"),
                 edit_unknown: false,
+                delete_files: does("delete"),
+                rename_files: does("rename"),
                 action_edits: has("/textDocument/codeAction/codeActionLiteralSupport"),
                 ..agent.abilities
             },

@@ -14,7 +14,7 @@ use crate::client::face::{Face, MarkedDocument, Note, Popup, Request, Step};
 use crate::client::refreshes::RefreshTarget;
 use crate::client::surfaces::Surfaces;
 use crate::client::{Level, Offer, message};
-use crate::editor::{ApplyReply, DocumentEdit};
+use crate::editor::{ApplyReply, DocumentEdit, FileEdit};
 
 /// The source of Adjutant's diagnostics.
 pub const SOURCE: &str = "adjutant";
@@ -76,6 +76,25 @@ impl Face for Words {
         let annotation = self.annotations.then(|| label.clone());
         let edit = workspace_edit(std::slice::from_ref(edit), annotation);
         Some(Request::new("workspace/applyEdit", ApplyEdit { label, edit }))
+    }
+
+    fn file_edit(&self, edit: &FileEdit) -> Option<Request> {
+        let FileEdit { label, uri, to } = edit;
+        let operation = match to {
+            Some(to) => json!({
+                "kind": "rename",
+                "oldUri": uri,
+                "newUri": to,
+                "options": { "overwrite": false, "ignoreIfExists": false },
+            }),
+            None => json!({
+                "kind": "delete",
+                "uri": uri,
+                "options": { "recursive": false, "ignoreIfNotExists": false },
+            }),
+        };
+        let params = json!({ "label": label, "edit": { "documentChanges": [operation] } });
+        Some(Request::new("workspace/applyEdit", params))
     }
 
     fn applied(&self, reply: &str) -> ApplyReply {

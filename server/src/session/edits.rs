@@ -5,6 +5,7 @@
 
 mod apply;
 mod landed;
+pub mod operation;
 mod propose;
 mod reobserve;
 mod verify;
@@ -19,8 +20,10 @@ use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::{BOM, split_bom};
 use adjutant_core::text::review::{Presence, present_all};
 
+use operation::FileAct;
+
 pub use apply::{BatchEdit, apply_all, apply_edit};
-pub use propose::{GivenEdit, prepare};
+pub use propose::{EditAct, GivenEdit, prepare};
 pub use reobserve::{WaitingChange, reobserve};
 
 use super::SessionWorld;
@@ -224,6 +227,9 @@ pub async fn settle(place: &Arc<SessionWorld>, change: &FileChange) -> Report {
 
 /// Checks the present text for a change. Blocks.
 fn check_edit(place: &SessionWorld, change: &FileChange) -> EditCheck {
+    if let Some(act) = FileAct::of(change) {
+        return act.check(place);
+    }
     let Ok(at) = resolve(&place.roots, &change.path) else { return EditCheck::Unclear };
     if uri::of_path(&at.absolute) != change.target {
         return EditCheck::Unclear;

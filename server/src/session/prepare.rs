@@ -19,7 +19,7 @@ use adjutant_core::text::display::shown;
 use adjutant_core::tool::Arguments;
 use adjutant_protocol::ToolCallId;
 
-use super::edits::GivenEdit;
+use super::edits::{EditAct, GivenEdit};
 use super::stream::Stream;
 use super::{SessionWorld, World, edits};
 use crate::aside::aside;
@@ -56,9 +56,15 @@ async fn prepare_edits(
     let mut edits = Vec::new();
     for call in calls {
         let given = rules.tools.set().parse(mode, &call.tool, call.arguments());
-        match (given, rules.tools.act(&call.tool)) {
-            (Ok(given), Some(Action::Edit(after))) => {
-                edits.push(GivenEdit { call: call.id.clone(), tool: call.tool.clone(), given, after });
+        let act = match rules.tools.act(&call.tool) {
+            Some(Action::Edit(after)) => Some(EditAct::Text(after)),
+            Some(Action::Delete) => Some(EditAct::Delete),
+            Some(Action::Move) => Some(EditAct::Move),
+            _ => None,
+        };
+        match (given, act) {
+            (Ok(given), Some(act)) => {
+                edits.push(GivenEdit { call: call.id.clone(), tool: call.tool.clone(), given, act });
             }
             (given, _) => {
                 let why = given.err().unwrap_or_else(|| no_such_tool(call));
@@ -108,7 +114,9 @@ async fn prepare_one(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: 
         }
         Some(Action::Complete) => Preparation::of(Payload::Complete { summary: text("summary") }),
         Some(Action::Fail) => Preparation::of(Payload::Fail { reason: text("reason") }),
-        Some(Action::Edit(_)) | None => Preparation::refused(no_such_tool(call)),
+        Some(Action::Edit(_) | Action::Delete | Action::Move) | None => {
+            Preparation::refused(no_such_tool(call))
+        }
     }))
 }
 
@@ -204,7 +212,14 @@ async fn run_allowed(
     let tool = match rules.tools.act(&call.tool) {
         Some(Action::Read(tool)) => tool,
         Some(Action::Command) => return run_launched(place, stream, call, given).await,
-        Some(Action::Edit(_) | Action::Question | Action::Complete | Action::Fail) => {
+        Some(
+            Action::Edit(_)
+            | Action::Delete
+            | Action::Move
+            | Action::Question
+            | Action::Complete
+            | Action::Fail,
+        ) => {
             return Err(Reason::new(Cause::Other, "this call is not run as a tool"));
         }
         None => return Err(no_such_tool(call)),

@@ -6,15 +6,28 @@ use std::sync::Arc;
 
 use adjutant_core::machine::input::{EditOutcome, Report, ReviewOutcome};
 use adjutant_core::record::{BatchId, ChangeSetId, FileChange};
-use adjutant_core::session::Session;
+use adjutant_core::session::{AppliedChange, AppliedHunk, PendingReview, Session};
 use adjutant_core::text::review::hunks;
 use adjutant_core::text::trace::{HunkText, Side, SideRefusal, SideTarget, with_side};
 
 use super::SessionWorld;
-use super::edits::{BatchEdit, apply_edit, present_file, put_before, remove};
+use super::edits::{BatchEdit, apply_edit, operation, present_file, put_before, remove};
 use crate::aside::aside;
 use crate::reviews::FileChanges;
 use crate::uri;
+
+/// A part of a decision.
+pub enum ReviewPart {
+    Lines(FileReview),
+    Operation(OperationReview),
+}
+
+/// The deletion or move of a file that a decision undoes or restores.
+pub struct OperationReview {
+    change: Arc<AppliedChange>,
+    restore: bool,
+    hunk: String,
+}
 
 /// The hunks of one file that a decision undoes or restores.
 pub struct FileReview {
@@ -33,10 +46,29 @@ struct WantedHunk {
     seen: Option<String>,
 }
 
-/// Returns what a decision of a session does, file by file.
-pub fn files_of(session: &Session, batch: &BatchId) -> Vec<FileReview> {
+/// Returns what a decision of a session does next: hunks of one file together, and nothing after the first deletion or move,
+/// because files have other names after it. What was done last is undone first; to restore is the other way round.
+pub fn parts_of(session: &Session, batch: &BatchId) -> Vec<ReviewPart> {
+    let mut changes: Vec<&Arc<AppliedChange>> = session.applied.all();
+    let restores = changes.iter().any(|change| change.pending(batch).any(|(_, pending)| pending.restore));
+    if !restores {
+        changes.reverse();
+    }
+    let mut parts = Vec::new();
     let mut files: Vec<FileReview> = Vec::new();
-    for change in session.applied.all() {
+    for change in changes {
+        if change.operation.is_some() {
+            let operation = |(hunk, pending): (&AppliedHunk, &PendingReview)| {
+                let (hunk, restore) = (hunk.id.clone(), pending.restore);
+                ReviewPart::Operation(OperationReview { change: change.clone(), restore, hunk })
+            };
+            if let Some(operation) = change.pending(batch).map(operation).next() {
+                parts.extend(files.into_iter().map(ReviewPart::Lines));
+                parts.push(operation);
+                return parts;
+            }
+            continue;
+        }
         for (hunk, pending) in change.pending(batch) {
             let wanted = WantedHunk {
                 change_set: change.change_set.clone(),
@@ -55,13 +87,29 @@ pub fn files_of(session: &Session, batch: &BatchId) -> Vec<FileReview> {
             }
         }
     }
-    files
+    parts.extend(files.into_iter().map(ReviewPart::Lines));
+    parts
 }
 
 /// Carries out a decision, one file after the other, and reports on each change.
-pub async fn carry_out(place: &Arc<SessionWorld>, files: Vec<FileReview>, report: impl Fn(Report)) {
-    for file in files {
-        let file = Arc::new(file);
+pub async fn carry_out(place: &Arc<SessionWorld>, parts: Vec<ReviewPart>, report: impl Fn(Report)) {
+    for part in parts {
+        let file = match part {
+            ReviewPart::Lines(file) => Arc::new(file),
+            ReviewPart::Operation(OperationReview { change, restore, hunk }) => {
+                let result = match restore {
+                    true => operation::restore(place, &change).await,
+                    false => operation::undo(place, &change).await,
+                };
+                let mut outcome = ReviewOutcome::default();
+                match result {
+                    Ok(()) => outcome.done.push(hunk),
+                    Err(why) => outcome.failed.push((hunk, why)),
+                }
+                report(Report::Reviewed { change_set: change.change_set.clone(), outcome });
+                continue;
+            }
+        };
         let results = turn_over(place, &file).await;
         let mut outcomes: Vec<(ChangeSetId, ReviewOutcome)> = Vec::new();
         for (wanted, result) in results {
@@ -245,6 +293,7 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
         existed: now.exists(),
         always_ask: None,
         mark: None,
+        operation: None,
         before: now.exists().then(|| put_before(place, &now)).transpose()?,
         hunks: hunks(now.text(), &wanted).into(),
     };

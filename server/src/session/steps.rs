@@ -25,7 +25,7 @@ use tracing::Instrument;
 use super::edits::{BatchEdit, WaitingChange};
 use super::mailbox::Message;
 use super::prepare::{Rules, prepare, run};
-use super::review::{self, FileReview};
+use super::review::{self, ReviewPart};
 use super::spans::StepTimer;
 use super::stream::Stream;
 use super::{SessionWorld, edits, images, spans};
@@ -136,7 +136,7 @@ enum Work {
     Reobserve { waiting: Vec<WaitingChange> },
     Apply { edits: Vec<BatchEdit> },
     Settle { change: Box<ChangeState> },
-    Review { files: Vec<FileReview> },
+    Review { parts: Vec<ReviewPart> },
     Deliver { ask: Arc<AskView>, edits: Vec<CarriedHunks> },
     Wake { wake: Wake, longest: u64 },
 }
@@ -176,14 +176,15 @@ impl Work {
             Step::Settle { change_set } => {
                 Work::Settle { change: Box::new(session.changes.get(change_set)?.clone()) }
             }
-            Step::Review { batch } => Work::Review { files: review::files_of(session, batch) },
+            Step::Review { batch, .. } => Work::Review { parts: review::parts_of(session, batch) },
             Step::DeliverAsk { ask } => {
                 // The published view is used if there is one, because a view may have megabytes.
                 let published = place.world.link.items().open_ask(ask);
                 let view = || wire::ask::open_view(session, ask).map(Arc::new);
                 let changes =
                     session.asks.get(ask).into_iter().flat_map(|open| session.changes_of(&open.ask));
-                let carried = changes.map(|state| CarriedHunks {
+                let edits = changes.filter(|state| state.change.operation.is_none());
+                let carried = edits.map(|state| CarriedHunks {
                     change_set: state.change.change_set.clone(),
                     uri: state.change.uri.clone(),
                     hunks: state.of_hunks(&state.in_state(HunkState::Proposed)).hunks,
@@ -208,9 +209,9 @@ impl Work {
                 edits::apply_all(place, edits, report).await;
                 return None;
             }
-            Work::Review { files } => {
+            Work::Review { parts } => {
                 let report = |report| place.mailbox.post(Message::Report { step: step.clone(), report });
-                review::carry_out(place, files, report).await;
+                review::carry_out(place, parts, report).await;
                 return None;
             }
             Work::Settle { change } => edits::settle(place, &change.change).await,

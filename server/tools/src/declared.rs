@@ -42,6 +42,8 @@ fn every_tool_takes_its_arguments() {
         ),
         ("edit_file", r#"{"path":"a","old_text":"x","new_text":""}"#, Effect::OwnEdit, "Edit a"),
         ("write_file", r#"{"path":"a","content":""}"#, Effect::OwnEdit, "Write a"),
+        ("move_file", r#"{"from":"a","to":"b/c"}"#, Effect::OwnEdit, "Move a to b/c"),
+        ("delete_file", r#"{"path":"a"}"#, Effect::OwnEdit, "Delete a"),
         (
             "run_command",
             r#"{"command":"cargo test","timeout_seconds":3600}"#,

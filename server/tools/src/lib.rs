@@ -6,12 +6,14 @@
 mod ask_user;
 #[cfg(test)]
 mod declared;
+mod delete_file;
 pub mod documents;
 mod edit_file;
 pub mod exclusions;
 mod fail;
 pub mod find_files;
 pub mod list_files;
+mod move_file;
 pub mod paths;
 pub mod process;
 pub mod protected;
@@ -113,6 +115,10 @@ pub enum Action {
     Read(Read),
     /// Returns the new text of a file, from the arguments of the call and the file as it is.
     Edit(for<'a> fn(&'a Arguments, &FileBefore<'_>) -> Result<Cow<'a, str>, Reason>),
+    /// Deletes the file `path`.
+    Delete,
+    /// Moves the file `from` to the name `to`.
+    Move,
     Command,
     Question,
     Complete,
@@ -123,7 +129,7 @@ impl Action {
     fn effect(self) -> Effect {
         match self {
             Action::Read(_) => Effect::Read,
-            Action::Edit(_) => Effect::OwnEdit,
+            Action::Edit(_) | Action::Delete | Action::Move => Effect::OwnEdit,
             Action::Command => Effect::Opaque,
             Action::Question => Effect::Question,
             Action::Complete | Action::Fail => Effect::End,
@@ -169,13 +175,15 @@ pub struct FileBefore<'a> {
 }
 
 /// The built-in tools, in the order in which models see them. To add one, add its file and a row here.
-const BUILT: [BuiltTool; 10] = [
+const BUILT: [BuiltTool; 12] = [
     list_files::LIST_FILES,
     read_file::READ_FILE,
     find_files::FIND_FILES,
     search_text::SEARCH_TEXT,
     edit_file::EDIT_FILE,
     write_file::WRITE_FILE,
+    move_file::MOVE_FILE,
+    delete_file::DELETE_FILE,
     run_command::RUN_COMMAND,
     ask_user::ASK_USER,
     task_complete::TASK_COMPLETE,

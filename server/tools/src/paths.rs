@@ -6,6 +6,7 @@
 mod locks;
 mod open;
 mod refusal;
+mod relocate;
 mod replace;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,8 @@ pub use locks::WriteLocks;
 pub(super) use open::read_beneath;
 pub use open::{OpenRefusal, open_directory, open_read};
 pub use refusal::PathRefusal;
-pub use replace::{ReplaceOutcome, ReplaceRefusal, hash_of, remove_file, replace_file};
+pub use relocate::{move_file, remove_file};
+pub use replace::{ReplaceOutcome, ReplaceRefusal, create_file, hash_of, replace_file};
 
 /// The most links to follow for one path, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -59,6 +61,8 @@ pub struct ResolvedPath {
     pub inside: bool,
     /// The type of the file; none if it does not exist.
     pub kind: Option<PathType>,
+    /// Whether the path as it was given is itself a symbolic link.
+    pub is_link: bool,
     /// The index of its workspace folder.
     pub root: Option<usize>,
     /// The open workspace folder; for outside paths the root of the file system.
@@ -194,7 +198,10 @@ fn as_written(roots: &Roots, raw: &str) -> Result<ResolvedPath, PathRefusal> {
     let at = resolved_path(roots, absolute, kind)?;
     let named = without_dots(&start);
     let is_below = at.folder().is_some_and(|folder| named.starts_with(folder));
-    Ok(ResolvedPath { named: Some(named).filter(|named| is_below && *named != at.absolute), ..at })
+    // Without the dots at the end, which would follow the link.
+    let given: PathBuf = start.components().collect();
+    let is_link = given.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    Ok(ResolvedPath { named: Some(named).filter(|named| is_below && *named != at.absolute), is_link, ..at })
 }
 
 /// Returns a path without `.` and `..`, by its names alone.
@@ -254,8 +261,18 @@ fn resolved_path(
     let relative = if below.as_os_str().is_empty() { PathBuf::from(".") } else { below };
     let name = if root == Some(0) { &relative } else { &absolute };
     let display = shown_path(&name.to_string_lossy()).into_owned();
-    let named = None;
-    Ok(ResolvedPath { display, inside: root.is_some(), kind, root, anchor, relative, absolute, named })
+    let (named, is_link) = (None, false);
+    Ok(ResolvedPath {
+        display,
+        inside: root.is_some(),
+        kind,
+        is_link,
+        root,
+        anchor,
+        relative,
+        absolute,
+        named,
+    })
 }
 
 /// Follows an absolute path name by name, and its links as the kernel would. The part that does not exist yet is

@@ -20,7 +20,7 @@ fn asked_again(document_changes: bool) -> (Plain, Value) {
     let turns = [edit("a.txt", "hello", "good bye"), Reply::text("Done.")];
     let message = "Unhandled method workspace/applyEdit".to_owned();
     let unknown = ApplyBehaviour::Fail(RpcError { code: -32601, message, data: None });
-    let can = Capabilities { apply_edit: false, create_files: false, document_changes, ..capabilities() };
+    let can = Capabilities { apply_edit: false, file_operations: false, document_changes, ..capabilities() };
     let plain = Plain::human("//- /a.txt\nhello\n", turns, Duration::ZERO, |options| {
         options.capabilities(can).apply(unknown)
     });
@@ -115,7 +115,7 @@ fn the_action_that_allows_several_files_carries_the_edits_of_those_that_are_open
     let turns = [edit("a.txt", "first", "second"), all, Reply::text("Done.")];
     let message = "Unhandled method workspace/applyEdit".to_owned();
     let unknown = ApplyBehaviour::Fail(RpcError { code: -32601, message, data: None });
-    let can = Capabilities { apply_edit: false, create_files: false, ..capabilities() };
+    let can = Capabilities { apply_edit: false, file_operations: false, ..capabilities() };
     let files = "//- /a.txt\nfirst\nhello\n//- /b.txt\nhello\n//- /c.txt\nhello\n";
     let plain =
         Plain::human(files, turns, Duration::ZERO, |options| options.capabilities(can).apply(unknown));
@@ -156,7 +156,7 @@ fn an_action_carries_only_what_still_waits() {
     let turns = [edit("b.txt", "hello", "good bye"), call, Reply::text("Done.")];
     let message = "Unhandled method workspace/applyEdit".to_owned();
     let unknown = ApplyBehaviour::Fail(RpcError { code: -32601, message, data: None });
-    let can = Capabilities { apply_edit: false, create_files: false, ..capabilities() };
+    let can = Capabilities { apply_edit: false, file_operations: false, ..capabilities() };
     let files = "//- /a.txt\none\n.\n.\n.\n.\ntwo\n//- /b.txt\nhello\n";
     let plain =
         Plain::human(files, turns, Duration::ZERO, |options| options.capabilities(can).apply(unknown));

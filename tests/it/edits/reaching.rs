@@ -29,7 +29,12 @@ fn stage() -> Stage {
 
 /// Returns the capabilities of a client that announces no edits.
 fn silent() -> Capabilities {
-    Capabilities { apply_edit: false, create_files: false, document_changes: false, ..Capabilities::full() }
+    Capabilities {
+        apply_edit: false,
+        file_operations: false,
+        document_changes: false,
+        ..Capabilities::full()
+    }
 }
 
 fn unknown() -> ApplyBehaviour {

@@ -46,7 +46,7 @@ fn create(path: &str, content: &str) -> String {
 }
 
 /// Returns the temporary files of Adjutant below a folder.
-fn left(folder: &Path) -> Vec<PathBuf> {
+pub fn left(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let all = entries.flat_map(|path| if path.is_dir() { left(&path) } else { vec![path] });
     all.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".adjutant-")))

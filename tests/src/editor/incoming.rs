@@ -410,6 +410,9 @@ impl Inner {
     /// Counts the edits of each document; an edit of an open document without a version is a violation.
     fn judge_edit(&mut self, edit: &Value) {
         for operation in apply::parse(edit).unwrap_or_default() {
+            if let apply::Operation::Rename { uri, .. } | apply::Operation::Delete { uri } = &operation {
+                *self.world.edits.entry(plain_uri(uri)).or_default() += 1;
+            }
             let apply::Operation::Edit { uri, version, .. } = &operation else { continue };
             *self.world.edits.entry(plain_uri(uri)).or_default() += 1;
             if version.is_none() && self.buffers.buffer(uri).is_some() && !self.refused_an_edit {

@@ -24,7 +24,8 @@ pub struct Capabilities {
     pub apply_edit: bool,
     /// Only the announcement: the double always supports `documentChanges`, as Neovim does.
     pub document_changes: bool,
-    pub create_files: bool,
+    /// Makes, renames and deletes files.
+    pub file_operations: bool,
     /// The encodings in order of preference. If empty, the client announces none, which means utf-16.
     pub encodings: Vec<Encoding>,
     pub progress: bool,
@@ -56,7 +57,7 @@ impl Capabilities {
             agent: None,
             apply_edit: true,
             document_changes: true,
-            create_files: true,
+            file_operations: true,
             encodings: vec![Encoding::Utf16],
             progress: true,
             show_document: true,
@@ -70,7 +71,7 @@ impl Capabilities {
         Self {
             apply_edit: false,
             document_changes: false,
-            create_files: false,
+            file_operations: false,
             encodings: Vec::new(),
             progress: false,
             show_document: false,
@@ -96,8 +97,8 @@ impl Capabilities {
         if self.document_changes {
             workspace["workspaceEdit"]["documentChanges"] = json!(true);
         }
-        if self.create_files {
-            workspace["workspaceEdit"]["resourceOperations"] = json!(["create"]);
+        if self.file_operations {
+            workspace["workspaceEdit"]["resourceOperations"] = json!(["create", "rename", "delete"]);
         }
         let mut all = json!({
             "workspace": workspace,

@@ -12,13 +12,15 @@ mod paths;
 use paths::{Names, folded};
 
 /// The names that a rule can begin with: the built-in tools.
-pub const TOOLS: [&str; 10] = [
+pub const TOOLS: [&str; 12] = [
     "list_files",
     "read_file",
     "find_files",
     "search_text",
     "edit_file",
     "write_file",
+    "move_file",
+    "delete_file",
     "run_command",
     "ask_user",
     "task_complete",
@@ -39,6 +41,10 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("terminal", "run_command"),
     ("edit", "edit_file"),
     ("write", "write_file"),
+    ("move", "move_file"),
+    ("rename", "move_file"),
+    ("delete", "delete_file"),
+    ("remove", "delete_file"),
     ("read", "read_file"),
     ("search", "search_text"),
     ("grep", "search_text"),
@@ -70,7 +76,7 @@ pub enum FileUse {
 fn file_use(tool: &str) -> Option<FileUse> {
     match tool {
         "list_files" | "read_file" | "find_files" | "search_text" => Some(FileUse::Reads),
-        "edit_file" | "write_file" => Some(FileUse::Writes),
+        "edit_file" | "write_file" | "move_file" | "delete_file" => Some(FileUse::Writes),
         _ => None,
     }
 }
@@ -165,8 +171,8 @@ impl DenyRule {
     }
 
     /// Returns whether the rule binds this tool. A rule binds the tool that it names. A rule with a path also
-    /// binds every tool with the same file use. An edit shows the text of its file, so a rule for reading also
-    /// binds edits.
+    /// binds every tool with the same file use. An edit shows the text of its file, and so does a deletion; a move takes the
+    /// file from under the rule. So a rule for reading also binds them.
     fn binds(&self, tool: &str, used: Option<FileUse>) -> bool {
         let Some(own) = self.tool.as_deref() else { return true };
         let names_files = self.unparsed || matches!(self.pattern, Some(Pattern::Path { .. }));

@@ -118,11 +118,11 @@ fn accept_report(
         (Step::Reobserve { changes, .. }, Report::Finished(_)) => {
             edits::reobserved(session, stamp, changes, Vec::new())
         }
-        (Step::Review { batch }, Report::Reviewed { change_set, outcome }) => {
+        (Step::Review { batch, .. }, Report::Reviewed { change_set, outcome }) => {
             let change = session.applied.get(&change_set).ok_or(Refusal::Stale)?;
             review::done(batch, change, outcome)
         }
-        (Step::Review { batch }, Report::Finished(_)) => review::broke(session, batch),
+        (Step::Review { batch, .. }, Report::Finished(_)) => review::broke(session, batch),
         (Step::Settle { change_set }, Report::Settled(found)) => {
             let (hunks, note) = (Vec::new(), None);
             Ok(vec![Event::Settled { change_set: change_set.clone(), found, hunks, note }])

@@ -30,8 +30,9 @@ pub enum Step {
     Reobserve { changes: Vec<ChangeSetId>, epoch: u64 },
     /// Apply the frozen hunks that one decision allowed, and report on each file.
     Apply { batch: BatchId, part: BatchPart },
-    /// Undo or restore the hunks of one decision of the review, and report on each file.
-    Review { batch: BatchId },
+    /// Undo or restore the hunks of one decision of the review, and report on each file. `operations`: how many of them are
+    /// deletions and moves. After each of these the step begins again, because files have other names then.
+    Review { batch: BatchId, operations: usize },
     /// Wait for a time; no other work.
     Wake(Wake),
 }
@@ -77,7 +78,11 @@ pub enum WakeReason {
 pub fn next_steps(session: &Session) -> Vec<Step> {
     let mut steps: Vec<Step> =
         session.unsettled().map(|change_set| Step::Settle { change_set: change_set.clone() }).collect();
-    steps.extend(session.applied.pending().into_iter().map(|batch| Step::Review { batch: batch.clone() }));
+    let review = |batch: &BatchId| {
+        let operations = session.applied.pending_operations(batch);
+        Step::Review { batch: batch.clone(), operations }
+    };
+    steps.extend(session.applied.pending().into_iter().map(review));
     steps.extend(deliveries(session));
     let Some(run) = session.open_run() else { return steps };
     if session.has_open_ask(AskKind::ResumeTask) {

@@ -30,7 +30,9 @@ fn asks_for_its_class(log: &[Record], call: &ToolCallId) -> bool {
     let begun = log.iter().rposition(|record| matches!(record.event, Event::RunStarted { .. })).unwrap_or(0);
     let proposed = |of: &dyn Fn(&FileChange) -> bool| {
         log.iter().rev().find_map(|record| match &record.event {
-            Event::ChangeProposed { change, seen, .. } if of(change) => {
+            Event::ChangeProposed { change, seen, .. } | Event::OperationProposed { change, seen, .. }
+                if of(change) =>
+            {
                 Some((change.path.clone(), seen.clone()))
             }
             _ => None,

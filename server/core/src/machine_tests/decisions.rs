@@ -565,6 +565,7 @@ fn truth(bench: &Bench, before: &crate::session::Session, events: &[Event]) {
         let Event::ToolFinished { call, result } = event else { continue };
         if result.output.contains("Interrupted")
             || result.output.contains("may still appear")
+            || result.output.contains("may still happen")
             || &*result.output == "out"
         {
             continue;
@@ -584,7 +585,8 @@ fn truth(bench: &Bench, before: &crate::session::Session, events: &[Event]) {
         if !any || replaced || strayed {
             continue;
         }
-        let says = result.output.contains("Edited a") || result.output.contains("Edited b");
+        let deeds = ["Edited a", "Edited b", "Deleted a.", "Deleted b.", "Moved a to c.", "Moved b to c."];
+        let says = deeds.iter().any(|deed| result.output.contains(deed));
         assert_eq!(applied > 0, says, "{:?} {applied} {}", result, tail());
         if applied == 0 {
             assert_ne!(result.end, crate::record::CallEnd::Completed, "{}", tail());

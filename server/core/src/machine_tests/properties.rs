@@ -276,7 +276,9 @@ proptest! {
                 Event::Prompted { message, .. } => message.0.clone(),
                 Event::CallOpened { call, .. } => call.0.clone(),
                 Event::AskOpened { ask } => ask.id.0.clone(),
-                Event::ChangeProposed { change, .. } => change.change_set.0.clone(),
+                Event::ChangeProposed { change, .. } | Event::OperationProposed { change, .. } => {
+                    change.change_set.0.clone()
+                }
                 _ => continue,
             };
             prop_assert!(seen.insert(id.clone()), "{} was used twice", id);

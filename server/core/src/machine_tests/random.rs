@@ -15,8 +15,8 @@ use crate::policy::choices::{Follows, JudgedChoice, Takes};
 use crate::policy::observation::{FileClass, ObservedPath};
 use crate::prompt::image::{Image, MediaType};
 use crate::record::{
-    BatchId, CallEnd, CallPart, ChangeSetId, EditCheck, EditsMode, FileChange, HunkSet, Mode, Payload,
-    Policy, SeenHunk, ToolCallId, UnattendedPolicy,
+    BatchId, CallEnd, CallPart, ChangeSetId, EditCheck, EditsMode, FileChange, FileOperation, HunkSet, Mode,
+    Payload, Policy, SeenHunk, ToolCallId, UnattendedPolicy,
 };
 use crate::session::{AppliedHunk, HunkState};
 use crate::text::review::Hunk;
@@ -146,7 +146,7 @@ pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
         Step::Settle { .. } => {
             Report::Settled([EditCheck::Landed, EditCheck::NotLanded, EditCheck::Unclear][dice.roll(3)])
         }
-        Step::Review { batch } => reviewed(bench, batch, dice),
+        Step::Review { batch, .. } => reviewed(bench, batch, dice),
         Step::DeliverAsk { .. } | Step::Wake(_) => Report::TurnBegan,
     }
 }
@@ -316,12 +316,17 @@ fn prepared_edits(calls: &[ToolCallId], dice: &mut Dice<'_>) -> Report {
                 parts.last_mut().unwrap().hunks.push(h.to_owned());
             }
         }
-        changes.push(FileChange {
+        let of_lines = FileChange {
             parts,
             path: name.to_owned(),
             target: uri.clone(),
             uri,
             ..change(dice.roll(2) == 0)
+        };
+        changes.push(if of_lines.parts.len() == 1 && dice.roll(3) == 0 {
+            as_operation(of_lines, dice.roll(2) == 0)
+        } else {
+            of_lines
         });
     }
     match super::files_of(changes) {
@@ -365,6 +370,28 @@ fn prepared(bench: &Bench, calls: &[ToolCallId], dice: &mut Dice<'_>) -> Report 
     }
 }
 
+/// Returns the deletion of a file, or its move, in place of an edit by one call.
+fn as_operation(change: FileChange, moves: bool) -> FileChange {
+    let unit = Hunk { inserted: Vec::new(), ..hunk("h1", 0) };
+    let part = |part: &CallPart| CallPart { call: part.call.clone(), hunks: vec![unit.id.clone()] };
+    let operation = match moves {
+        true => FileOperation::Move {
+            path: "c".to_owned(),
+            uri: "file:///ws/c".to_owned(),
+            target: "file:///ws/c".to_owned(),
+        },
+        false => FileOperation::Delete { mode: 0o644 },
+    };
+    FileChange {
+        parts: change.parts.iter().map(part).collect(),
+        open: false,
+        operation: Some(operation),
+        before: Some("hash".to_owned()),
+        hunks: [unit].into(),
+        ..change
+    }
+}
+
 pub fn change(open: bool) -> FileChange {
     FileChange {
         change_set: "".into(),
@@ -377,6 +404,7 @@ pub fn change(open: bool) -> FileChange {
         always_ask: None,
         mark: None,
         before: None,
+        operation: None,
         hunks: [hunk("h1", 0), hunk("h2", 9)].into(),
     }
 }

@@ -4,7 +4,7 @@
 
 mod digest;
 
-use crate::record::{AskKind, AskOption, FileChange, OptionKind, Policy};
+use crate::record::{AskKind, AskOption, FileChange, FileOperation, OptionKind, Policy};
 use crate::session::OpenAsk;
 
 pub use digest::{changes_digest, payload_digest};
@@ -80,6 +80,9 @@ const MOST_NAMED: usize = 3;
 
 /// Returns the title of an ask about these edits.
 pub fn edits_title(changes: &[&FileChange]) -> String {
+    if changes.iter().any(|change| change.operation.is_some()) {
+        return operations_title(changes);
+    }
     let verb = if changes.iter().all(|change| !change.existed) { "Create" } else { "Edit" };
     let names: Vec<&str> = changes.iter().take(MOST_NAMED).map(|change| change.path.as_str()).collect();
     let names = names.join(", ");
@@ -89,6 +92,37 @@ pub fn edits_title(changes: &[&FileChange]) -> String {
             format!("{verb} {count} files: {names} and {} more", count - MOST_NAMED)
         }
         count => format!("{verb} {count} files: {names}"),
+    }
+}
+
+/// Returns the title of an ask that is also about files as a whole: it says of each file what is done with it.
+fn operations_title(changes: &[&FileChange]) -> String {
+    let act = |change: &&FileChange| {
+        let path = &change.path;
+        match &change.operation {
+            Some(FileOperation::Delete { .. }) => {
+                let lines: usize = change.hunks.iter().map(|hunk| hunk.removed.len()).sum();
+                let noun = if lines == 1 { "line" } else { "lines" };
+                format!("delete {path} ({lines} {noun})")
+            }
+            Some(FileOperation::Move { path: to, .. }) => format!("move {path} to {to}"),
+            None if change.existed => format!("edit {path}"),
+            None => format!("create {path}"),
+        }
+    };
+    // A file that goes must not be hidden behind "and more".
+    let (whole, edited): (Vec<&FileChange>, Vec<&FileChange>) =
+        changes.iter().partition(|change| change.operation.is_some());
+    let named = changes.len().min(whole.len().max(MOST_NAMED));
+    let acts: Vec<String> = whole.iter().chain(&edited).take(named).map(act).collect();
+    let acts = acts.join(", ");
+    match changes.len() {
+        1 => {
+            let mut letters = acts.chars();
+            letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
+        }
+        count if count > named => format!("Change {count} files: {acts} and {} more", count - named),
+        count => format!("Change {count} files: {acts}"),
     }
 }
 

@@ -82,6 +82,10 @@ pub enum Cause {
     /// Edits ask until the user allows them for the session.
     EveryEdit,
     EveryCommand,
+    /// A file would be deleted.
+    Delete,
+    /// A file would get another name.
+    Move,
     Question,
     /// The user rejected the call.
     Rejected,

@@ -29,12 +29,32 @@ pub struct ObservedPath {
     /// How the text changed after the user allowed an edit and before the edit was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overtaken: Option<String>,
+    /// What would be done with the file as a whole; `None` for an edit of its lines and for a read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<ObservedOperation>,
+}
+
+/// The deletion or move of a file, as its step observed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedOperation {
+    /// The new name of a move; `None` for a deletion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Box<ObservedPath>>,
+    /// The id of the run that made the file, if nobody else has written any of its text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<String>,
 }
 
 impl ObservedPath {
     /// Returns a path in the workspace with no other observation, as in logs of 0.1.
     pub fn inside(path: impl Into<String>) -> Self {
         Self { path: path.into(), inside: true, ..Self::default() }
+    }
+
+    /// Returns the names that a write of it concerns: its own, and the new one of a move.
+    pub fn written(&self) -> impl Iterator<Item = &ObservedPath> {
+        let to = self.operation.as_ref().and_then(|operation| operation.to.as_deref());
+        std::iter::once(self).chain(to)
     }
 
     /// Returns a path outside the workspace, as the model gave it.

@@ -37,7 +37,7 @@ pub enum Act<'a> {
     Read(&'a ObservedPath),
     /// Reads all folders of the workspace, with the same exceptions.
     Walk,
-    /// Changes or creates this file.
+    /// Changes, creates, deletes or moves this file.
     Edit(&'a ObservedPath),
     Command {
         line: &'a str,
@@ -93,7 +93,7 @@ pub fn verdict(session: &Session, policy: &Policy, tool: &str, act: Act<'_>) -> 
         return Verdict::Deny(Reason::new(Cause::Mode, text));
     }
     if let Act::Edit(target) = act
-        && let Some(why) = edit_asks(target)
+        && let Some(why) = edit_asks(session, target)
     {
         return Verdict::Ask(why);
     }
@@ -141,7 +141,7 @@ fn denied_by_settings(denials: &Denials, roots: &[String], tool: &str, act: Act<
             let mut names = [&target.path].into_iter().chain(&target.other_names);
             names.find_map(|path| of_file(FileUse::Reads, path))
         }
-        Act::Edit(target) => of_file(FileUse::Writes, &target.path),
+        Act::Edit(target) => target.written().find_map(|name| of_file(FileUse::Writes, &name.path)),
         Act::Command { line, .. } => denials.denial(tool, Some(line)),
         Act::Question | Act::Nothing => denials.denial(tool, None),
     };
@@ -158,18 +158,20 @@ fn denied_by_built_in_rule(act: Act<'_>) -> Option<Reason> {
             );
             Some(Reason::new(Cause::Rule, text))
         }
-        Act::Edit(ObservedPath { path, inside: false, .. }) => {
-            let text = format!("\"{path}\" is outside the workspace, where nothing is written");
-            Some(Reason::new(Cause::Outside, text))
-        }
-        Act::Edit(ObservedPath { path, write_class: Some(class), .. })
-            if on_write(*class) == OnWrite::Denied =>
-        {
-            let text = format!("\"{path}\" is protected: it {}", files::words(*class));
-            Some(Reason::new(files::cause(*class), text))
-        }
+        Act::Edit(target) => target.written().find_map(write_denied),
         _ => None,
     }
+}
+
+/// Returns why a file with this name is never written.
+fn write_denied(ObservedPath { path, inside, write_class, .. }: &ObservedPath) -> Option<Reason> {
+    if !inside {
+        let text = format!("\"{path}\" is outside the workspace, where nothing is written");
+        return Some(Reason::new(Cause::Outside, text));
+    }
+    let class = write_class.filter(|class| on_write(*class) == OnWrite::Denied)?;
+    let text = format!("\"{path}\" is protected: it {}", files::words(class));
+    Some(Reason::new(files::cause(class), text))
 }
 
 /// Returns why reading this path asks the user, or `None` if it does not ask (P5).
@@ -191,11 +193,12 @@ pub const BY_ACTION: &str =
     "only the code action \"Adjutant: Yes, apply\" makes this edit in your editor; choose it there";
 
 /// Returns why this edit always asks, even if a standing answer or an unattended run allows edits.
-fn edit_asks(target: &ObservedPath) -> Option<Reason> {
-    // An edit of a file that may hold secrets asks, as reading it does.
-    let asking_class =
-        target.write_class.filter(|class| on_write(*class) == OnWrite::Asked).or(target.secret);
-    let by_class = asking_class.map(|class| class_reason(&target.path, class));
+fn edit_asks(session: &Session, target: &ObservedPath) -> Option<Reason> {
+    let by_class = target.written().find_map(|name| {
+        // An edit of a file that may hold secrets asks, as reading it does.
+        let class = name.write_class.filter(|class| on_write(*class) == OnWrite::Asked).or(name.secret)?;
+        Some(class_reason(&name.path, class))
+    });
     let overtaken = target.overtaken.as_ref().map(|how| {
         Reason::new(Cause::Changed, format!("{how}, so this is the edit as it would be made now"))
     });
@@ -212,30 +215,48 @@ fn edit_asks(target: &ObservedPath) -> Option<Reason> {
         EditRoute::Editor | EditRoute::Disk | EditRoute::Nowhere => None,
     };
     // The cause of the first reason is kept; the sentences are joined.
-    let all = [overtaken, by_class, by_route].into_iter().flatten();
+    let all = [overtaken, by_class, operation_asks(session, target), by_route].into_iter().flatten();
     all.reduce(|one, other| Reason { text: format!("{}; {}", one.text, other.text), ..one })
+}
+
+/// Returns why a deletion or a move asks: always, but of a file that this run made and nobody else has written.
+fn operation_asks(session: &Session, target: &ObservedPath) -> Option<Reason> {
+    let operation = target.operation.as_ref()?;
+    let run = session.open_run().map(|run| run.id.0.as_str());
+    if operation.made_by.is_some() && operation.made_by.as_deref() == run {
+        return None;
+    }
+    Some(match operation.to {
+        None => Reason::new(Cause::Delete, "deleting a file always asks"),
+        Some(_) => Reason::new(Cause::Move, "moving a file always asks"),
+    })
 }
 
 /// Returns why an edit asks although `edits.mode` applies edits at once: a build runs the file. Asks once for each file and
 /// run (design 8).
 fn runs_on_build(session: &Session, target: &ObservedPath) -> Option<Reason> {
-    let class = target.write_class.filter(|class| on_write(*class) == OnWrite::Marked)?;
+    let (path, class) = target.written().find_map(marked)?;
     let run = session.open_run().map(|run| &run.id);
     let is_allowed = session.applied.all().into_iter().any(|change| {
         let mut hunks = change.hunks.iter();
         Some(&change.run) == run
-            && change.path == target.path
+            && change.path == *path
             && hunks.any(|hunk| matches!(hunk.allowed_by, Some(AllowedBy::Answer { .. })))
     });
-    (!is_allowed).then(|| class_reason(&target.path, class))
+    (!is_allowed).then(|| class_reason(path, class))
+}
+
+/// Returns a name with its class, if a note next to the change says what the file is.
+fn marked(name: &ObservedPath) -> Option<(&String, FileClass)> {
+    let class = name.write_class.filter(|class| on_write(*class) == OnWrite::Marked)?;
+    Some((&name.path, class))
 }
 
 /// Returns a warning that is shown next to a change, in addition to the reason of an ask: its file runs on build,
 /// or its new text has invisible characters. The class is left out if the edit asks because of secrets anyway.
 pub fn caution(target: &ObservedPath, change: &FileChange) -> Option<String> {
-    let marked =
-        target.write_class.filter(|class| on_write(*class) == OnWrite::Marked && target.secret.is_none());
-    let by_class = marked.map(|class| class_reason(&target.path, class).text);
+    let marked = target.written().filter(|name| name.secret.is_none()).find_map(marked);
+    let by_class = marked.map(|(path, class)| class_reason(path, class).text);
     let invisible = change.hunks.iter().flat_map(|hunk| &hunk.inserted).find_map(|line| unseen(line));
     let by_text = invisible
         .map(|c| format!("its new text has invisible characters, such as {}", shown(&c.to_string())));

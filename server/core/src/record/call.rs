@@ -117,11 +117,46 @@ pub struct FileChange {
     /// A warning about this file, for example that a build or an install runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
-    /// Hash of the blob with the text before the change.
+    /// Hash of the blob with the text before the change. A change with an operation always has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
+    /// What is done with the file as a whole. Such a change has exactly one hunk, which stands for the operation: with
+    /// the lines that go if it is a deletion, else without lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<FileOperation>,
     /// Shared, because a change may have megabytes and is in records, the session and steps at once.
     pub hunks: Arc<[Hunk]>,
+}
+
+impl FileChange {
+    /// Returns what the change is, as the subject of a sentence.
+    pub fn in_words(&self) -> String {
+        match &self.operation {
+            None => format!("The edit of {}", self.path),
+            Some(FileOperation::Delete { .. }) => format!("The deletion of {}", self.path),
+            Some(FileOperation::Move { path, .. }) => format!("The move of {} to {path}", self.path),
+        }
+    }
+}
+
+/// What is done with a file as a whole, instead of with its lines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum FileOperation {
+    /// The file is removed.
+    Delete {
+        /// Its permission bits, with which an undo makes it again.
+        mode: u32,
+    },
+    /// The file gets another name, which no file has.
+    Move {
+        /// The new name, as shown to the user.
+        path: String,
+        /// As the editor names it.
+        uri: String,
+        /// The URI of the new name after following every link. An approval is for this name.
+        target: String,
+    },
 }
 
 /// What one call contributes to a change.

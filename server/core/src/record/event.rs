@@ -157,6 +157,16 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         replaces: Option<HunkSet>,
     },
+    /// The same for a change with an operation, so that an older version refuses the log: it would take the operation
+    /// for an edit of lines.
+    #[serde(rename = "file_operation_proposed")]
+    OperationProposed {
+        call: ToolCallId,
+        change: Box<FileChange>,
+        seen: Option<ObservedPath>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replaces: Option<HunkSet>,
+    },
     AskOpened {
         ask: Box<Ask>,
     },
@@ -301,6 +311,7 @@ impl Event {
             Event::CallOpened { .. } => "call_opened",
             Event::CallPrepared { .. } => "call_prepared",
             Event::ChangeProposed { .. } => "file_change_proposed",
+            Event::OperationProposed { .. } => "file_operation_proposed",
             Event::AskOpened { .. } => "ask_opened",
             Event::AskReobserved { .. } => "ask_reobserved",
             Event::AskClosed { .. } => "ask_closed",
@@ -334,6 +345,7 @@ impl Event {
         matches!(
             self,
             Event::ChangeProposed { .. }
+                | Event::OperationProposed { .. }
                 | Event::HunkDecided { .. }
                 | Event::ApplyStarted { .. }
                 | Event::Applied { .. }

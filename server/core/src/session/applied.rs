@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::record::{
-    AllowedBy, BatchId, CallPart, ChangeSetId, EditsMode, Event, FileChange, Record, ReviewState, ReviewedBy,
-    RunId, SeenHunk,
+    AllowedBy, BatchId, CallPart, ChangeSetId, EditsMode, Event, FileChange, FileOperation, Record,
+    ReviewState, ReviewedBy, RunId, SeenHunk,
 };
 use crate::session::hunks::{ChangeState, Changes, FILE, HunkState};
 use crate::text::review::Hunk;
@@ -39,6 +39,8 @@ pub struct AppliedChange {
     pub existed: bool,
     /// Hash of the blob with the text before the change.
     pub before: Option<String>,
+    /// What was done with the file as a whole. Its hunk is in no text.
+    pub operation: Option<FileOperation>,
     pub mark: Option<String>,
     pub parts: Vec<CallPart>,
     pub run: RunId,
@@ -113,9 +115,12 @@ impl AppliedChange {
         self.source.get(hunk.index)
     }
 
-    /// Returns the change in the form in which it is found in a text; `None` if its lines were dropped. `before` is the
-    /// text before the change, if it is kept.
+    /// Returns the change in the form in which it is found in a text; `None` if its lines were dropped, and for an
+    /// operation. `before` is the text before the change, if it is kept.
     pub fn past<'a>(&'a self, before: Option<&'a str>) -> Option<PastChange<'a>> {
+        if self.operation.is_some() {
+            return None;
+        }
         let before = if self.existed { before } else { Some("") };
         let past = |applied: &'a AppliedHunk| {
             let expected = match applied.state {
@@ -175,6 +180,12 @@ impl AppliedChanges {
         batches
     }
 
+    /// Returns how many deletions and moves of a decision are still to be undone or restored.
+    pub fn pending_operations(&self, batch: &BatchId) -> usize {
+        let operations = self.all.values().filter(|change| change.operation.is_some());
+        operations.filter(|change| change.pending(batch).next().is_some()).count()
+    }
+
     /// Notes hunks that this record has brought into the text. `before` is the change before the record.
     pub(super) fn note_applied(
         &mut self,
@@ -223,6 +234,9 @@ impl AppliedChanges {
         change.hunks.extend(fresh);
         change.hunks.sort_by_key(|hunk| hunk.index);
         self.bytes += change.bytes();
+        if let Some((from, to)) = names_of_move(&change) {
+            self.follow_move(&from, &to);
+        }
         self.all.insert(id, Arc::new(change));
         self.number = record.seq;
         while self.bytes > MOST_BYTES && self.all.len() > 1 {
@@ -247,6 +261,18 @@ impl AppliedChanges {
                 }
             }
             Event::Reviewed { change_set, hunks, state, by, amended, .. } => {
+                let was_undone = |id: &String| {
+                    let hunk = self.get(change_set).and_then(|change| change.hunk(id));
+                    hunk.is_some_and(|hunk| hunk.state == ReviewState::Undone)
+                };
+                let is_turned = hunks.iter().any(|id| was_undone(id) != (*state == ReviewState::Undone));
+                let names = self.get(change_set).and_then(|change| names_of_move(change));
+                if let Some((from, to)) = names.filter(|_| is_turned) {
+                    match state {
+                        ReviewState::Undone => self.follow_move(&to, &from),
+                        ReviewState::Applied | ReviewState::Kept => self.follow_move(&from, &to),
+                    }
+                }
                 for id in hunks {
                     self.change(change_set, id, |applied| {
                         applied.state = *state;
@@ -268,6 +294,18 @@ impl AppliedChanges {
         self.number = record.seq;
     }
 
+    /// Gives the edits of a file its new name, because it was moved, or moved back.
+    fn follow_move(&mut self, from: &NameOfFile, to: &NameOfFile) {
+        for change in self.all.values_mut() {
+            if change.operation.is_none() && change.target == from.target {
+                let change = Arc::make_mut(change);
+                change.path.clone_from(&to.path);
+                change.uri.clone_from(&to.uri);
+                change.target.clone_from(&to.target);
+            }
+        }
+    }
+
     fn change(&mut self, id: &ChangeSetId, hunk: &str, change: impl FnOnce(&mut AppliedHunk)) {
         let Some(applied) = self.all.get_mut(id) else { return };
         let applied = Arc::make_mut(applied);
@@ -283,6 +321,25 @@ impl AppliedChanges {
         }
         self.bytes = 0;
     }
+}
+
+/// A name of a file, in the forms that a change has.
+#[derive(Clone)]
+struct NameOfFile {
+    path: String,
+    uri: String,
+    target: String,
+}
+
+/// Returns the names of a file before and after a change that moves it.
+fn names_of_move(change: &AppliedChange) -> Option<(NameOfFile, NameOfFile)> {
+    let Some(FileOperation::Move { path, uri, target }) = &change.operation else { return None };
+    let name = |path: &String, uri: &String, target: &String| NameOfFile {
+        path: path.clone(),
+        uri: uri.clone(),
+        target: target.clone(),
+    };
+    Some((name(&change.path, &change.uri, &change.target), name(path, uri, target)))
 }
 
 /// Returns the state of a hunk that has just been applied: kept if a person saw it in a question, or if `edits.mode` keeps
@@ -319,6 +376,7 @@ fn new_change(
         target: change.target.clone(),
         existed: change.existed,
         before: change.before.clone(),
+        operation: change.operation.clone(),
         mark: change.mark.clone(),
         parts: change.parts.clone(),
         run,

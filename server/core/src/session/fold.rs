@@ -14,7 +14,7 @@ use crate::prompt::image::{Image, Picture, withheld};
 use crate::prompt::message::{ModelMessage, Reply, Usage};
 use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, EditCheck, Event, Payload, Record, ToolCallId};
 use crate::session::hunks::{self, HunkState};
-use crate::session::run::RunEnd;
+use crate::session::run::{RunEnd, names_of_files};
 use crate::tool::Effect;
 
 impl Session {
@@ -63,6 +63,7 @@ impl Session {
             Event::CallOpened { .. }
             | Event::CallPrepared { .. }
             | Event::ChangeProposed { .. }
+            | Event::OperationProposed { .. }
             | Event::HunkDecided { .. }
             | Event::ApplyStarted { .. }
             | Event::Applied { .. }
@@ -250,7 +251,8 @@ impl Session {
                     call.seen = seen;
                 });
             }
-            Event::ChangeProposed { call, change, seen, .. } => {
+            Event::ChangeProposed { call, change, seen, .. }
+            | Event::OperationProposed { call, change, seen, .. } => {
                 let inferred = || ObservedPath {
                     overtaken: change.always_ask.clone(),
                     ..ObservedPath::inside(&change.path)
@@ -330,6 +332,7 @@ impl Session {
             payload: None,
             seen: None,
             change_set: None,
+            names: if effect == Effect::OwnEdit { names_of_files(reply, index) } else { Vec::new() },
             output_asked: false,
             output: None,
         };
@@ -371,12 +374,24 @@ impl Session {
         if !unsettled {
             return;
         }
-        let outcome = match found {
-            EditCheck::Landed => "is in the file",
-            EditCheck::NotLanded => "is not in the file",
-            EditCheck::Unclear => "may or may not be in the file; read it before you go on",
+        let note = match &state.change.operation {
+            None => {
+                let outcome = match found {
+                    EditCheck::Landed => "is in the file",
+                    EditCheck::NotLanded => "is not in the file",
+                    EditCheck::Unclear => "may or may not be in the file; read it before you go on",
+                };
+                format!("[note] The edit of \"{}\" that was cut short {outcome}.", state.change.path)
+            }
+            Some(_) => {
+                let outcome = match found {
+                    EditCheck::Landed => "was done",
+                    EditCheck::NotLanded => "was not done",
+                    EditCheck::Unclear => "may or may not have been done; list the folder before you go on",
+                };
+                format!("[note] {} that was cut short {outcome}.", state.change.in_words())
+            }
         };
-        let note = format!("[note] The edit of \"{}\" that was cut short {outcome}.", state.change.path);
         self.tell_model(note);
     }
 

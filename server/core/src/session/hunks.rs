@@ -193,7 +193,8 @@ pub fn ids_of(change: &FileChange) -> Vec<String> {
 /// Folds one event into the changes.
 pub fn fold(changes: &mut Changes, event: &Event) {
     match event {
-        Event::ChangeProposed { call, change, replaces, .. } => {
+        Event::ChangeProposed { call, change, replaces, .. }
+        | Event::OperationProposed { call, change, replaces, .. } => {
             let mut proposed = ChangeState::proposed((**change).clone(), call);
             if let Some(old) = replaces
                 && let Some(state) = changes.get_mut(&old.change_set)

@@ -21,6 +21,7 @@ impl Session {
             Event::ReplyStarted { turn, .. } | Event::Replied { turn, .. } => !self.is_calling(*turn),
             Event::CallPrepared { call, .. }
             | Event::ChangeProposed { call, .. }
+            | Event::OperationProposed { call, .. }
             | Event::ApplyStarted { call, .. }
             | Event::ToolStarted { call, .. } => !self.is_open_call(call),
             Event::ToolFinished { call, result } => {

@@ -94,6 +94,8 @@ pub struct Call {
     /// The file or folder that it is about, as `Prepare` observed it.
     pub seen: Option<ObservedPath>,
     pub change_set: Option<ChangeSetId>,
+    /// For an edit in a reply that deletes or moves files: the names of its files as the model gave them.
+    pub names: Vec<String>,
     /// Whether the user was asked to stop or keep this long command.
     pub output_asked: bool,
     /// Its result, until the results of all calls before it are in the history.
@@ -197,6 +199,9 @@ impl Turn {
     /// Returns the calls that may run now. Reads next to each other run at the same time, and edits next to each
     /// other are prepared and asked together. Any other call runs alone. Each begins after all calls before it, so
     /// that a read sees the effects of the calls before it and no others.
+    ///
+    /// A deletion or a move ends the edits before it that name one of its files, and the edits after it that name one wait
+    /// for it: they see the file as it left it.
     pub fn runnable_calls(&self) -> impl Iterator<Item = &Call> {
         let open = || self.calls.iter().filter(|call| !call.is_finished());
         let first = open().next().map(|call| call.effect);
@@ -205,7 +210,14 @@ impl Turn {
             Some(Effect::OwnEdit) => MOST_EDITS_AT_ONCE,
             Some(Effect::Opaque | Effect::Question | Effect::End) | None => 1,
         };
-        open().take_while(move |call| Some(call.effect) == first).take(most)
+        let clashes = |one: &Call, other: &Call| {
+            (one.is_operation() || other.is_operation())
+                && one.names.iter().any(|name| other.names.contains(name))
+        };
+        let of_kind = move || open().take_while(move |call| Some(call.effect) == first);
+        let is_apart =
+            move |(at, call): &(usize, &Call)| !of_kind().take(*at).any(|other| clashes(call, other));
+        of_kind().enumerate().take_while(is_apart).map(|(_, call)| call).take(most)
     }
 
     /// Returns the ends of its calls in their order, from the first call without a result in the history up to the
@@ -254,10 +266,43 @@ impl Call {
         self.effect == Effect::OwnEdit
     }
 
+    /// Whether it deletes or moves a file.
+    pub fn is_operation(&self) -> bool {
+        is_operation(&self.tool)
+    }
+
     /// Whether it was prepared as a command.
     pub fn is_command(&self) -> bool {
         matches!(self.payload, Some(Payload::Command { .. }))
     }
+}
+
+/// Whether a tool deletes or moves files.
+fn is_operation(tool: &str) -> bool {
+    matches!(tool, "delete_file" | "move_file")
+}
+
+/// Returns the names of the files of one call of a reply, as the model gave them but without `.`. Empty if no call of the
+/// reply deletes or moves files, because then nothing reads them.
+pub(super) fn names_of_files(reply: &Reply, index: usize) -> Vec<String> {
+    #[derive(serde::Deserialize)]
+    struct GivenNames {
+        path: Option<String>,
+        from: Option<String>,
+        to: Option<String>,
+    }
+    let Some(call) =
+        reply.calls.get(index).filter(|_| reply.calls.iter().any(|call| is_operation(&call.name)))
+    else {
+        return Vec::new();
+    };
+    let Ok(GivenNames { path, from, to }) = serde_json::from_str(&call.arguments) else { return Vec::new() };
+    let plain = |name: String| {
+        let parts: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+        let top = if name.starts_with('/') { "/" } else { "" };
+        format!("{top}{}", parts.join("/"))
+    };
+    [path, from, to].into_iter().flatten().map(plain).collect()
 }
 
 /// How a run ended (S18).

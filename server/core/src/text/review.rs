@@ -23,7 +23,7 @@ pub use place::{
     ConflictReport, HunkConflict, Placement, Presence, apply_hunks, follow, placement, placement_all,
     present, present_all,
 };
-pub use unified::unified_diff;
+pub use unified::{deletion_diff, move_diff, unified_diff};
 
 /// Lines of context on each side of a hunk.
 pub const CONTEXT_LINES: usize = 3;

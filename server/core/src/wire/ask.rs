@@ -2,12 +2,12 @@
 
 use adjutant_protocol::ask::{AskOption, AskSubject, AskView, EditedFile, OptionKind, UnsavedDocument};
 
+use super::convert::diff_of;
 use crate::policy::ask::{WAIT, edits_title};
 use crate::policy::permission::read_asks;
 use crate::record::{self, Ask, AskId, FileChange, Payload, UnsavedText};
 use crate::session::{Call, ChangeState, HunkState, Session};
 use crate::text::display::one_line;
-use crate::text::review::unified_diff;
 
 /// The most characters of a button. A longer one pushes the others off a toast.
 pub const MAX_LABEL: usize = 16;
@@ -89,8 +89,9 @@ fn edited_file(change: &FileChange) -> EditedFile {
     EditedFile {
         uri: change.uri.clone(),
         path: change.path.clone(),
-        diff: unified_diff(&change.path, change.existed, &change.hunks).into(),
+        diff: diff_of(&change.path, change.existed, change.operation.as_ref(), &change.hunks).into(),
         new_file: !change.existed,
+        operation: change.operation.as_ref().map(Into::into),
     }
 }
 

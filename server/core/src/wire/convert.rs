@@ -3,7 +3,7 @@
 use adjutant_protocol::option::{ConfigChange, ConfigId};
 use adjutant_protocol::session::UsageView;
 use adjutant_protocol::update::{FailureKind, ImageView};
-use adjutant_protocol::{ask, origin, session, state, update};
+use adjutant_protocol::{ask, operation, origin, session, state, update};
 
 use crate::machine::retry::FailureClass;
 use crate::policy::choices::{ChoiceChange, ChoiceId};
@@ -12,6 +12,7 @@ use crate::prompt::message::Usage;
 use crate::record;
 use crate::session::run;
 use crate::text::position::{Position, Range};
+use crate::text::review::{Hunk, deletion_diff, move_diff, unified_diff};
 
 /// Converts between two enums with the same variants; a variant that only `$from` has does not compile.
 macro_rules! same {
@@ -143,6 +144,31 @@ impl From<Usage> for UsageView {
 impl From<&Image> for ImageView {
     fn from(image: &Image) -> Self {
         Self { mime_type: image.mime_type.name().to_owned(), bytes: image.bytes }
+    }
+}
+
+impl From<&record::FileOperation> for operation::FileOperation {
+    fn from(from: &record::FileOperation) -> Self {
+        match from {
+            record::FileOperation::Delete { .. } => Self::Delete,
+            record::FileOperation::Move { path, uri, .. } => {
+                Self::Move { uri: uri.clone(), path: path.clone() }
+            }
+        }
+    }
+}
+
+/// Returns the diff of hunks of one file as the user sees it. `existed` is false for a new file.
+pub(super) fn diff_of(
+    path: &str,
+    existed: bool,
+    operation: Option<&record::FileOperation>,
+    hunks: &[Hunk],
+) -> String {
+    match operation {
+        None => unified_diff(path, existed, hunks),
+        Some(record::FileOperation::Delete { .. }) => deletion_diff(path, hunks),
+        Some(record::FileOperation::Move { path: to, .. }) => move_diff(path, to),
     }
 }
 

@@ -4,11 +4,12 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::review::{DecidedHunk, HunkName, KeptBy, MadeBy, ReviewHunk};
 use adjutant_protocol::update::HunkState as WireHunkState;
 
+use super::convert::diff_of;
 use super::state::applied_state;
 use crate::record::{AllowedBy, AskId, ChangeSetId, FileChange, HunkSet, ReviewedBy, RunId};
 use crate::session::hunks::ids_of;
 use crate::session::{AppliedChange, AppliedHunk, ChangeState, HunkState, Session};
-use crate::text::review::{Placement, placement_all, unified_diff};
+use crate::text::review::{Placement, placement_all};
 use crate::text::trace::{HunkText, Side, Trace};
 
 /// A change with hunks that wait for an answer or are on their way, as clients have to know it.
@@ -54,8 +55,12 @@ impl WaitingHunks {
     }
 
     /// Returns the hunks of an open document where they would be applied in its text of now. A hunk that has no place there
-    /// is left out.
+    /// is left out, and so is an operation.
     pub fn views_in(&self, session: &SessionId, now: &str) -> Vec<ReviewHunk> {
+        if self.change.operation.is_some() {
+            // It is about the file, not about lines.
+            return Vec::new();
+        }
         let places = placement_all(now, &self.change.hunks);
         let placed = self.change.hunks.iter().zip(places).filter_map(|(hunk, place)| {
             let Placement::At { line, .. } = place else { return None };
@@ -79,11 +84,17 @@ impl WaitingHunks {
             state: state.into(),
             uri: change.uri.clone(),
             path: change.path.clone(),
+            operation: change.operation.as_ref().map(Into::into),
             line: hunk.map_or(0, |hunk| number(hunk.line)),
             end_line: hunk.map(|hunk| number(hunk.line + hunk.removed.len())),
             removed: hunk.map(|hunk| hunk.removed.concat()).unwrap_or_default(),
             inserted: hunk.map(|hunk| hunk.inserted.concat()).unwrap_or_default(),
-            diff: unified_diff(&change.path, change.existed, hunk.map_or(&[], std::slice::from_ref)),
+            diff: diff_of(
+                &change.path,
+                change.existed,
+                change.operation.as_ref(),
+                hunk.map_or(&[], std::slice::from_ref),
+            ),
             run_id: self.run.clone(),
             tool_call_ids: makers.map(|part| part.call.clone()).collect(),
             text: None,
@@ -157,13 +168,15 @@ pub fn applied_hunk(
         state,
         uri: change.uri.clone(),
         path: change.path.clone(),
+        operation: change.operation.as_ref().map(Into::into),
         line: number(trace.lines.start),
         end_line: Some(number(trace.lines.end)),
         removed: lines.removed.concat(),
         inserted: lines.inserted.concat(),
-        diff: unified_diff(
+        diff: diff_of(
             &change.path,
             change.existed,
+            change.operation.as_ref(),
             if lines.is_empty() { &[] } else { std::slice::from_ref(lines) },
         ),
         run_id: change.run.clone(),

@@ -170,7 +170,8 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
         | Event::ToolStarted { .. }
         | Event::ApplyStarted { .. }
         | Event::ToolFinished { .. } => call_updates(session, &record.event),
-        Event::ChangeProposed { change, replaces, .. } => {
+        Event::ChangeProposed { change, replaces, .. }
+        | Event::OperationProposed { change, replaces, .. } => {
             let mut updates =
                 replaces.iter().flat_map(|old| change_view(session, &old.change_set)).collect::<Vec<_>>();
             updates.extend(change_view(session, &change.change_set));
@@ -379,6 +380,7 @@ fn change_view(session: &Session, id: &ChangeSetId) -> Vec<Update> {
         tool_call_ids: if calls.len() > 1 { calls } else { Vec::new() },
         uri: state.change.uri.clone(),
         path: state.change.path.clone(),
+        operation: state.change.operation.as_ref().map(Into::into),
         hunks,
         mark: state.change.mark.clone(),
     })]
@@ -411,6 +413,7 @@ fn reviewed_view(session: &Session, id: &ChangeSetId) -> Vec<Update> {
         tool_call_ids: if calls.len() > 1 { calls } else { Vec::new() },
         uri: change.uri.clone(),
         path: change.path.clone(),
+        operation: change.operation.as_ref().map(Into::into),
         hunks: change.hunks.iter().map(hunk).collect(),
         mark: change.mark.clone(),
     })]

@@ -5,6 +5,7 @@
 use adjutant_core::text::cells;
 use adjutant_core::text::display::{Surface, display_diff, shown_command};
 use adjutant_protocol::ask::{AskGroup, AskSubject, AskView, EditedFile, OptionKind};
+use adjutant_protocol::operation::FileOperation;
 
 use crate::cli::page::{Ink, Printer};
 
@@ -32,8 +33,13 @@ pub fn put_whole(page: &mut Printer, ask: &AskView) {
             page.line(&format!("  {line}"));
         }
     }
-    for EditedFile { path, diff, new_file, .. } in ask.files() {
-        let what = if *new_file { "makes the file" } else { "changes" };
+    for EditedFile { path, diff, new_file, operation, .. } in ask.files() {
+        let what = match operation {
+            Some(FileOperation::Delete) => "deletes",
+            Some(FileOperation::Move { .. }) => "moves",
+            None if *new_file => "makes the file",
+            None => "changes",
+        };
         page.line(&format!("  {what} {path}:"));
         put_diff(page, diff);
     }

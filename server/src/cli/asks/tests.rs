@@ -89,6 +89,7 @@ fn a2_the_whole_diff_is_put_and_odd_characters_are_seen() {
         path: "a.txt".into(),
         diff: diff.into(),
         new_file: true,
+        operation: None,
     });
     let (mut page, paper) = plain(40, true);
     put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Tool, &[]) });
@@ -157,6 +158,7 @@ fn finding_a6_a_line_that_looks_like_the_head_of_a_file_is_drawn_as_what_it_is()
         path: "x".into(),
         diff: diff.into(),
         new_file: false,
+        operation: None,
     });
     let (mut page, paper) = coloured(60);
     put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Tool, &[]) });
@@ -213,6 +215,7 @@ fn finding_a2_line_ends_that_are_all_alike_are_no_news() {
             path: "x".into(),
             diff: diff.into(),
             new_file: false,
+            operation: None,
         });
         let (mut page, paper) = plain(60, true);
         put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Tool, &[]) });

@@ -46,6 +46,7 @@ mod tests {
             tool_call_ids: Vec::new(),
             uri: format!("file:///{path}"),
             path: path.to_owned(),
+            operation: None,
             hunks: states.iter().enumerate().map(hunk).collect(),
             mark: None,
         }

@@ -78,6 +78,7 @@ fn an_edit_without_origin_is_shown_at_its_first_changed_line() {
             path: "a.rs".to_owned(),
             diff: diff.into(),
             new_file,
+            operation: None,
         })
     };
     let (documents, mut diagnostics) = (Documents::default(), Diagnostics::new(true));

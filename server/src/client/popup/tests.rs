@@ -43,7 +43,7 @@ fn edit(diff: &str) -> AskView {
     let (uri, path) = ("file:///project/a.txt".to_owned(), "a.txt".to_owned());
     ask(
         AskKind::Tool,
-        Some(AskSubject::Edit(EditedFile { uri, path, diff: diff.into(), new_file: false })),
+        Some(AskSubject::Edit(EditedFile { uri, path, diff: diff.into(), new_file: false, operation: None })),
         &[],
     )
 }

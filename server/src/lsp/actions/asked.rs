@@ -208,6 +208,10 @@ fn subject(ask: &AskView, agent: &Agent) -> Subject {
                 words: format!("run `{}`{place}{limit}{}", line(command), unsaved.unwrap_or_default()),
             }
         }
+        // The title says of each file what is done with it.
+        Some(edits) if edits.files().iter().any(|file| file.operation.is_some()) => {
+            Subject { words: line(&ask.title), whole: false }
+        }
         Some(edits @ (AskSubject::Edit(_) | AskSubject::Edits { .. })) => {
             let files = edits.files();
             let count = |mark: &str| {

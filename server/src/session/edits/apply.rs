@@ -17,6 +17,7 @@ use adjutant_core::text::review::{Hunk, Placement, apply_hunks, follow, hunks, p
 use tokio::sync::OwnedMutexGuard;
 
 use super::landed::{check_location, has_exactly, may_save, save};
+use super::operation::{self, FileAct};
 use super::verify::{ApplyAttempt, EditVerifier, HunkCheck, SentEdit, is_called_applied};
 use super::{CurrentFile, SETTLE, SessionWorld, current_file, no_way, put_blob};
 use crate::aside::{self, aside};
@@ -55,6 +56,9 @@ pub async fn apply_all(place: &Arc<SessionWorld>, edits: Vec<BatchEdit>, report:
 /// only if the text has them afterwards.
 pub async fn apply_edit(place: &Arc<SessionWorld>, edit: &BatchEdit) -> EditOutcome {
     let change = &edit.change;
+    if let Some(act) = FileAct::of(change) {
+        return operation::apply(place, &edit.title, act).await;
+    }
     // Held until the save: another edit in between would be saved too, or look like a save that failed.
     let target = uri::to_path(&change.target).unwrap_or_default();
     let turn = Arc::new(place.world.edit_turns.turn(&target).await);

@@ -3,12 +3,13 @@
 //! Never judges an edit, and changes nothing: if it is cancelled, at most blobs with texts before the edits are left.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use adjutant_core::config::Denials;
 use adjutant_core::machine::input::{PreparedEdits, PreparedFile, RefusedEdit};
 use adjutant_core::policy::cause::{Cause, Reason};
-use adjutant_core::policy::observation::{EditRoute, ObservedPath};
+use adjutant_core::policy::observation::{EditRoute, ObservedOperation, ObservedPath};
 use adjutant_core::policy::permission::{Act, forbidden_by, stricter};
 use adjutant_core::record::{CallPart, FileChange};
 use adjutant_core::text::display::shown;
@@ -18,6 +19,7 @@ use adjutant_core::text::review::Hunk;
 use adjutant_core::tool::Arguments;
 use adjutant_protocol::ToolCallId;
 
+use super::operation::{self, ProposedOperation};
 use super::{CurrentFile, SessionWorld, current_file, no_way, put_blob};
 use crate::aside::aside;
 use crate::faults::point;
@@ -36,14 +38,23 @@ const MAX_PLACES_BY_LINES: usize = 400_000_000;
 const MAX_FILES: usize = 128 * 1024 * 1024;
 
 /// The function of a tool that makes the new text of a file.
-type After = for<'a> fn(&'a Arguments, &FileBefore<'_>) -> Result<Cow<'a, str>, Reason>;
+pub type After = for<'a> fn(&'a Arguments, &FileBefore<'_>) -> Result<Cow<'a, str>, Reason>;
 
 /// An edit as the model asked for it.
 pub struct GivenEdit {
     pub call: ToolCallId,
     pub tool: String,
     pub given: Arguments,
-    pub after: After,
+    pub act: EditAct,
+}
+
+/// What an edit does to its file.
+#[derive(Clone, Copy)]
+pub enum EditAct {
+    /// Gives it this text.
+    Text(After),
+    Delete,
+    Move,
 }
 
 /// Resolves the paths, reads the texts and locates the changes. Returns the observations and the changes for the
@@ -55,14 +66,20 @@ pub async fn prepare(place: &Arc<SessionWorld>, edits: Vec<GivenEdit>, rules: De
 
 /// As [`prepare`]. Blocks.
 fn prepared(place: &SessionWorld, edits: &[GivenEdit], rules: &Denials) -> PreparedEdits {
-    let mut drafts = Drafts { place, rules, files: Vec::new() };
+    let mut drafts = Drafts { place, rules, files: Vec::new(), operations: Vec::new(), names: Vec::new() };
     let mut refused: Vec<RefusedEdit> = Vec::new();
     for edit in edits {
-        if let Err(EditRefusal { seen, why, may_reveal }) = drafts.add(edit) {
+        let added = match edit.act {
+            EditAct::Text(after) => drafts.add(edit, after),
+            EditAct::Delete => drafts.add_operation(edit, "path", None),
+            EditAct::Move => drafts.add_operation(edit, "from", Some("to")),
+        };
+        if let Err(EditRefusal { seen, why, may_reveal }) = added {
+            let seen = seen.map(|seen| *seen);
             refused.push(RefusedEdit { call: edit.call.clone(), seen, why, may_reveal });
         }
     }
-    let mut files = Vec::new();
+    let mut files = drafts.operations;
     for file in drafts.files {
         match file.kept(place) {
             Ok(file) => files.push(file),
@@ -74,7 +91,7 @@ fn prepared(place: &SessionWorld, edits: &[GivenEdit], rules: &Denials) -> Prepa
 
 /// Why an edit cannot be made.
 struct EditRefusal {
-    seen: Option<ObservedPath>,
+    seen: Option<Box<ObservedPath>>,
     /// `None` if a rule forbids it.
     why: Option<Reason>,
     may_reveal: bool,
@@ -91,6 +108,10 @@ struct Drafts<'a> {
     place: &'a SessionWorld,
     rules: &'a Denials,
     files: Vec<DraftedFile>,
+    /// The files that are deleted or moved.
+    operations: Vec<PreparedFile>,
+    /// Their names before and after.
+    names: Vec<PathBuf>,
 }
 
 /// A file with the edits of the turn so far.
@@ -104,17 +125,21 @@ struct DraftedFile {
 
 impl Drafts<'_> {
     /// Adds one edit to the draft of its file.
-    fn add(&mut self, edit: &GivenEdit) -> Result<(), EditRefusal> {
+    fn add(&mut self, edit: &GivenEdit, after: After) -> Result<(), EditRefusal> {
         point("call-prepared");
         let (seen, at) = observe(self.place, edit.given.text("path"))?;
-        let folders = self.place.roots.paths().map(|root| root.to_string_lossy().into_owned());
-        let folders: Vec<String> = folders.collect();
-        let is_forbidden = forbidden_by(self.rules, &folders, &edit.tool, Act::Edit(&seen)).is_some();
-        let Some(at) = at.filter(|_| !is_forbidden) else {
+        let Some(at) = at.filter(|_| !self.forbids(&edit.tool, &seen)) else {
             // It will be denied, so the text is neither read nor saved.
-            return Err(EditRefusal { seen: Some(seen), why: None, may_reveal: false });
+            return Err(EditRefusal { seen: Some(Box::new(seen)), why: None, may_reveal: false });
         };
-        let about = |(why, may_reveal)| EditRefusal { seen: Some(seen.clone()), why: Some(why), may_reveal };
+        let about = |(why, may_reveal)| EditRefusal {
+            seen: Some(Box::new(seen.clone())),
+            why: Some(why),
+            may_reveal,
+        };
+        if self.names.contains(&at.absolute) {
+            return Err(about((touched_before(&at), false)));
+        }
         let index = match self.files.iter().position(|file| file.at.absolute == at.absolute) {
             Some(index) => {
                 // Another name of the same file may be a special one.
@@ -129,7 +154,7 @@ impl Drafts<'_> {
                 self.files.len() - 1
             }
         };
-        let added = self.edited(index, &seen, edit).map_err(about);
+        let added = self.edited(index, &seen, edit, after).map_err(about);
         match added {
             Ok(draft) => {
                 let file = &mut self.files[index];
@@ -142,6 +167,51 @@ impl Drafts<'_> {
                 Err(why)
             }
         }
+    }
+
+    /// Whether a rule denies the edit for sure.
+    fn forbids(&self, tool: &str, seen: &ObservedPath) -> bool {
+        let folders = self.place.roots.paths().map(|root| root.to_string_lossy().into_owned());
+        let folders: Vec<String> = folders.collect();
+        forbidden_by(self.rules, &folders, tool, Act::Edit(seen)).is_some()
+    }
+
+    /// Adds the deletion of a file, or its move; `from` and `to` are the arguments with its names.
+    fn add_operation(&mut self, edit: &GivenEdit, from: &str, to: Option<&str>) -> Result<(), EditRefusal> {
+        point("call-prepared");
+        let (seen, at) = observe(self.place, edit.given.text(from))?;
+        let to = to.map(|to| observe(self.place, edit.given.text(to))).transpose()?;
+        let (to_seen, to_at) = to.map_or((None, None), |(seen, at)| (Some(Box::new(seen)), Some(at)));
+        let operation = |made_by: Option<String>| Some(ObservedOperation { to: to_seen.clone(), made_by });
+        let seen = ObservedPath { operation: operation(None), ..seen };
+        let is_forbidden = self.forbids(&edit.tool, &seen);
+        let (Some(at), None | Some(Some(_)), false) = (at, &to_at, is_forbidden) else {
+            // It will be denied, so the file is neither read nor saved.
+            return Err(EditRefusal { seen: Some(Box::new(seen)), why: None, may_reveal: false });
+        };
+        let to_at = to_at.flatten();
+        let about =
+            |why| EditRefusal { seen: Some(Box::new(seen.clone())), why: Some(why), may_reveal: false };
+        for name in [Some(&at), to_at.as_ref()].into_iter().flatten() {
+            let is_drafted = self.files.iter().any(|file| file.at.absolute == name.absolute);
+            if is_drafted || self.names.contains(&name.absolute) {
+                return Err(about(touched_before(name)));
+            }
+        }
+        let proposed = operation::proposed(self.place, &at, to_at.as_ref()).map_err(about)?;
+        let ProposedOperation { mut change, route, made_by } = proposed;
+        let others = self.files.iter().flat_map(|file| file.draft.hunks()).chain(self.operation_hunks());
+        fits_review(others, &change.hunks, "", &at.display).map_err(about)?;
+        let hunks = change.hunks.iter().map(|hunk| hunk.id.clone()).collect();
+        change.parts = vec![CallPart { call: edit.call.clone(), hunks }];
+        let seen = ObservedPath { route, operation: operation(made_by.map(|run| run.0)), ..seen };
+        self.operations.push(PreparedFile { change, seen });
+        self.names.extend([Some(at), to_at].into_iter().flatten().map(|at| at.absolute));
+        Ok(())
+    }
+
+    fn operation_hunks(&self) -> impl Iterator<Item = &Hunk> {
+        self.operations.iter().flat_map(|file| file.change.hunks.iter())
     }
 
     /// Reads a file for its first edit.
@@ -167,7 +237,13 @@ impl Drafts<'_> {
 
     /// Returns the draft of a file after one more edit. The error says why that is not possible, and whether it may
     /// reveal text of the file.
-    fn edited(&self, index: usize, seen: &ObservedPath, edit: &GivenEdit) -> Result<Draft, (Reason, bool)> {
+    fn edited(
+        &self,
+        index: usize,
+        seen: &ObservedPath,
+        edit: &GivenEdit,
+        after: After,
+    ) -> Result<Draft, (Reason, bool)> {
         let file = &self.files[index];
         let path = &seen.path;
         if *path != file.seen.path {
@@ -180,7 +256,7 @@ impl Drafts<'_> {
         }
         let exists = file.now.exists || !file.calls.is_empty();
         let before = FileBefore { path, text: file.draft.text(), exists, has_mark: file.now.has_bom };
-        let after = (edit.after)(&edit.given, &before).map_err(|why| (why, exists))?;
+        let after = after(&edit.given, &before).map_err(|why| (why, exists))?;
         if exists && after == file.draft.text() {
             let text = format!("\"{path}\" has this content already; nothing to change");
             return Err((Reason::new(Cause::NothingToChange, text), true));
@@ -188,7 +264,7 @@ impl Drafts<'_> {
         point("change-compared");
         let draft = file.draft.after(file.calls.len(), after.into());
         let others = self.files.iter().enumerate().filter(|(other, _)| *other != index);
-        let others = others.flat_map(|(_, file)| file.draft.hunks());
+        let others = others.flat_map(|(_, file)| file.draft.hunks()).chain(self.operation_hunks());
         fits_review(others, draft.hunks(), &file.now.text, path).map_err(|why| (why, false))?;
         Ok(draft)
     }
@@ -224,10 +300,20 @@ impl DraftedFile {
             always_ask: None,
             mark: None,
             before,
+            operation: None,
             hunks: draft.hunks().into(),
         };
         Ok(PreparedFile { change, seen })
     }
+}
+
+/// The reason for a call about a file that an earlier call of the same reply edits, deletes or moves.
+fn touched_before(at: &ResolvedPath) -> Reason {
+    let text = format!(
+        "an earlier call of this reply edits, deletes or moves \"{}\"; make this call again after that one",
+        at.display
+    );
+    Reason::new(Cause::Changed, text)
 }
 
 /// Observes the path of an edit and resolves it; `None` outside the workspace, where nothing may be read yet.

@@ -13,9 +13,11 @@ use adjutant_core::record::FileChange;
 use adjutant_core::text::review::{CONTEXT_LINES, Hunk, apply_hunks, hunks};
 
 use super::apply::{approved_place, updated_change};
+use super::operation::FileAct;
 use super::propose::observed;
 use super::{SessionWorld, current_file};
 use crate::aside::aside;
+use crate::tools::paths::ResolvedPath;
 
 /// A change with the hunks that wait for an answer, and its file as it was observed.
 pub struct WaitingChange {
@@ -43,6 +45,9 @@ fn now(place: &SessionWorld, WaitingChange { change, seen }: WaitingChange) -> C
         Ok(at) => at,
         Err(why) => return gone(why),
     };
+    if let Some(act) = FileAct::of(&change) {
+        return operation_now(place, &at, seen.as_ref(), &act);
+    }
     let now = match current_file(place, &at) {
         Ok(now) => now,
         Err(why) => return gone(why.text),
@@ -78,6 +83,29 @@ fn now(place: &SessionWorld, WaitingChange { change, seen }: WaitingChange) -> C
             let route = place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom);
             ChangeNow::Other { change: Box::new(change), seen: Box::new(ObservedPath { route, ..fresh }) }
         }
+        Err(why) => gone(why),
+    }
+}
+
+/// Returns what the deletion or the move of a file would do now: the same, or nothing. Blocks.
+fn operation_now(
+    place: &SessionWorld,
+    at: &ResolvedPath,
+    seen: Option<&ObservedPath>,
+    act: &FileAct,
+) -> ChangeNow {
+    let gone = |why: String| ChangeNow::Gone { why };
+    let fresh = observed(place, at);
+    // The names that were given may be special, too, so that only a class that is new counts.
+    let is_as_seen = |then: &ObservedPath| {
+        (then.write_class, then.secret)
+            == (stricter(then.write_class, fresh.write_class), then.secret.or(fresh.secret))
+    };
+    if !seen.is_some_and(is_as_seen) {
+        return gone("the file is special in another way than when it was shown".to_owned());
+    }
+    match act.waits(place) {
+        Ok(()) => ChangeNow::Same,
         Err(why) => gone(why),
     }
 }

@@ -61,6 +61,7 @@ fn read(path: &str) -> Call {
         payload: None,
         seen: None,
         change_set: None,
+        names: Vec::new(),
         output_asked: false,
         output: None,
     }

@@ -21,6 +21,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The most bytes of the note in a lock file: two paths, two hashes and some numbers.
 const MOST_NOTE: u64 = 16 * 1024;
 
+/// In place of the id of new content: the file is removed.
+const REMOVAL: &str = "removal";
+
 /// The folder of locks; without one there are no locks.
 #[derive(Clone, Debug, Default)]
 pub struct WriteLocks {
@@ -111,6 +114,12 @@ impl WriteLock {
         self.note(target.as_os_str().as_bytes());
     }
 
+    /// Notes that `target` gets the name of the temporary file, and that it may be removed there if it has this content.
+    pub(super) fn note_removal(&self, target: &Path, removable: [u8; 32]) {
+        self.note(format!("\0{REMOVAL}\0\0{}\0", hex(&removable)).as_bytes());
+        self.note(target.as_os_str().as_bytes());
+    }
+
     fn note(&self, bytes: &[u8]) {
         let Some((file, _)) = &self.held else { return };
         let mut writer: &File = file;
@@ -176,7 +185,7 @@ struct WriteNote {
 
 struct Exchange {
     target: PathBuf,
-    /// Device and inode of the new content.
+    /// Device and inode of the new content, or [`REMOVAL`].
     id: String,
     /// The hash of the new content, because the inode number of a removed file is reused.
     new: String,
@@ -231,6 +240,9 @@ impl WriteNote {
         let names = self.temporary.parent().zip(self.temporary.file_name()).zip(target.file_name());
         let Some(((folder, temporary), file)) = names else { return false };
         let Ok(folder) = File::open(folder) else { return false };
+        if id == REMOVAL {
+            return renameat_with(&folder, temporary, &folder, file, RenameFlags::NOREPLACE).is_ok();
+        }
         let now = std::fs::symlink_metadata(target);
         now.is_ok_and(|now| now.is_file() && id_of(&now) == *id)
             && has_content(target, new)

@@ -1,10 +1,11 @@
 //! Writes a file of the workspace (P2): a temporary file in the same folder is written and synced, then exchanged with
-//! it. There is no other way to write.
+//! it. There is no other way to write a text.
 //!
 //! Never follows a link, never writes through a second name of a file, and never replaces bytes other than those from
 //! which the change was made.
 
 use std::cell::Cell;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -52,6 +53,8 @@ pub enum ReplaceRefusal {
     /// It is unknown which of the two texts the file has now; nothing that the other program wrote is removed.
     #[error("another program wrote \"{0}\" at the same time; what it wrote is in \"{1}\"")]
     Crossed(String, String),
+    #[error("\"{0}\" and \"{1}\" are on different file systems, and a file is moved only within one")]
+    OtherDisk(String, String),
     #[error("write \"{0}\": {1}")]
     Io(String, io::Error),
 }
@@ -71,6 +74,27 @@ pub fn replace_file(
     at: &ResolvedPath,
     expected: Option<[u8; 32]>,
     bytes: &[u8],
+) -> Result<ReplaceOutcome, ReplaceRefusal> {
+    write_file(locks, at, expected, bytes, None)
+}
+
+/// Creates a file with these permission bits, and its missing directories.
+pub fn create_file(
+    locks: &WriteLocks,
+    at: &ResolvedPath,
+    bytes: &[u8],
+    mode: u32,
+) -> Result<ReplaceOutcome, ReplaceRefusal> {
+    write_file(locks, at, None, bytes, Some(mode))
+}
+
+/// Does either; `mode` is for a file that is created.
+fn write_file(
+    locks: &WriteLocks,
+    at: &ResolvedPath,
+    expected: Option<[u8; 32]>,
+    bytes: &[u8],
+    mode: Option<u32>,
 ) -> Result<ReplaceOutcome, ReplaceRefusal> {
     let name = || at.display.clone();
     if !at.inside {
@@ -96,7 +120,7 @@ pub fn replace_file(
         may_be_written(at, &parent)?;
     }
     let stat = before.as_ref().map(|before| &before.stat);
-    let temporary = TemporaryFile::write(&parent, stat, &lock, &at.absolute, bytes)
+    let temporary = TemporaryFile::write(&parent, stat, mode, &lock, &at.absolute, bytes)
         .map_err(|error| ReplaceRefusal::Io(name(), error))?;
     lock.note_exchange(&at.absolute, temporary.id, hash_of(bytes), expected);
     point("write-whole");
@@ -114,40 +138,8 @@ pub fn replace_file(
     })
 }
 
-/// Removes a file whose content has the hash `expected`.
-///
-/// It is first emptied, by an exchange that proves what was in it. Then it is taken aside, and only an empty file is
-/// removed: what another program wrote in between gets its name back.
-pub fn remove_file(locks: &WriteLocks, at: &ResolvedPath, expected: [u8; 32]) -> Result<(), ReplaceRefusal> {
-    replace_file(locks, at, Some(expected), b"")?;
-    let name = || at.display.clone();
-    let io = |error: Errno| ReplaceRefusal::Io(name(), error.into());
-    let _lock = locks.acquire(&at.absolute).map_err(|_| ReplaceRefusal::Busy(name()))?;
-    let folder = at.relative.parent().unwrap_or(Path::new(""));
-    let parent = parent_directory(at, folder, false).map_err(io)?;
-    let mut random = [0; 8];
-    getrandom::fill(&mut random)
-        .map_err(|error| ReplaceRefusal::Io(name(), io::Error::other(error.to_string())))?;
-    let aside = format!(".adjutant-{:016x}.tmp", u64::from_le_bytes(random));
-    rustix::fs::renameat(&parent, file_name(at), &parent, &aside).map_err(io)?;
-    let taken = rustix::fs::statat(&parent, &aside, AtFlags::SYMLINK_NOFOLLOW).map_err(io)?;
-    if FileType::from_raw_mode(taken.st_mode) == FileType::RegularFile && taken.st_size == 0 {
-        rustix::fs::unlinkat(&parent, &aside, AtFlags::empty()).map_err(io)?;
-        // Without the sync a power failure could bring the empty file back, which is no loss.
-        let _ = rustix::fs::fsync(&parent);
-        return Ok(());
-    }
-    Err(match create(&parent, &aside, file_name(at)) {
-        Ok(()) => ReplaceRefusal::Changed(name()),
-        Err(_) => {
-            let other = Path::new(&at.display).with_file_name(&aside);
-            ReplaceRefusal::Crossed(name(), other.display().to_string())
-        }
-    })
-}
-
 /// Checks that the file may be written: a rename needs permission for the folder only, not for the file.
-fn may_be_written(at: &ResolvedPath, parent: &OwnedFd) -> Result<(), ReplaceRefusal> {
+pub(super) fn may_be_written(at: &ResolvedPath, parent: &OwnedFd) -> Result<(), ReplaceRefusal> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     match open_beneath(parent.as_fd(), Path::new(file_name(at)), flags) {
         Err(Errno::ACCESS | Errno::PERM) => Err(ReplaceRefusal::ReadOnly(at.display.clone())),
@@ -231,7 +223,7 @@ fn put_back(
 }
 
 /// Checks that the current file is a regular, writable one with the expected content; returns its status.
-fn same_content(
+pub(super) fn same_content(
     at: &ResolvedPath,
     parent: &OwnedFd,
     found: Stat,
@@ -258,7 +250,7 @@ fn same_content(
     Ok(opened)
 }
 
-fn hash_below(parent: &OwnedFd, name: &Path) -> io::Result<(Stat, [u8; 32])> {
+pub(super) fn hash_below(parent: &OwnedFd, name: &Path) -> io::Result<(Stat, [u8; 32])> {
     let opened = open_beneath(parent.as_fd(), name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
     let stat = rustix::fs::fstat(&opened)?;
     let mut file = File::from(opened);
@@ -278,7 +270,7 @@ fn unchanged(before: &Stat, now: &Stat) -> bool {
 }
 
 /// Opens the directory of a file; with `make`, creates missing directories first.
-fn parent_directory(at: &ResolvedPath, folder: &Path, make: bool) -> Result<OwnedFd, Errno> {
+pub(super) fn parent_directory(at: &ResolvedPath, folder: &Path, make: bool) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let whole = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     match open_beneath(at.anchor.as_fd(), whole, flags) {
@@ -298,11 +290,21 @@ fn parent_directory(at: &ResolvedPath, folder: &Path, make: bool) -> Result<Owne
 }
 
 /// Gives a new file its name, only if no file has that name.
-fn create(parent: &OwnedFd, from: &str, to: &std::ffi::OsStr) -> Result<(), Errno> {
-    match rustix::fs::renameat_with(parent, from, parent, to, RenameFlags::NOREPLACE) {
+fn create(parent: &OwnedFd, from: &str, to: &OsStr) -> Result<(), Errno> {
+    rename_to_free(parent, OsStr::new(from), parent, to)
+}
+
+/// Gives a file another name, only if no file has that name.
+pub(super) fn rename_to_free(
+    parent: &OwnedFd,
+    from: &OsStr,
+    to_parent: &OwnedFd,
+    to: &OsStr,
+) -> Result<(), Errno> {
+    match rustix::fs::renameat_with(parent, from, to_parent, to, RenameFlags::NOREPLACE) {
         // Some file systems cannot do that. A second name and the removal of the first have the same effect.
         Err(Errno::INVAL | Errno::NOSYS) => {
-            rustix::fs::linkat(parent, from, parent, to, AtFlags::empty())?;
+            rustix::fs::linkat(parent, from, to_parent, to, AtFlags::empty())?;
             rustix::fs::unlinkat(parent, from, AtFlags::empty())
         }
         other => other,
@@ -324,13 +326,12 @@ impl<'a> TemporaryFile<'a> {
     fn write(
         parent: &'a OwnedFd,
         before: Option<&Stat>,
+        created_with: Option<u32>,
         lock: &WriteLock,
         target: &Path,
         bytes: &[u8],
     ) -> io::Result<Self> {
-        let mut random = [0; 8];
-        getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
-        let name = format!(".adjutant-{:016x}.tmp", u64::from_le_bytes(random));
+        let name = temporary_name()?;
         lock.note_temporary(&target.with_file_name(&name));
         // The umask applies to the mode of a new file; an existing file keeps its mode.
         let mode = Mode::from_raw_mode(if before.is_some() { 0o600 } else { 0o666 });
@@ -344,6 +345,9 @@ impl<'a> TemporaryFile<'a> {
         file.write_all(bytes)?;
         if let Some(before) = before {
             keep_owner_and_mode(&file, before)?;
+        }
+        if let Some(mode) = created_with {
+            rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o777))?;
         }
         file.sync_all()?;
         Ok(temporary)
@@ -363,6 +367,13 @@ impl Drop for TemporaryFile<'_> {
         // A created file no longer has this name. If the removal fails, nothing more can be done.
         let _ = rustix::fs::unlinkat(self.parent, &self.name, AtFlags::empty());
     }
+}
+
+/// Returns a new name for a temporary file; only Adjutant uses such names.
+pub(super) fn temporary_name() -> io::Result<String> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(format!(".adjutant-{:016x}.tmp", u64::from_le_bytes(random)))
 }
 
 fn keep_owner_and_mode(file: &File, before: &Stat) -> io::Result<()> {
@@ -396,7 +407,7 @@ mod tests {
         let stat = rustix::fs::statat(&parent, "a.txt", AtFlags::SYMLINK_NOFOLLOW).expect("there");
         let lock = WriteLocks::default().acquire(&target).expect("a lock");
         let temporary =
-            TemporaryFile::write(&parent, Some(&stat), &lock, &target, b"edit").expect("temporary");
+            TemporaryFile::write(&parent, Some(&stat), None, &lock, &target, b"edit").expect("temporary");
         let name = format!("d/{}", temporary.name);
         // Other bytes come out of the exchange, and they cannot get their name back.
         let compared = ComparedFile { stat, hash: hash_of(b"other") };

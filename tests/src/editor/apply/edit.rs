@@ -1,7 +1,6 @@
-//! The double's parser and executor of `WorkspaceEdit`: text edits and new files.
+//! The double's parser and executor of `WorkspaceEdit`: text edits, and files that are made, renamed and deleted.
 //!
-//! Checks the whole edit before it changes anything. Never renames or deletes, because the double does not
-//! offer these.
+//! Checks the whole edit before it changes anything. Never renames or deletes a folder.
 
 use std::fs;
 use std::ops::Range;
@@ -25,13 +24,18 @@ pub struct TextChange {
 pub enum Operation {
     Edit { uri: String, version: Option<i64>, changes: Vec<TextChange> },
     Create { uri: String, overwrite: bool, ignore_if_exists: bool },
+    Rename { uri: String, to: String },
+    Delete { uri: String },
 }
 
 impl Operation {
     /// Returns the URI of its document.
     pub fn uri(&self) -> &str {
         match self {
-            Operation::Edit { uri, .. } | Operation::Create { uri, .. } => uri,
+            Operation::Edit { uri, .. }
+            | Operation::Create { uri, .. }
+            | Operation::Rename { uri, .. }
+            | Operation::Delete { uri } => uri,
         }
     }
 
@@ -81,6 +85,12 @@ fn operation(value: &Value) -> Result<Operation, String> {
             overwrite: value["options"]["overwrite"] == true,
             ignore_if_exists: value["options"]["ignoreIfExists"] == true,
         }),
+        Some(kind) if kind == "rename" && value["options"]["overwrite"] != true => {
+            Ok(Operation::Rename { uri: text(&value["oldUri"])?, to: text(&value["newUri"])? })
+        }
+        Some(kind) if kind == "delete" && value["options"]["recursive"] != true => {
+            Ok(Operation::Delete { uri: text(&value["uri"])? })
+        }
         Some(kind) => Err(format!("the operation {kind}, which was not offered")),
     }
 }
@@ -126,6 +136,14 @@ pub fn commit(
     for operation in operations {
         match operation {
             Operation::Create { uri, overwrite, .. } => create(uri, *overwrite, buffers)?,
+            Operation::Rename { uri, to } => rename(uri, to, buffers)?,
+            Operation::Delete { uri } => {
+                let path = buffers.path(uri);
+                if buffers.buffer(uri).is_some() {
+                    buffers.close(uri);
+                }
+                fs::remove_file(&path).map_err(|error| format!("delete {path:?}: {error}"))?;
+            }
             Operation::Edit { uri, changes, .. } => {
                 buffers.open(uri)?;
                 let text = buffers.text(uri).unwrap_or_default();
@@ -150,6 +168,20 @@ fn create(uri: &str, overwrite: bool, buffers: &Buffers) -> Result<(), String> {
     fs::write(&path, "").map_err(|error| format!("create {path:?}: {error}"))
 }
 
+/// Renames a file; its buffer follows, as in real editors.
+fn rename(uri: &str, to: &str, buffers: &mut Buffers) -> Result<(), String> {
+    let (from, new) = (buffers.path(uri), buffers.path(to));
+    let is_open = buffers.buffer(uri).is_some();
+    if is_open {
+        buffers.close(uri);
+    }
+    if let Some(folder) = new.parent() {
+        fs::create_dir_all(folder).map_err(|error| format!("make {folder:?}: {error}"))?;
+    }
+    fs::rename(&from, &new).map_err(|error| format!("rename {from:?}: {error}"))?;
+    if is_open { buffers.open(to) } else { Ok(()) }
+}
+
 fn check(
     operation: &Operation,
     created: &[&str],
@@ -160,6 +192,11 @@ fn check(
         Operation::Create { uri, overwrite, ignore_if_exists } => {
             let allowed = *overwrite || *ignore_if_exists || !buffers.path(uri).exists();
             if allowed { Ok(()) } else { Err(format!("{uri} exists already")) }
+        }
+        Operation::Rename { uri, to } if buffers.path(uri).is_file() && !buffers.path(to).exists() => Ok(()),
+        Operation::Delete { uri } if buffers.path(uri).is_file() => Ok(()),
+        Operation::Rename { uri, .. } | Operation::Delete { uri } => {
+            Err(format!("{uri} is no file, or its new name is not free"))
         }
         Operation::Edit { uri, changes, .. } => {
             let present = buffers.text(uri).or_else(|| created.contains(&uri.as_str()).then(String::new));

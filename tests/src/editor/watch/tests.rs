@@ -193,6 +193,7 @@ fn change_set(state: HunkState) -> Update {
         tool_call_ids: Vec::new(),
         uri: "file:///w/a%2Ers".into(),
         path: "a.rs".into(),
+        operation: None,
         hunks: vec![HunkView { hunk_id: "h1".into(), state, removed: 1, inserted: 1 }],
         mark: None,
     })

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::machine::input::{EditLocation, EditOutcome};
 use crate::policy::cause::Cause;
-use crate::record::{CallEnd, CallResult, HunkNote, ToolCallId};
+use crate::record::{CallEnd, CallResult, FileChange, FileOperation, HunkNote, ToolCallId};
 use crate::session::{Call, ChangeState, Changes, HunkState, Session};
 use crate::text::display::one_line;
 use crate::text::review::Hunk;
@@ -27,10 +27,12 @@ pub fn leads_elsewhere(path: &str) -> String {
 /// Returns what is to be said of hunks with this outcome. `ids` are all hunks that were on their way.
 pub fn note_of(state: &ChangeState, ids: &[String], outcome: &EditOutcome) -> Option<HunkNote> {
     let path = &state.change.path;
+    let what = state.change.in_words();
     match outcome {
+        EditOutcome::Landed { .. } if state.change.operation.is_some() => None,
         EditOutcome::Landed { location, exact } => landed(path, location, *exact),
         EditOutcome::Partly { landed } => Some(partly(state, ids, landed)),
-        EditOutcome::NotApplied { why, in_doubt } => Some(not_applied(path, why, *in_doubt)),
+        EditOutcome::NotApplied { why, in_doubt } => Some(not_applied(&state.change, why, *in_doubt)),
         EditOutcome::Undone => {
             let text = format!(
                 "The edit of {path} was applied and undone at once, most likely by the user's undo. Do not make it \
@@ -40,11 +42,11 @@ pub fn note_of(state: &ChangeState, ids: &[String], outcome: &EditOutcome) -> Op
             Some(HunkNote { cause: None, ..failed(text, "applied and undone at once".to_owned()) })
         }
         EditOutcome::Misplaced => Some(failed(
-            format!("The edit of {path} was not applied: {MISPLACED}."),
+            format!("{what} was not applied: {MISPLACED}."),
             "made at the wrong place; undo the last change of the file".to_owned(),
         )),
         EditOutcome::Overtaken { why, .. } => Some(failed(
-            format!("The edit of {path} was not applied: {why}; read the file and try again."),
+            format!("{what} was not applied: {why}; read the file and try again."),
             format!("not applied: {}", one_line(why, 60)),
         )),
     }
@@ -96,13 +98,16 @@ fn landed(path: &str, location: &EditLocation, exact: bool) -> Option<HunkNote> 
     (!note.text.is_empty()).then_some(note)
 }
 
-fn not_applied(path: &str, why: &str, in_doubt: bool) -> HunkNote {
-    let (doubt, what) = match in_doubt {
-        true => (" It may still appear; read the file before you continue.", "may still appear"),
-        false => ("", "not applied"),
+fn not_applied(change: &FileChange, why: &str, in_doubt: bool) -> HunkNote {
+    let (doubt, what) = match (in_doubt, &change.operation) {
+        (false, None) => ("", "not applied"),
+        (false, Some(_)) => ("", "not done"),
+        (true, None) => (" It may still appear; read the file before you continue.", "may still appear"),
+        (true, Some(_)) => (" It may still happen; list the folder before you continue.", "may still happen"),
     };
     let brief = one_line(why.strip_suffix(READ_AGAIN).unwrap_or(why), 60);
-    failed(format!("The edit of {path} was not applied: {why}.{doubt}"), format!("{what}: {brief}"))
+    let verb = if change.operation.is_some() { "done" } else { "applied" };
+    failed(format!("{} was not {verb}: {why}.{doubt}", change.in_words()), format!("{what}: {brief}"))
 }
 
 /// Returns the note on hunks that the editor left out. They are not sent again, because the user may have left them
@@ -183,7 +188,7 @@ pub fn result_of(changes: &Changes, call: &ToolCallId) -> CallResult {
         let lines = line_names(part.state, &ids);
         let text = match note.end {
             // Without other hunks it is plain what is meant.
-            CallEnd::Denied if has_made && !lines.is_empty() => {
+            CallEnd::Denied if has_made && !lines.is_empty() && part.state.change.operation.is_none() => {
                 format!("Not applied at line {lines} of {}: {}", part.state.change.path, note.text)
             }
             _ => note.text.clone(),
@@ -211,6 +216,15 @@ fn what_it_made(part: &FilePart<'_>, call: &ToolCallId) -> Option<(String, Strin
     let path = &change.path;
     if applied.is_empty() {
         return None;
+    }
+    if let Some(operation) = &change.operation {
+        let lines: usize = change.hunks.iter().map(|hunk| hunk.removed.len()).sum();
+        return Some(match operation {
+            FileOperation::Delete { .. } => (format!("Deleted {path}."), format!("deleted, -{lines} lines")),
+            FileOperation::Move { path: to, .. } => {
+                (format!("Moved {path} to {to}."), format!("moved to {to}"))
+            }
+        });
     }
     let is_first = change.parts.first().is_none_or(|first| first.call == *call);
     let verb = if !change.existed && is_first { "Created" } else { "Edited" };

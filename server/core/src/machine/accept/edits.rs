@@ -110,11 +110,10 @@ fn propose(session: &Session, stamp: &Stamp, run: &Run, candidates: Vec<Candidat
             None => {
                 change.change_set = stamp.id("change").as_str().into();
                 change.mark = caution(&seen, &change);
-                events.push(Event::ChangeProposed {
-                    call: first.id.clone(),
-                    change: Box::new(change.clone()),
-                    seen: Some(seen),
-                    replaces,
+                let (call, seen, proposed) = (first.id.clone(), Some(seen), Box::new(change.clone()));
+                events.push(match change.operation {
+                    None => Event::ChangeProposed { call, change: proposed, seen, replaces },
+                    Some(_) => Event::OperationProposed { call, change: proposed, seen, replaces },
                 });
                 ids_of(&change)
             }
@@ -182,6 +181,9 @@ fn edits_ask(session: &Session, stamp: &Stamp, run: &Run, asked: &[(FileChange, 
         |call: &&Call| changes.iter().any(|change| change.parts.iter().any(|part| part.call == call.id));
     let calls = run.turn.iter().flat_map(|turn| turn.calls.iter()).filter(waits);
     let calls = calls.filter(|call| current(session, &call.id).is_ok()).map(|call| call.id.clone()).collect();
+    // No standing answer covers a deletion or a move.
+    let may_be_standing = changes.iter().any(|change| change.operation.is_none());
+    let always = may_be_standing.then_some("Allow all edits in this session");
     // A reason that is not the default one says more.
     let cause = asked.iter().map(|(_, why)| why.cause).find(|cause| *cause != Cause::EveryEdit);
     Ask {
@@ -192,7 +194,7 @@ fn edits_ask(session: &Session, stamp: &Stamp, run: &Run, asked: &[(FileChange, 
         changes: changes.iter().map(|change| change.change_set.clone()).collect(),
         title: ask::edits_title(&changes),
         description: Some(description(asked)),
-        options: ask::options(AskKind::Tool, Some("Allow all edits in this session"), &[]),
+        options: ask::options(AskKind::Tool, always, &[]),
         free_text: ask::takes_text(AskKind::Tool),
         digest: ask::changes_digest(&changes),
         opened_at: stamp.now,

@@ -79,7 +79,7 @@ impl World<'_> {
                 }
                 self.report(step, Report::Settled(check));
             }
-            Step::Review { batch } => self.review(&step, batch),
+            Step::Review { batch, .. } => self.review(&step, batch),
             Step::RunTool { .. } => self.report(step, Report::Finished(done(CallEnd::Failed))),
             Step::Wake(wake) => {
                 let _ = self.bench.input(Input::Woke(wake.clone()));
@@ -195,6 +195,7 @@ impl World<'_> {
             always_ask: None,
             mark: None,
             before: Some(hash),
+            operation: None,
             hunks: hunks.into(),
         }
     }

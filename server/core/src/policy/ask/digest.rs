@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::policy::observation::{EditRoute, FileClass, ObservedPath};
-use crate::record::{FileChange, Payload};
+use crate::record::{FileChange, FileOperation, Payload};
 
 /// Returns the digest of the frozen payload and the observation of its file.
 pub fn payload_digest(payload: &Payload, observed: Option<&ObservedPath>) -> String {
@@ -17,10 +17,19 @@ pub fn payload_digest(payload: &Payload, observed: Option<&ObservedPath>) -> Str
     }
 }
 
-/// Returns the digest of an edit: its file, and per hunk the removed and inserted lines with their context.
+/// Returns the digest of an edit: its file, and per hunk the removed and inserted lines with their context. An operation
+/// binds the whole content of the file, and a move its new name.
 fn change_digest(change: &FileChange) -> String {
     let mut digest = crate::Parts::default();
     digest.add(change.target.as_bytes());
+    if let Some(operation) = &change.operation {
+        let (kind, to) = match operation {
+            FileOperation::Delete { .. } => ("delete", ""),
+            FileOperation::Move { target, .. } => ("move", target.as_str()),
+        };
+        let content = change.before.as_deref().unwrap_or_default();
+        [kind, to, content].into_iter().for_each(|part| digest.add(part.as_bytes()));
+    }
     for hunk in change.hunks.iter() {
         for lines in [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after] {
             // The count separates the groups, so that a line cannot move from one to the next.
@@ -91,8 +100,9 @@ fn payload_json(payload: &Payload) -> String {
 }
 
 fn observed_json(observed: &ObservedPath) -> String {
-    let ObservedPath { path, inside, secret, write_class, other_names, names_unknown, route, overtaken } =
-        observed;
+    let ObservedPath {
+        path, inside, secret, write_class, other_names, names_unknown, route, overtaken, ..
+    } = observed;
     let fields = Fields::new()
         .with("path", path.as_str())
         .with("inside", *inside)
@@ -205,6 +215,7 @@ mod tests {
                     names_unknown,
                     route,
                     overtaken,
+                    operation: None,
                 }
             },
         )

@@ -80,6 +80,7 @@ fn f22_whatever_is_changed_in_the_lines_of_an_edit_its_digest_changes() {
             always_ask: None,
             mark: None,
             before: None,
+            operation: None,
             hunks: hunks.into(),
         }])
     };

@@ -2,7 +2,7 @@
 //!
 //! Never decides: a recorded event has happened.
 
-use crate::record::{Event, Record, ReviewState, ReviewedBy};
+use crate::record::{Event, FileOperation, Record, ReviewState, ReviewedBy};
 use crate::session::hunks::ChangeState;
 use crate::session::{AppliedChange, Session};
 use crate::text::review::Hunk;
@@ -34,6 +34,9 @@ impl Session {
 /// Returns the sentence that tells the model of a decision of the user; `None` if it need not know.
 fn note_for_model(change: &AppliedChange, event: &Event) -> Option<String> {
     let Event::Reviewed { hunks, state, by, amended, reason, .. } = event else { return None };
+    if let Some(operation) = &change.operation {
+        return note_on_operation(&change.path, operation, *state, reason.as_deref());
+    }
     let own = || hunks.iter().filter_map(|id| change.hunk(id));
     let path = &change.path;
     let text = match state {
@@ -64,6 +67,34 @@ fn note_for_model(change: &AppliedChange, event: &Event) -> Option<String> {
         }
     };
     Some(text)
+}
+
+/// Returns the sentence that tells the model of a decision about the deletion or the move of a file.
+fn note_on_operation(
+    path: &str,
+    operation: &FileOperation,
+    state: ReviewState,
+    reason: Option<&str>,
+) -> Option<String> {
+    let (deed, undone, again) = match operation {
+        FileOperation::Delete { .. } => {
+            ("deletion", format!("\"{path}\" is there again"), format!("\"{path}\" is deleted again"))
+        }
+        FileOperation::Move { path: to, .. } => {
+            let at = |place: &str| format!("the file is at \"{place}\" again");
+            ("move", at(path), at(to))
+        }
+    };
+    match state {
+        ReviewState::Undone => {
+            let said = reason.map(|reason| format!(" The user says: {}", cut(reason))).unwrap_or_default();
+            Some(format!(
+                "[note] The user undid your {deed} of \"{path}\": {undone}. Do not do it again unless asked.{said}"
+            ))
+        }
+        ReviewState::Applied => Some(format!("[note] The user restored your {deed} of \"{path}\": {again}.")),
+        ReviewState::Kept => None,
+    }
 }
 
 /// The most bytes of one text in a note.

@@ -8,7 +8,21 @@ use crate::text::edit::line_end;
 /// Returns the unified diff of all hunks of one file. `existed` is false for a new file.
 pub fn unified_diff(path: &str, existed: bool, hunks: &[Hunk]) -> String {
     let from = if existed { format!("a/{path}") } else { "/dev/null".to_owned() };
-    let head = format!("--- {from}\n+++ b/{path}\n");
+    diff_after(format!("--- {from}\n+++ b/{path}\n"), hunks)
+}
+
+/// Returns the unified diff of the deletion of a file; `hunk` has all of its lines.
+pub fn deletion_diff(path: &str, hunk: &[Hunk]) -> String {
+    let hunk = if hunk.iter().all(|hunk| hunk.removed.is_empty()) { &[] } else { hunk };
+    diff_after(format!("--- a/{path}\n+++ /dev/null\n"), hunk)
+}
+
+/// Returns the diff of the move of a file, in the words of git.
+pub fn move_diff(path: &str, to: &str) -> String {
+    format!("similarity index 100%\nrename from {path}\nrename to {to}\n")
+}
+
+fn diff_after(head: String, hunks: &[Hunk]) -> String {
     let lines = hunks.iter().flat_map(groups).flat_map(|(_, lines)| lines);
     // The diff may have megabytes: enough capacity avoids copies while it grows.
     let capacity = lines.map(|line| line.len() + 1).sum::<usize>() + hunks.len() * 64;

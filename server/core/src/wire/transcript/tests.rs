@@ -50,8 +50,13 @@ fn written(updates: &[Update]) -> String {
 #[test]
 fn s101_a_session_reads_as_whole_blocks() {
     let diff = "--- a/a.md\n+++ b/a.md\n@@ -1,1 +1,1 @@\n-```\n+````\n".into();
-    let subject =
-        AskSubject::Edit(EditedFile { uri: String::new(), path: "a.md".to_owned(), diff, new_file: false });
+    let subject = AskSubject::Edit(EditedFile {
+        uri: String::new(),
+        path: "a.md".to_owned(),
+        diff,
+        new_file: false,
+        operation: None,
+    });
     let resolution =
         Resolution::Selected { option_id: "allow".to_owned(), text: None, surface: "popup".to_owned() };
     let text = written(&[
@@ -85,6 +90,7 @@ fn s101_s111_a_huge_diff_leaves_room_for_what_follows() {
         path: "a.md".to_owned(),
         diff: diff.into(),
         new_file: false,
+        operation: None,
     });
     let text = written(&[opened(AskKind::Tool, Some(subject))]);
     assert!(text.len() < 2 * MAX_DIFF && text.contains("+a line\n```\n"), "{} bytes", text.len());
