@@ -76,9 +76,9 @@ fn race(workspace: &Workspace, forbidden: &Path) {
             while !over.load(Ordering::Relaxed) {
                 renameat_with(CWD, &folder, CWD, &link, RenameFlags::EXCHANGE).expect("an exchange");
                 swaps += 1;
-                match swaps % 500 {
+                match swaps % 100 {
                     // Pauses sometimes, and now and then for longer, so that some writes succeed on any machine.
-                    0 => std::thread::park_timeout(Duration::from_millis(2 << (swaps / 500 % 5))),
+                    0 => std::thread::park_timeout(Duration::from_millis(2 << (swaps / 100 % 5))),
                     _ => std::thread::yield_now(),
                 }
             }

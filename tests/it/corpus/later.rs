@@ -24,7 +24,6 @@ enum Lacks {
 const LATER: &[(&str, Lacks, &str)] = &[
     ("path-073", Lacks::System("windows"), "S55"),
     ("path-075", Lacks::System("windows"), "S55"),
-    ("path-093", Lacks::Tool("delete_file"), "S51"),
     ("path-096", Lacks::Tool("unpack"), "S48"),
     ("path-098", Lacks::Tool("unpack"), "S48"),
     ("path-100", Lacks::Tool("unpack"), "S48"),

@@ -96,6 +96,7 @@ const REASONS: &[(&str, &str)] = &[
     ("path-085", "not_a_directory"),
     ("path-087", "long_name"),
     ("path-089", "wrong_argument"),
+    ("path-093", "version_control"),
     ("cfg-003", "syntax"),
     ("cfg-005", "unknown_key"),
     ("cfg-007", "unknown_key"),

@@ -28,6 +28,7 @@ fn call(line: &Line, workspace: &Workspace) -> Reply {
         Some("search") => Reply::call("search_text", json!({"pattern": "x", "path": path})),
         Some("find") => Reply::call("find_files", json!({"pattern": path})),
         Some("write") => Reply::call("write_file", json!({"path": path, "content": "new\n"})),
+        Some("delete") => Reply::call("delete_file", json!({"path": path})),
         Some("run") => Reply::call("run_command", json!({"command": "pwd", "cwd": path})),
         other => panic!("{}: unknown operation {other:?}", line.id),
     }
