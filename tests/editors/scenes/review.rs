@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::{FILE, OTHER, start, wait_done};
 use crate::editor::Editor;
+use crate::seen::Message;
 use crate::stage::{SERVER, Stage, wait_for};
 
 const BEFORE: &str = "# Says hello, loudly.\ndef greet(name):\n    return \"Helo, \" + name\n\n\n# Says bye.\n\
@@ -60,7 +61,16 @@ pub fn reviews_over_a_kill(editor: &impl Reviewer) {
     editor.save();
     wait_for("the saved file", || (editor.stage().workspace.read(FILE) == amended).then_some(()));
     editor.stage().kill_server();
+    let killed = editor.stage().seen().newest_server();
     editor.restart();
+    // The user sees the marks before there is anything to choose.
+    wait_for("the changes to be marked again", || {
+        let seen = editor.stage().seen();
+        let server = seen.newest_server().filter(|server| Some(*server) != killed)?;
+        let is_mark =
+            |message: &Message| message.way == "out" && message.method == "textDocument/publishDiagnostics";
+        seen.of(server).iter().any(is_mark).then_some(())
+    });
     editor.go_to_line(8);
     editor.action("Yes, keep change with your line");
     wait_for("the change to be kept", || {
