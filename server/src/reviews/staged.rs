@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::record::ReviewState;
 use adjutant_core::session::AppliedHunk;
+use adjutant_core::text::display::shown_path;
 use adjutant_core::text::edit::{LineEnd, LineEnds, split_bom, with_line_ends};
 use adjutant_core::text::review::Hunk;
 use adjutant_core::text::trace::{HunkText, Side, Trace, is_version};
@@ -86,7 +87,7 @@ pub fn hunks(reviews: &Reviews, repository: &Repository) -> Result<Vec<ReviewHun
                     continue;
                 }
                 for mut hunk in open_in(&text, changes) {
-                    hunk.path = path.display().to_string();
+                    hunk.path = shown_path(&path.to_string_lossy()).into_owned();
                     hunk.uri = uri::of_path(&repository.work_tree().join(path));
                     hunks.push((*own, hunk));
                 }

@@ -222,6 +222,19 @@ fn n30_a_change_in_a_file_that_was_moved_is_found_by_its_text() {
     place.stops(&["commit", "-m", "moved again"], "again.txt:1");
 }
 
+/// The name of a file is a text of the repository.
+#[test]
+fn n30_no_name_of_a_staged_file_writes_a_line_of_its_own() {
+    let place = fixed_in_git();
+    place.git(&["add", "greeting.txt"]);
+    place.git(&["mv", "greeting.txt", "a\nnothing is left to review"]);
+    let found = place.run(&["review", "--check"]);
+    assert_eq!(found.code(), Some(1), "{}", found.err());
+    assert!(found.err().contains("1 unreviewed agent change"), "{}", found.err());
+    let is_forged = found.err().lines().any(|line| line.starts_with("nothing is left"));
+    assert!(!is_forged, "{}", found.err());
+}
+
 #[test]
 fn p21_the_diff_that_a_terminal_prints_is_one_for_git() {
     let place = fixed();

@@ -186,12 +186,17 @@ pub fn unescaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns the displayed form of a path, like [`shown`]. [`unescaped`] returns exactly this path again.
+/// Returns the displayed form of a path, like [`shown`], in one line. [`unescaped`] returns exactly this path again.
 pub fn shown_path(path: &str) -> Cow<'_, str> {
-    if path.contains(ESCAPE) {
+    let shown = if path.contains(ESCAPE) {
         Cow::Owned(shown(&path.replace(ESCAPE, "\\u{5c}u{")).into_owned())
     } else {
         shown(path)
+    };
+    if shown.contains(['\n', '\t']) {
+        Cow::Owned(shown.replace('\n', "\\u{a}").replace('\t', "\\u{9}"))
+    } else {
+        shown
     }
 }
 
