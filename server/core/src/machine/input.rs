@@ -62,7 +62,7 @@ pub enum Input {
         target: ReviewTarget,
         is_in_text: bool,
     },
-    /// Hunks that nobody has decided about are in a commit that was made after them.
+    /// The last commit has these hunks. It was made after them.
     Committed(ReviewTarget),
     /// The user's own cancel; beats everything (S90).
     Cancel {

@@ -37,7 +37,7 @@ fn numbers(order: u64) -> Vec<u8> {
     (0..160).map(|_| next()).collect()
 }
 
-/// `ADJUTANT_ORDER` plays one order alone, for whoever looks for the cause of a failure.
+/// Plays all orders, or only the one that `ADJUTANT_ORDER` names.
 fn play_all(encoding: Encoding) {
     let only: Option<u64> = std::env::var("ADJUTANT_ORDER").ok().and_then(|order| order.parse().ok());
     // Each encoding has orders of its own.

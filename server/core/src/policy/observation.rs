@@ -40,7 +40,7 @@ pub struct ObservedOperation {
     /// The new name of a move; `None` for a deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Box<ObservedPath>>,
-    /// The id of the run that made the file, if nobody else has written any of its text.
+    /// The id of the run that created the file. `None` if the user, a command or another run has changed its text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
 }

@@ -219,7 +219,7 @@ fn edit_asks(session: &Session, target: &ObservedPath) -> Option<Reason> {
     all.reduce(|one, other| Reason { text: format!("{}; {}", one.text, other.text), ..one })
 }
 
-/// Returns why a deletion or a move asks: always, but of a file that this run made and nobody else has written.
+/// Returns why a deletion or a move asks. `None` if this run created the file and nobody else has changed it.
 fn operation_asks(session: &Session, target: &ObservedPath) -> Option<Reason> {
     let operation = target.operation.as_ref()?;
     let run = session.open_run().map(|run| run.id.0.as_str());

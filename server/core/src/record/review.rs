@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewState {
-    /// In the text, and nobody has decided about it yet.
+    /// In the text. The user has neither kept nor undone it.
     Applied,
     /// In the text, and the review of it has ended.
     Kept,

@@ -129,7 +129,7 @@ pub fn found(session: &Session, target: ReviewTarget, is_in_text: bool) -> Resul
     Ok(vec![Event::Reviewed { change_set, hunks, state, by: ReviewedBy::Editor, amended, reason: None }])
 }
 
-/// Handles hunks that are in a commit: those that nobody has decided about count as kept.
+/// Handles hunks that the last commit has. It keeps those that the user has not kept or undone.
 pub fn committed(session: &Session, target: ReviewTarget) -> Result<Vec<Event>, Refusal> {
     let change = session.applied.get(&target.change_set).ok_or(Refusal::Stale)?;
     let is_open = |id: &String| change.hunk(id).is_some_and(AppliedHunk::is_unreviewed);

@@ -25,7 +25,7 @@ pub struct EditorDouble {
     redo: Vec<Vec<Cell>>,
 }
 
-/// A change of the user, as an editor tells it: what was replaced, and by what.
+/// A change of the user, in the form of `textDocument/didChange`.
 pub struct Typed {
     pub edit: TextEdit,
 }

@@ -71,7 +71,7 @@ impl World<'_> {
             Step::Settle { change_set } => {
                 let check = self.settled(change_set);
                 if check == EditCheck::Unclear {
-                    // The user is told to look at the file; the review knows nothing of it.
+                    // The server asks the user to look at the file, and lists no hunk of it.
                     let target =
                         self.bench.session.changes.get(change_set).map(|state| state.change.target.clone());
                     let file = target.map(|target| self.file(&target));
