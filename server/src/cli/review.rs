@@ -310,7 +310,7 @@ async fn print_diff(client: &Client, session: Option<String>) -> anyhow::Result<
     for LeftOutFile { path, why } in &result.left_out {
         note(&format!("not in the diff, or not whole: {path}: {why}"));
     }
-    Ok(if result.cut { Exit::Failed } else { Exit::Fine })
+    Ok(if result.cut || !result.left_out.is_empty() { Exit::Failed } else { Exit::Fine })
 }
 
 async fn decide(

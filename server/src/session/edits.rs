@@ -4,8 +4,9 @@
 //! Never writes an open document, and never makes an edit that the text already has.
 
 mod apply;
+pub mod file_act;
 mod landed;
-pub mod operation;
+mod operation;
 mod propose;
 mod reobserve;
 mod verify;
@@ -20,7 +21,7 @@ use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::{BOM, split_bom};
 use adjutant_core::text::review::{Presence, present_all};
 
-use operation::FileAct;
+use file_act::FileAct;
 
 pub use apply::{BatchEdit, apply_all, apply_edit};
 pub use propose::{EditAct, GivenEdit, prepare};

@@ -11,7 +11,7 @@ use adjutant_core::text::review::hunks;
 use adjutant_core::text::trace::{HunkText, Side, SideRefusal, SideTarget, with_side};
 
 use super::SessionWorld;
-use super::edits::{BatchEdit, apply_edit, operation, present_file, put_before, remove};
+use super::edits::{BatchEdit, apply_edit, file_act, present_file, put_before, remove};
 use crate::aside::aside;
 use crate::reviews::FileChanges;
 use crate::uri;
@@ -98,8 +98,8 @@ pub async fn carry_out(place: &Arc<SessionWorld>, parts: Vec<ReviewPart>, report
             ReviewPart::Lines(file) => Arc::new(file),
             ReviewPart::Operation(OperationReview { change, restore, hunk }) => {
                 let result = match restore {
-                    true => operation::restore(place, &change).await,
-                    false => operation::undo(place, &change).await,
+                    true => file_act::restore(place, &change).await,
+                    false => file_act::undo(place, &change).await,
                 };
                 let mut outcome = ReviewOutcome::default();
                 match result {

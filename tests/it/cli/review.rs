@@ -252,4 +252,8 @@ fn p21_the_diff_that_a_terminal_prints_is_one_for_git() {
     assert_eq!(place.greeting(), "Helo, world\n");
     assert_eq!(place.run(&["review", "diff"]).out(), "", "it is not in the text any more");
     assert_eq!(place.run(&["review", "diff", "--session", "s-0000000000000000"]).code(), Some(1));
+    fs::write(place.workspace().join("greeting.txt"), b"\xff\n").unwrap();
+    let left_out = place.run(&["review", "diff"]);
+    assert_eq!((left_out.code(), left_out.out().as_str()), (Some(1), ""), "a diff that is not whole fails");
+    assert!(left_out.err().contains("greeting.txt"), "{}", left_out.err());
 }

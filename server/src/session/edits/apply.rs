@@ -16,8 +16,8 @@ use adjutant_core::text::edit::{TextEdit, replaced, split_bom, text_edits};
 use adjutant_core::text::review::{Hunk, Placement, apply_hunks, follow, hunks, placement_all};
 use tokio::sync::OwnedMutexGuard;
 
+use super::file_act::{self, FileAct};
 use super::landed::{check_location, has_exactly, may_save, save};
-use super::operation::{self, FileAct};
 use super::verify::{ApplyAttempt, EditVerifier, HunkCheck, SentEdit, is_called_applied};
 use super::{CurrentFile, SETTLE, SessionWorld, current_file, no_way, put_blob};
 use crate::aside::{self, aside};
@@ -57,7 +57,7 @@ pub async fn apply_all(place: &Arc<SessionWorld>, edits: Vec<BatchEdit>, report:
 pub async fn apply_edit(place: &Arc<SessionWorld>, edit: &BatchEdit) -> EditOutcome {
     let change = &edit.change;
     if let Some(act) = FileAct::of(change) {
-        return operation::apply(place, &edit.title, act).await;
+        return file_act::apply(place, &edit.title, act).await;
     }
     // Held until the save: another edit in between would be saved too, or look like a save that failed.
     let target = uri::to_path(&change.target).unwrap_or_default();

@@ -13,7 +13,7 @@ use adjutant_core::record::FileChange;
 use adjutant_core::text::review::{CONTEXT_LINES, Hunk, apply_hunks, hunks};
 
 use super::apply::{approved_place, updated_change};
-use super::operation::FileAct;
+use super::file_act::FileAct;
 use super::propose::observed;
 use super::{SessionWorld, current_file};
 use crate::aside::aside;

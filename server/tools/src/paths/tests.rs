@@ -75,7 +75,7 @@ fn s55_p1_every_spelling_is_grounded_to_one_place() {
         assert_eq!(at.absolute, place.ws().join(raw), "{raw}");
     }
     let odd = place.resolve("new\nline\u{202e}.txt");
-    assert_eq!(odd.display, "new\nline\\u{202e}.txt");
+    assert_eq!(odd.display, "new\\u{a}line\\u{202e}.txt");
 }
 
 #[test]
@@ -89,6 +89,7 @@ fn finding_h4_a_path_that_is_shown_leads_to_the_file_that_is_shown() {
         "\\u{5c}u{301}x.md",
         "\\u{zz}",
         "sub/\u{301}x",
+        "two\nlines\tof",
     ];
     let leads_back = |name: &str| {
         let at = place.resolve(name);
