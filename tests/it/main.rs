@@ -42,6 +42,7 @@ mod protocol;
 mod reconfigured;
 mod replay;
 mod review;
+mod rewind;
 mod rig;
 mod rules;
 mod runs;

@@ -14,6 +14,7 @@ pub mod model;
 pub mod option;
 pub mod origin;
 pub mod review;
+pub mod rewind;
 pub mod schema;
 pub mod session;
 pub mod start;

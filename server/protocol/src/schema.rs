@@ -8,8 +8,8 @@ use ts_rs::TS;
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
-    ask, capability, commands, document, errors, ids, model, option, origin, review, session, start, state,
-    update,
+    ask, capability, commands, document, errors, ids, model, option, origin, review, rewind, session, start,
+    state, update,
 };
 
 macro_rules! wire_types {
@@ -109,6 +109,12 @@ macro_rules! wire_types {
             review::ReviewTarget,
             review::ReviewDecideParams,
             review::ReviewDecideResult,
+            rewind::PreviewParams,
+            rewind::RewindPreview,
+            rewind::FilePreview,
+            rewind::LeftHunks,
+            rewind::RewindChoice,
+            rewind::RewindParams,
             review::DecidedHunk,
             review::ReviewDiffParams,
             review::ReviewDiffResult,

@@ -2,7 +2,7 @@
 //!
 //! A function of the events alone. Never says where a hunk is: only the text does (`text::trace`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::record::{
@@ -22,6 +22,8 @@ pub struct AppliedChanges {
     all: BTreeMap<ChangeSetId, Arc<AppliedChange>>,
     /// How many bytes the hunks have.
     bytes: usize,
+    /// The runs of changes that were forgotten.
+    pub forgotten: BTreeSet<RunId>,
     /// Grows with every change of a state.
     pub number: u64,
 }
@@ -70,6 +72,8 @@ pub struct AppliedHunk {
     pub allowed_by: Option<AllowedBy>,
     /// The lines in place of the inserted ones, as the user changed them, if a decision recorded them.
     pub amended: Option<String>,
+    /// Whether it was undone together with its whole run, and is restored with it.
+    pub as_one: bool,
     /// What is being done with it.
     pub pending: Option<PendingReview>,
 }
@@ -80,6 +84,8 @@ pub struct PendingReview {
     pub batch: BatchId,
     /// Whether it is restored; else it is undone.
     pub restore: bool,
+    /// Whether this is done with its whole run.
+    pub as_one: bool,
     /// The text that the user saw in its place, if it is not the text of the hunk.
     pub seen: Option<String>,
     /// Why, in the user's words.
@@ -204,6 +210,7 @@ impl AppliedChanges {
                     reviewed_by: None,
                     allowed_by,
                     amended: None,
+                    as_one: false,
                     pending: None,
                 }
             })
@@ -229,16 +236,18 @@ impl AppliedChanges {
             let Some(oldest) = self.all.values().min_by_key(|change| change.seq).cloned() else { break };
             self.bytes -= oldest.bytes();
             self.all.remove(&oldest.change_set);
+            self.forgotten.insert(oldest.run.clone());
         }
     }
 
     /// Folds one event of the review.
     pub(super) fn fold(&mut self, record: &Record) {
         match &record.event {
-            Event::ReviewStarted { batch, change_set, hunks, restore, reason } => {
+            Event::ReviewStarted { batch, change_set, hunks, restore, as_one, reason } => {
                 let seen = |hunk: &SeenHunk| PendingReview {
                     batch: batch.clone(),
                     restore: *restore,
+                    as_one: *as_one,
                     seen: hunk.seen.clone(),
                     reason: reason.clone(),
                 };
@@ -251,7 +260,8 @@ impl AppliedChanges {
                     self.change(change_set, id, |applied| {
                         applied.state = *state;
                         applied.reviewed_by = Some(*by);
-                        applied.pending = None;
+                        let as_one = applied.pending.take().is_some_and(|pending| pending.as_one);
+                        applied.as_one = as_one && *state == ReviewState::Undone;
                         if let Some(text) = amended.get(id) {
                             applied.amended = Some(text.clone());
                         }
