@@ -239,6 +239,38 @@ fn p04_kept_changes_go_too_and_single_undos_are_not_restored_with_the_run() {
 }
 
 #[test]
+fn p04_texts_before_edits_are_kept_within_their_limit_and_never_removed_while_needed() {
+    let rewound = Rewound::start();
+    let Rewound { rig, model, workspace, session, runs } = rewound;
+    let listed: ReviewListResult = rig.call(methods::REVIEW_LIST, json!({}));
+    let four = listed.hunks.iter().find(|hunk| hunk.inserted == "4\n").expect("a hunk");
+    let target = json!({"changeSetId": four.change_set_id});
+    let keep = json!({"sessionId": session, "targets": [target], "action": "keep"});
+    let _: ReviewDecideResult = rig.call(methods::REVIEW_DECIDE, keep);
+    rig.save("a.txt");
+    rig.end();
+    let blobs = crate::rig::session_dir(&workspace, &session).join("blobs");
+    let kept = || std::fs::read_dir(&blobs).expect("a folder").count();
+    let all = kept();
+    let old = blobs.join(adjutant_store::blobs::hash_of(b"four\n"));
+    assert!(old.exists());
+    workspace.add_config("[edits]\nkeep_mb = 0\n");
+    let rig = Rig::start(&workspace);
+    adjutant_testkit::process::wait_until("the old text is removed", || !old.exists());
+    assert_eq!(kept(), all - 1, "what a review needs stays");
+    // Its place cannot be told any more without the text before it.
+    workspace.write("b.txt", "rewritten\n");
+    let rewound = Rewound { rig, model, workspace, session, runs };
+    let preview = rewound.preview(0, json!({"later": true}));
+    let b = preview.files.iter().find(|file| file.path == "b.txt").expect("the file");
+    assert!(b.left[0].why.contains("edits.keep_mb"), "{preview:#?}");
+    rewound.rewind(&preview, false);
+    assert_eq!(rewound.workspace.read("a.txt"), A);
+    assert_eq!(rewound.workspace.read("b.txt"), "rewritten\n");
+    rewound.rig.end();
+}
+
+#[test]
 fn p04_a_run_is_undone_after_a_restart_and_not_while_it_is_open() {
     let rewound = Rewound::start();
     let Rewound { rig, model, workspace, session, runs } = rewound;
