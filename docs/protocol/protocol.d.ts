@@ -399,6 +399,16 @@ line?: number,
  */
 targets?: Array<ChosenHunks>, };
 
+export type UndoRunArguments = { sessionId?: SessionId, runId?: RunId,
+/**
+ * Also everything after it in its session.
+ */
+later?: boolean,
+/**
+ * Restores what was undone in this way.
+ */
+restore?: boolean, };
+
 export type ChosenHunks = { sessionId: SessionId, changeSetId: ChangeSetId, hunkIds: Array<string>,
 /**
  * For hunks that the user changed, the text that was shown in their place.

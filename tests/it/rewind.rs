@@ -11,6 +11,7 @@ use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::{Value, json};
 
+use crate::plain::Plain;
 use crate::rig::Rig;
 
 const FILES: &str =
@@ -300,4 +301,43 @@ fn p04_a_run_is_undone_after_a_restart_and_not_while_it_is_open() {
     rig.answer(&ask.ask_id, "allow");
     rig.await_run_end(&session, &run);
     rig.end();
+}
+
+#[test]
+fn p04_an_editor_without_a_plugin_undoes_a_run_after_a_popup() {
+    let replies = [
+        edit("a.txt", "one\n", "1\n"),
+        edit("a.txt", "three\n", "3\n"),
+        Reply::text("Done."),
+        Reply::text("Seen."),
+    ];
+    let plain = Plain::new(FILES, replies);
+    plain.rig.open("a.txt");
+    let started = plain.command("adjutant.start", json!(["count", "them"])).expect("it is started");
+    let always = plain.await_action("a.txt", "Adjutant: Yes, always");
+    plain.pick(&always).expect("the answer is accepted");
+    plain.finish(&started);
+    let edited = A.replace("one\n", "1\n").replace("three\n", "3\n");
+    plain.rig.await_text("a.txt", &edited);
+    plain.rig.replace("a.txt", "3\n", "3\nmine\n");
+    plain.rig.replace("a.txt", "3\n", "3!\n");
+    let offered = || {
+        plain.command("adjutant.undoRun", json!([])).expect("it is asked");
+        // Earlier ones asked about the edit.
+        let popup = || Some(plain.rig.await_popup()).filter(|popup| popup.message.contains("Undo"));
+        std::iter::repeat_with(popup).flatten().next().expect("a popup")
+    };
+    let popup = offered();
+    assert_eq!(
+        popup.message,
+        "Adjutant: Undo “count them”: 2 changes in 1 file\n  a.txt: 1 change, 1 of them kept before, 1 change more with 1 line of yours"
+    );
+    let titles = ["Leave as it is", "Yes, undo 1 change", "Yes, undo 2 changes, also your 1 line"];
+    assert_eq!(popup.actions, titles);
+    plain.rig.press(&popup, Some("Leave as it is"));
+    let popup = offered();
+    plain.rig.press(&popup, Some("Yes, undo 2 changes, also your 1 line"));
+    plain.rig.await_text("a.txt", &A.replace("three\n", "three\nmine\n"));
+    assert_eq!(plain.rig.await_message(), "Adjutant: 2 changes undone.");
+    plain.rig.end();
 }

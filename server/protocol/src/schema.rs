@@ -71,6 +71,7 @@ macro_rules! wire_types {
             commands::ShowArguments,
             commands::SessionArguments,
             commands::ReviewArguments,
+            commands::UndoRunArguments,
             commands::ChosenHunks,
             state::StateView,
             state::State,
