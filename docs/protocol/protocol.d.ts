@@ -399,6 +399,16 @@ line?: number,
  */
 targets?: Array<ChosenHunks>, };
 
+export type UndoRunArguments = { sessionId?: SessionId, runId?: RunId,
+/**
+ * Also everything after it in its session.
+ */
+later?: boolean,
+/**
+ * Restores what was undone in this way.
+ */
+restore?: boolean, };
+
 export type ChosenHunks = { sessionId: SessionId, changeSetId: ChangeSetId, hunkIds: Array<string>,
 /**
  * For hunks that the user changed, the text that was shown in their place.
@@ -696,6 +706,120 @@ export type ReviewDecideResult = {
  * The decided hunks, each with the state that it has now. Undo and restore answer when they are done.
  */
 hunks: Array<DecidedHunk>, };
+
+export type PreviewParams = { sessionId: SessionId,
+/**
+ * Without it, the last run that changed something.
+ */
+runId?: RunId,
+/**
+ * Also all later runs: back to before the prompt of this run.
+ */
+later?: boolean,
+/**
+ * Restores what was undone in this way, instead of undoing it.
+ */
+restore?: boolean, };
+
+export type RewindPreview = { sessionId: SessionId, runId: RunId,
+/**
+ * The title of the run.
+ */
+title: string, later: boolean, restore: boolean,
+/**
+ * The files with changes of these runs, in the order of their paths.
+ */
+files: Array<FilePreview>,
+/**
+ * The starts of the command lines that ran, oldest first, without those before the last 20. What they changed is not
+ * undone.
+ */
+commands: Array<string>,
+/**
+ * How many commands ran.
+ */
+commandsRun: number,
+/**
+ * Older changes of these runs are not remembered any more, so they stay.
+ */
+forgotten: boolean,
+/**
+ * All of this in lines for people. Odd characters are escaped.
+ */
+lines: Array<string>,
+/**
+ * The decisions that are possible. The first takes nothing of the user's. Empty if there is nothing to do.
+ */
+choices: Array<RewindChoice>,
+/**
+ * To be sent back with the decision.
+ */
+expect: { [key in string]: string }, };
+
+export type FilePreview = { uri: string,
+/**
+ * The path as the user sees it.
+ */
+path: string,
+/**
+ * How many hunks are undone or restored, with nothing of the user's.
+ */
+hunks: number,
+/**
+ * How many of them a person or a setting kept.
+ */
+kept: number,
+/**
+ * How many more hunks, if what the user wrote into them goes too.
+ */
+userHunks: number,
+/**
+ * How many lines of the user's are in these.
+ */
+userLines: number,
+/**
+ * How many hunks are so already.
+ */
+already: number,
+/**
+ * The file goes away, because the run made it and it has nothing else, or because its deletion is restored.
+ */
+removed: boolean,
+/**
+ * What becomes of the file as a whole, in words, in the order in which it is done: its deletion or move is undone or
+ * restored.
+ */
+becomes: Array<string>,
+/**
+ * The hunks that stay as they are.
+ */
+left: Array<LeftHunks>, };
+
+export type LeftHunks = { hunks: number, why: string, };
+
+export type RewindChoice = {
+/**
+ * The text of its button.
+ */
+title: string,
+/**
+ * What to send as `userLines`.
+ */
+userLines: boolean, };
+
+export type RewindParams = { sessionId: SessionId, runId: RunId, later?: boolean, restore?: boolean,
+/**
+ * The `expect` of the preview.
+ */
+expect: { [key in string]: string },
+/**
+ * Whether what the user wrote into the hunks goes too.
+ */
+userLines?: boolean,
+/**
+ * Why, in the user's own words; the model reads it.
+ */
+reason?: string, };
 
 export type DecidedHunk = { changeSetId: ChangeSetId, hunkId: string, state: HunkState,
 /**

@@ -108,6 +108,8 @@ table! {
         names::REVIEW_DECIDE => review_decide,
         names::REVIEW_DIFF => review_diff,
         names::REVIEW_BASE => review_base,
+        names::REVIEW_PREVIEW => review_preview,
+        names::REVIEW_REWIND => review_rewind,
     }
     notifications {
         names::SESSION_CANCEL => session_cancel,

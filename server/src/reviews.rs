@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adjutant_core::record::{FileOperation, ReviewState};
+use adjutant_core::session::rewind::FoundChange;
 use adjutant_core::session::{AppliedChange, AppliedChanges, AppliedHunk};
 use adjutant_core::text::edit::{lines, split_bom};
-use adjutant_core::text::trace::{HunkText, PastChange, Side, Trace, trace_all};
+use adjutant_core::text::trace::{HunkText, PastChange, Side, SideRefusal, Trace, trace_all};
 use adjutant_core::wire::review::{FoundHunk, WaitingHunks, applied_hunk};
 use adjutant_host::uri;
 use adjutant_protocol::review::{HunkName, ReviewHunk};
@@ -292,6 +293,13 @@ pub fn text_now(documents: &Documents, owned: &OwnedChange) -> Option<String> {
     file_now(documents, owned).map(|now| now.text)
 }
 
+/// Returns the text before a change, without a byte order mark; `None` if it is not kept, or no text. Blocks.
+pub fn text_before(blobs: &Blobs, change: &AppliedChange) -> Option<String> {
+    let bytes = blobs.get(change.before.as_deref()?).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    Some(split_bom(&text).1.to_owned())
+}
+
 /// The changes of one file with the texts before them, ready to be found in a text.
 pub struct FileChanges {
     pub changes: Vec<OwnedChange>,
@@ -301,11 +309,7 @@ pub struct FileChanges {
 impl FileChanges {
     /// Reads the texts before the changes. Blocks.
     pub fn read(changes: Vec<OwnedChange>) -> Self {
-        let before = |owned: &OwnedChange| {
-            let bytes = owned.blobs.get(owned.change.before.as_deref()?).ok()?;
-            let text = String::from_utf8(bytes).ok()?;
-            Some(split_bom(&text).1.to_owned())
-        };
+        let before = |owned: &OwnedChange| text_before(&owned.blobs, &owned.change);
         let is_kept = |owned: &OwnedChange| owned.change.past(None).is_some();
         let changes: Vec<OwnedChange> = changes.into_iter().filter(is_kept).collect();
         Self { befores: changes.iter().map(before).collect(), changes }
@@ -352,6 +356,45 @@ impl FileChanges {
             }
         }
         views
+    }
+
+    /// Returns the numbers of a hunk: of its change, and of itself in the change.
+    pub fn number_of(
+        &self,
+        session: &SessionId,
+        change_set: &ChangeSetId,
+        hunk: &str,
+    ) -> Option<(usize, usize)> {
+        let is_it = |owned: &OwnedChange| owned.session == *session && owned.change.change_set == *change_set;
+        let change = self.changes.iter().position(is_it)?;
+        let hunks = &self.changes[change].change.hunks;
+        Some((change, hunks.iter().position(|one| one.id == hunk)?))
+    }
+
+    /// Returns the changes for a preview of what it means to take back runs of a session.
+    pub fn found(&self, session: &SessionId) -> Vec<FoundChange<'_>> {
+        let is_own = |owned: &OwnedChange| owned.session == *session;
+        let all = self.changes.iter().zip(self.past());
+        all.map(|(owned, past)| FoundChange { change: &owned.change, is_own: is_own(owned), past }).collect()
+    }
+
+    /// Returns why a hunk was not undone or restored, for people.
+    pub fn refusal(&self, why: SideRefusal) -> String {
+        match why {
+            SideRefusal::Gone => "neither its lines nor those around it are in the file now".to_owned(),
+            SideRefusal::NotKept => {
+                "the text before it is not kept any more (setting `edits.keep_mb`), and it \
+                                     cannot be found without; change the file by hand"
+                    .to_owned()
+            }
+            SideRefusal::Amended => {
+                "the text in its place is not what was shown; look at it again before you decide".to_owned()
+            }
+            SideRefusal::Beneath { change, .. } => {
+                let title = self.changes.get(change).map_or("", |owned| owned.change.title.as_str());
+                format!("a later change (\"{title}\") stands on it; undo that one first, or both together")
+            }
+        }
     }
 
     /// Returns the ids of a hunk by the numbers of its change and itself.

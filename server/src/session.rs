@@ -18,6 +18,7 @@ mod recording;
 pub mod replay;
 mod replies;
 mod review;
+mod rewinding;
 mod spans;
 mod steps;
 mod stream;
@@ -222,6 +223,14 @@ impl SessionTask {
                 // A client that decides gets the updates that follow, also after a restart.
                 self.publisher.attach(&self.session, self.barrier);
                 self.decide(*decision, reply).await;
+            }
+            Message::Preview { params, reply } => {
+                self.place.mailbox.note_handled();
+                let _ = reply.send(self.preview(params).await);
+            }
+            Message::Rewind { params, reply } => {
+                self.publisher.attach(&self.session, self.barrier);
+                self.rewind(*params, reply).await;
             }
             Message::InboxChanged => self.inbox.wake(),
             Message::InboxScanned { events } => self.inbox.scan_finished(events),

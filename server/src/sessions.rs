@@ -8,6 +8,7 @@ pub mod list;
 mod opening;
 pub mod reading;
 mod registry;
+mod spare;
 pub mod tracking;
 pub mod unreviewed;
 
@@ -297,7 +298,8 @@ impl Sessions {
         if is_there { Ok(()) } else { Err(why()) }
     }
 
-    /// Removes, in the background, files that interrupted deletions and edits have left.
+    /// Removes, in the background, files that interrupted deletions and edits have left, and the oldest texts before edits
+    /// if there are too many.
     pub fn sweep(&self) {
         let world = self.world.clone();
         tokio::task::spawn_blocking(move || {
@@ -305,6 +307,7 @@ impl Sessions {
             if let Err(error) = world.catalog.sweep() {
                 tracing::warn!(%error, "what is left of deleted sessions stays");
             }
+            spare::keep_within(&world, world.settings().kept_texts_mb.saturating_mul(1 << 20));
         });
     }
 

@@ -43,6 +43,7 @@ mod protocol;
 mod reconfigured;
 mod replay;
 mod review;
+mod rewind;
 mod rig;
 mod rules;
 mod runs;

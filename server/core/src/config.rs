@@ -264,6 +264,8 @@ pub struct Settings {
     pub limits: Limits,
     /// `None` if it is not set, so that the client decides.
     pub edits_mode: Option<EditsMode>,
+    /// Megabytes of texts before edits that are kept.
+    pub kept_texts_mb: u64,
     pub popups: Popups,
     /// `cap_ms` is never below `base_ms`.
     pub retry: RetryPolicy,

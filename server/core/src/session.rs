@@ -8,6 +8,7 @@ mod fold;
 mod forget;
 pub mod hunks;
 mod order;
+pub mod rewind;
 pub mod run;
 
 pub(crate) use fold::mistakes_after;
@@ -21,9 +22,10 @@ use crate::record::{
     Ask, AskGroup, AskId, AskKind, ChangeSetId, Mode, Outcome, Record, Resolution, Rule, RunId, RunOrigin,
     SessionId, ToolCallId,
 };
+use crate::session::rewind::RanCommand;
 use crate::session::run::{SessionState, SubState};
 
-pub use crate::session::applied::{AppliedChange, AppliedChanges, AppliedHunk, PendingReview};
+pub use crate::session::applied::{AppliedChange, AppliedChanges, AppliedHunk, NameOfFile, PendingReview};
 pub use crate::session::hunks::{ChangeState, Changes, HunkState};
 pub use crate::session::run::{Call, CallPhase, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey};
 use crate::tool::Toolset;
@@ -57,6 +59,8 @@ pub struct Session {
     pub changes: Changes,
     /// The changes that are or were in the text, for the review.
     pub applied: AppliedChanges,
+    /// The last commands that ran.
+    pub commands: VecDeque<RanCommand>,
     pub rules: Vec<Rule>,
     pub choices: Choices,
     pub keys: VecDeque<UsedKey>,

@@ -8,6 +8,7 @@ mod convert;
 pub mod models;
 pub mod options;
 pub mod review;
+pub mod rewind;
 pub mod start;
 pub mod state;
 pub mod transcript;

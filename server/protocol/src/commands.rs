@@ -31,9 +31,10 @@ pub const SHOW: &str = "adjutant.show";
 pub const SHOW_TRANSCRIPT: &str = "adjutant.showTranscript";
 pub const RESUME: &str = "adjutant.resume";
 pub const REVIEW: &str = "adjutant.review";
+pub const UNDO_RUN: &str = "adjutant.undoRun";
 pub const CAPABILITIES: &str = "adjutant.capabilities";
 
-pub const COMMANDS: [Command; 9] = [
+pub const COMMANDS: [Command; 10] = [
     row(START, "StartParams", "`text`", "starts a run: in a new session, unless one is named"),
     row(PROMPT, "PromptArguments", "`text`", "prompts the last session of this editor; steers its open run"),
     row(
@@ -61,6 +62,12 @@ pub const COMMANDS: [Command; 9] = [
         "ReviewArguments",
         "`action`: keep or undo",
         "keeps, undoes or restores applied changes: the named ones, else those at a line, of a document, or all",
+    ),
+    row(
+        UNDO_RUN,
+        "UndoRunArguments",
+        "`runId`",
+        "shows in a popup what it means to undo a run, by default the last one of this editor's session, and undoes it",
     ),
     row(CAPABILITIES, "no arguments", "–", "shows which surface this editor gets for each feature"),
 ];
@@ -142,6 +149,26 @@ pub struct ReviewArguments {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[ts(optional, as = "Option<Vec<ChosenHunks>>")]
     pub targets: Vec<ChosenHunks>,
+}
+
+/// Arguments of `adjutant.undoRun`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UndoRunArguments {
+    #[serde(default)]
+    #[ts(optional)]
+    pub session_id: Option<SessionId>,
+    #[serde(default)]
+    #[ts(optional)]
+    pub run_id: Option<RunId>,
+    /// Also everything after it in its session.
+    #[serde(default)]
+    #[ts(optional, as = "Option<bool>")]
+    pub later: bool,
+    /// Restores what was undone in this way.
+    #[serde(default)]
+    #[ts(optional, as = "Option<bool>")]
+    pub restore: bool,
 }
 
 /// Hunks of one change set, as a code action names them.

@@ -15,6 +15,7 @@ pub mod operation;
 pub mod option;
 pub mod origin;
 pub mod review;
+pub mod rewind;
 pub mod schema;
 pub mod session;
 pub mod start;

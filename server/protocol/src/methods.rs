@@ -38,6 +38,8 @@ pub const REVIEW_LIST: &str = "agent/review/list";
 pub const REVIEW_DECIDE: &str = "agent/review/decide";
 pub const REVIEW_DIFF: &str = "agent/review/diff";
 pub const REVIEW_BASE: &str = "agent/review/base";
+pub const REVIEW_PREVIEW: &str = "agent/review/preview";
+pub const REVIEW_REWIND: &str = "agent/review/rewind";
 pub const SESSION_UPDATE: &str = "agent/session/update";
 pub const REQUEST_PERMISSION: &str = "agent/session/request_permission";
 pub const ASK_RESOLVED: &str = "agent/ask/resolved";
@@ -46,7 +48,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 22] = [
+pub const METHODS: [Method; 24] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -153,6 +155,20 @@ pub const METHODS: [Method; 22] = [
         "ReviewBaseParams",
         "ReviewBaseResult",
         "returns the text of a document without the changes that nobody has looked at",
+    ),
+    row(
+        REVIEW_PREVIEW,
+        ClientRequest,
+        "PreviewParams",
+        "RewindPreview",
+        "says what it means to undo a whole run, or everything since its prompt; changes nothing",
+    ),
+    row(
+        REVIEW_REWIND,
+        ClientRequest,
+        "RewindParams",
+        "ReviewDecideResult",
+        "undoes what a preview has shown, or restores it; the conversation stays as it is",
     ),
     row(SESSION_UPDATE, ServerNotification, "SessionUpdateParams", "", "reports one change, in order"),
     row(

@@ -8,8 +8,8 @@ use ts_rs::TS;
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
-    ask, capability, commands, document, errors, ids, model, operation, option, origin, review, session,
-    start, state, update,
+    ask, capability, commands, document, errors, ids, model, operation, option, origin, review, rewind,
+    session, start, state, update,
 };
 
 macro_rules! wire_types {
@@ -71,6 +71,7 @@ macro_rules! wire_types {
             commands::ShowArguments,
             commands::SessionArguments,
             commands::ReviewArguments,
+            commands::UndoRunArguments,
             commands::ChosenHunks,
             state::StateView,
             state::State,
@@ -109,6 +110,12 @@ macro_rules! wire_types {
             review::ReviewTarget,
             review::ReviewDecideParams,
             review::ReviewDecideResult,
+            rewind::PreviewParams,
+            rewind::RewindPreview,
+            rewind::FilePreview,
+            rewind::LeftHunks,
+            rewind::RewindChoice,
+            rewind::RewindParams,
             review::DecidedHunk,
             review::ReviewDiffParams,
             review::ReviewDiffResult,

@@ -14,6 +14,7 @@ use adjutant_protocol::review::{
     ReviewBaseParams, ReviewBaseResult, ReviewDecideParams, ReviewDecideResult, ReviewDiffParams,
     ReviewDiffResult, ReviewHunk, ReviewListParams, ReviewListResult, StagedParams,
 };
+use adjutant_protocol::rewind::{PreviewParams, RewindParams, RewindPreview};
 use adjutant_protocol::session::{
     CancelParams, Done, NewSessionParams, NewSessionResult, PromptParams, PromptResult, ResumeParams,
     ResumeResult, SessionListParams, SessionListResult, SessionParams, WaitParams, WaitResult,
@@ -246,6 +247,20 @@ impl Agent {
         let world = self.sessions.world().clone();
         let base = move || earlier_texts(&world).base(&reviews::target_of(&params.uri));
         aside(base).await.map_err(ErrorBody::invalid_params)
+    }
+
+    pub async fn review_preview(&self, params: PreviewParams) -> Result<RewindPreview> {
+        let mailbox = self.mailbox(&params.session_id)?;
+        // Changes of other sessions may stand on these.
+        unreviewed::load(&self.sessions, self.configured.folders(), true).await;
+        answered(mailbox.request(|reply| Message::Preview { params, reply })).await
+    }
+
+    pub async fn review_rewind(&self, params: RewindParams) -> Result<ReviewDecideResult> {
+        let mailbox = self.mailbox(&params.session_id)?;
+        unreviewed::load(&self.sessions, self.configured.folders(), true).await;
+        let reply = mailbox.admit(|reply| Message::Rewind { params: Box::new(params), reply });
+        Ok(ReviewDecideResult { hunks: answered(Ok(reply)).await? })
     }
 
     /// Posts an answer that came by `surface`.

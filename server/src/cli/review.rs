@@ -2,6 +2,8 @@
 //!
 //! Never decides where a change is: the server in this process finds it in the text.
 
+mod runs;
+
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -10,8 +12,8 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
 use adjutant_protocol::operation::FileOperation;
 use adjutant_protocol::review::{
-    LeftOutFile, ReviewAction, ReviewDecideParams, ReviewDecideResult, ReviewDiffParams, ReviewDiffResult,
-    ReviewHunk, ReviewListParams, ReviewListResult, ReviewTarget, StagedParams,
+    DecidedHunk, LeftOutFile, ReviewAction, ReviewDecideParams, ReviewDecideResult, ReviewDiffParams,
+    ReviewDiffResult, ReviewHunk, ReviewListParams, ReviewListResult, ReviewTarget, StagedParams,
 };
 use adjutant_protocol::update::HunkState;
 use anyhow::Context;
@@ -26,6 +28,7 @@ use crate::clock::now_ms;
 use crate::origin::Origin;
 use crate::settings::Sources;
 use crate::uri;
+use runs::{LAST, RunChoice};
 
 /// The arguments of `adjutant review`.
 #[derive(Clone, Debug, Args)]
@@ -63,14 +66,21 @@ pub enum ReviewVerb {
         #[arg(long, conflicts_with = "places")]
         all: bool,
     },
-    /// Take the changes of these places out of the text
+    /// Take the changes of these places, or of a whole run, out of the text
     Undo {
         /// FILE or FILE:LINE
-        #[arg(required_unless_present = "all")]
+        #[arg(required_unless_present_any = ["all", "run"], conflicts_with = "run")]
         places: Vec<String>,
         /// Every change of this workspace
-        #[arg(long, conflicts_with = "places")]
+        #[arg(long, conflicts_with_all = ["places", "run"])]
         all: bool,
+        #[command(flatten)]
+        run: RunChoice,
+    },
+    /// Make the changes of a whole run again that were undone together
+    Restore {
+        #[command(flatten)]
+        run: RunChoice,
     },
 }
 
@@ -90,7 +100,13 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
         let params = ReviewListParams { staged, ..ReviewListParams::default() };
         return with_changes(sources, params, async |_, _, hunks| Ok(check(&hunks))).await;
     }
-    with_changes(sources, ReviewListParams::default(), async |folder, client, hunks| match line.action {
+    let all = match &line.action {
+        Some(ReviewVerb::Undo { run, .. }) => run.run.is_some(),
+        Some(ReviewVerb::Restore { .. }) => true,
+        _ => false,
+    };
+    let params = ReviewListParams { all, ..ReviewListParams::default() };
+    with_changes(sources, params, async |folder, client, hunks| match line.action {
         None if line.json => {
             let mut page = Printer::of_stdout();
             for hunk in &hunks {
@@ -108,8 +124,12 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
         Some(ReviewVerb::Keep { places, all: _ }) => {
             decide(folder, client, &hunks, &places, ReviewAction::Keep).await
         }
-        Some(ReviewVerb::Undo { places, all: _ }) => {
-            decide(folder, client, &hunks, &places, ReviewAction::Undo).await
+        Some(ReviewVerb::Undo { places, all: _, run }) => match &run.run {
+            Some(name) => runs::rewind(client, &hunks, name, &run, false).await,
+            None => decide(folder, client, &hunks, &places, ReviewAction::Undo).await,
+        },
+        Some(ReviewVerb::Restore { run }) => {
+            runs::rewind(client, &hunks, run.run.as_deref().unwrap_or(LAST), &run, true).await
         }
     })
     .await
@@ -253,15 +273,19 @@ fn place_of(hunk: &ReviewHunk) -> String {
     }
 }
 
+/// Characters of the id of a run in a list; enough to name it.
+const RUN_CHARS: usize = 12;
+
 fn list(hunks: &[ReviewHunk]) -> anyhow::Result<Exit> {
     let mut page = Printer::of_stdout();
     let open: Vec<&ReviewHunk> = hunks.iter().filter(|hunk| is_open(hunk)).collect();
-    let mut tasks: BTreeMap<&str, Vec<&ReviewHunk>> = BTreeMap::new();
+    let mut tasks: BTreeMap<(&str, &str), Vec<&ReviewHunk>> = BTreeMap::new();
     for hunk in &open {
-        tasks.entry(hunk.made_by.as_ref().map_or("", |made| &made.task)).or_default().push(hunk);
+        let task = hunk.made_by.as_ref().map_or("", |made| &made.task);
+        tasks.entry((task, &hunk.run_id.0)).or_default().push(hunk);
     }
-    for (task, hunks) in tasks {
-        page.line_in(Ink::Dim, task);
+    for ((task, run), hunks) in tasks {
+        page.line_in(Ink::Dim, &format!("{task} ({})", run.chars().take(RUN_CHARS).collect::<String>()));
         for hunk in hunks {
             let yours = match hunk.state {
                 HunkState::Amended => " · you changed it since",
@@ -272,7 +296,7 @@ fn list(hunks: &[ReviewHunk]) -> anyhow::Result<Exit> {
     }
     match open.len() {
         0 => page.line("Nothing is left to review."),
-        _ => page.line_in(Ink::Dim, "adjutant review show · keep · undo FILE[:LINE]"),
+        _ => page.line_in(Ink::Dim, "adjutant review show · keep · undo FILE[:LINE] · undo --run RUN"),
     }
     page.written()?;
     Ok(Exit::Fine)
@@ -325,8 +349,7 @@ async fn decide(
         note("there is no change to decide about there");
         return Ok(Exit::Usage);
     }
-    let mut page = Printer::of_stdout();
-    let (mut done, mut failed) = (0, false);
+    let (mut decided, mut failed) = (Vec::new(), false);
     for (session, hunks) in by_session(&chosen) {
         let target = |hunk: &&ReviewHunk| ReviewTarget {
             change_set_id: hunk.change_set_id.clone(),
@@ -336,29 +359,28 @@ async fn decide(
         };
         let targets = hunks.iter().map(target).collect();
         let params = ReviewDecideParams { session_id: session.clone(), targets, action, reason: None };
-        let decided: Result<ReviewDecideResult, _> = client.request(methods::REVIEW_DECIDE, &params).await;
-        match decided {
-            Ok(result) => {
-                for hunk in result.hunks {
-                    match hunk.why {
-                        None => done += 1,
-                        Some(why) => {
-                            failed = true;
-                            note(&format!("a change was not undone: {why}"));
-                        }
-                    }
-                }
-            }
+        let result: Result<ReviewDecideResult, _> = client.request(methods::REVIEW_DECIDE, &params).await;
+        match result {
+            Ok(result) => decided.extend(result.hunks),
             Err(failure) => {
                 failed = true;
                 note(&format!("{failure}"));
             }
         }
     }
-    let verb = if action == ReviewAction::Keep { "kept" } else { "undone" };
-    page.line(&format!("{done} {verb}"));
+    let exit = put_decided(decided, if action == ReviewAction::Keep { "kept" } else { "undone" })?;
+    Ok(if failed { Exit::Failed } else { exit })
+}
+
+/// Prints how many changes were decided, and why others were not.
+fn put_decided(decided: Vec<DecidedHunk>, verb: &str) -> anyhow::Result<Exit> {
+    let all = decided.len();
+    let why: Vec<String> = decided.into_iter().filter_map(|hunk| hunk.why).collect();
+    why.iter().for_each(|why| note(&format!("a change was not {verb}: {why}")));
+    let mut page = Printer::of_stdout();
+    page.line(&format!("{} {verb}", all - why.len()));
     page.written()?;
-    Ok(if failed { Exit::Failed } else { Exit::Fine })
+    Ok(if why.is_empty() { Exit::Fine } else { Exit::Failed })
 }
 
 fn by_session<'a>(

@@ -3,7 +3,7 @@
 //! Never changes the settings before the end. Never writes a key anywhere but into a file
 //! of its own that only its owner can read.
 
-mod questions;
+pub(super) mod questions;
 mod writing;
 
 use std::path::Path;

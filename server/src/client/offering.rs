@@ -8,19 +8,24 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskGroup, AskView, PermissionOutcome};
 use futures_util::FutureExt;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::face::Popup;
-use super::popup::{self, Choice, SurfaceRoom};
+use super::popup::{self, Choice, Offer, SurfaceRoom};
 use super::{AskDelivery, ClientLink};
 use crate::transport::code::METHOD_NOT_FOUND;
 use crate::transport::{PendingReply, ReplyError};
 
 /// Approvals that came too early before the popup waits for the user.
 const MAX_EARLY: u32 = 3;
+
+/// The client has no popups, or its user turned them off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoPopups;
 
 /// The result of one popup.
 enum PopupOutcome {
@@ -101,8 +106,33 @@ impl ClientLink {
             buttons.retain(|offer| !matches!(offer.choice, Choice::Option { approves: true, .. }));
         }
         let text = popup::text(ask, at.as_deref(), room);
-        let popup = Popup { ask: &ask.ask_id, text: &text, buttons: &buttons };
-        let Some(request) = self.face.popup(&popup) else { return PopupOutcome::Never };
+        self.pressed(&Popup { ask: &ask.ask_id, text: &text, buttons: &buttons }).await
+    }
+
+    /// Lets the user choose once among buttons that are about no ask. Returns the id of the option that was pressed; `None`
+    /// also if the popup was closed. `Err` if the client has no popups.
+    pub async fn choose(&self, text: &str, buttons: &[Offer]) -> Result<Option<String>, NoPopups> {
+        let _guard = self.popup_lock.acquire(false, u64::MAX).await;
+        let ask = AskId::from("choice");
+        for _ in 0..MAX_EARLY {
+            if self.no_popups() || self.popups_off() {
+                return Err(NoPopups);
+            }
+            match self.pressed(&Popup { ask: &ask, text, buttons }).await {
+                PopupOutcome::Option { approves: true, after, .. } if after < self.timing.reaction => {
+                    tokio::time::sleep(self.timing.reaction - after).await;
+                }
+                PopupOutcome::Option { id, .. } => return Ok(Some(id)),
+                PopupOutcome::Nothing | PopupOutcome::Show => return Ok(None),
+                PopupOutcome::Never => return Err(NoPopups),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Sends one popup and waits for its answer.
+    async fn pressed(&self, popup: &Popup<'_>) -> PopupOutcome {
+        let Some(request) = self.face.popup(popup) else { return PopupOutcome::Never };
         let Some(reply) = self.outbound.request(request).await else { return PopupOutcome::Never };
         let since = Instant::now();
         let reply = match (OpenPopup { reply: Some(reply), link: self }).await {
@@ -112,11 +142,11 @@ impl ClientLink {
                 if self.has_no_popups(&error) {
                     return PopupOutcome::Never;
                 }
-                tracing::info!(%error, ask = %ask.ask_id, "the popup was not answered");
+                tracing::info!(%error, ask = %popup.ask, "the popup was not answered");
                 return PopupOutcome::Nothing;
             }
         };
-        match self.face.pressed(&popup, &reply).map(|offer| &offer.choice) {
+        match self.face.pressed(popup, &reply).map(|offer| &offer.choice) {
             Some(Choice::Show) => PopupOutcome::Show,
             Some(Choice::Option { id, approves }) => {
                 PopupOutcome::Option { id: id.clone(), approves: *approves, after: since.elapsed() }

@@ -7,11 +7,14 @@ mod arguments;
 pub(super) mod cancel;
 mod respond;
 mod review;
+mod undo_run;
+
+use std::sync::Arc;
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::commands::{
     CANCEL, CAPABILITIES, COMMANDS, PROMPT, PromptArguments, RESPOND, RESUME, REVIEW, SHOW, SHOW_TRANSCRIPT,
-    START, SessionArguments, ShowArguments,
+    START, SessionArguments, ShowArguments, UNDO_RUN,
 };
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{ContentBlock, Delivery, Overrides, PromptParams, ResumeResult};
@@ -32,7 +35,7 @@ use respond::respond_command;
 const MAX_TRIED: usize = 10;
 
 /// Serves one command.
-pub(super) async fn command(agent: &Agent, params: ExecuteCommandParams) -> Result<Option<Value>> {
+pub(super) async fn command(agent: &Arc<Agent>, params: ExecuteCommandParams) -> Result<Option<Value>> {
     let acts = agent.sessions.world().link.user_acts();
     let result = dispatched(agent, params).await;
     // Not before: a question that this command answers must not be asked again while the answer is on its way.
@@ -50,7 +53,7 @@ pub(super) async fn command(agent: &Agent, params: ExecuteCommandParams) -> Resu
     result
 }
 
-async fn dispatched(agent: &Agent, params: ExecuteCommandParams) -> Result<Option<Value>> {
+async fn dispatched(agent: &Arc<Agent>, params: ExecuteCommandParams) -> Result<Option<Value>> {
     let given = CommandArguments::of(params.arguments)?;
     match params.command.as_str() {
         START => start_command(agent, given).await,
@@ -61,6 +64,7 @@ async fn dispatched(agent: &Agent, params: ExecuteCommandParams) -> Result<Optio
         SHOW_TRANSCRIPT => transcript_command(agent, read(given, "sessionId")?),
         RESUME => resume_command(agent, read(given, "sessionId")?).await,
         REVIEW => review::review_command(agent, read(given, "action")?).await,
+        UNDO_RUN => undo_run::undo_run_command(agent, read(given, "runId")?).await,
         CAPABILITIES => Ok(Some(capabilities(agent))),
         other => {
             let known: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();

@@ -23,6 +23,18 @@ use crate::reviews::{FileChanges, OwnedChange, text_now};
 /// Change sets and hunks that one decision may name.
 const MAX_TARGETS: usize = 20_000;
 
+/// Hunks by their change sets, each with the text that the user saw in its place, if it is not the text of the hunk.
+pub(super) type SeenTargets = BTreeMap<ChangeSetId, BTreeMap<String, Option<String>>>;
+
+/// A decision about applied hunks that is recorded.
+pub(super) struct BegunReview {
+    /// The hunks with their states of now.
+    hunks: Vec<DecidedHunk>,
+    targets: Vec<HunkSet>,
+    /// The decision that a step carries out, if one does.
+    by_step: Option<BatchId>,
+}
+
 /// A decision that is being carried out, and who waits for it.
 pub(super) struct ReviewWait {
     batch: BatchId,
@@ -43,9 +55,15 @@ impl SessionTask {
     pub(super) async fn decide(&mut self, params: ReviewDecideParams, reply: Reply<Vec<DecidedHunk>>) {
         let result = match params.action {
             ReviewAction::Apply | ReviewAction::Reject => self.decided(params).await,
-            ReviewAction::Keep => self.reviewed(params, ReviewAct::Keep).await.map(|(hunks, _)| hunks),
-            ReviewAction::Undo => return self.begin_review(params, ReviewAct::Undo, reply).await,
-            ReviewAction::Restore => return self.begin_review(params, ReviewAct::Restore, reply).await,
+            ReviewAction::Keep => self.reviewed(params, ReviewAct::Keep).await.map(|begun| begun.hunks),
+            ReviewAction::Undo => {
+                let begun = self.reviewed(params, ReviewAct::Undo).await;
+                return self.answer_when_over(begun, reply);
+            }
+            ReviewAction::Restore => {
+                let begun = self.reviewed(params, ReviewAct::Restore).await;
+                return self.answer_when_over(begun, reply);
+            }
         };
         point("ask-answered");
         match result {
@@ -78,31 +96,29 @@ impl SessionTask {
         }
     }
 
-    /// Begins to undo or restore hunks; the reply waits for the end.
-    async fn begin_review(
+    /// Answers a decision about applied hunks; if a step carries it out, at its end.
+    pub(super) fn answer_when_over(
         &mut self,
-        params: ReviewDecideParams,
-        act: ReviewAct,
+        begun: Result<BegunReview, ClientError>,
         reply: Reply<Vec<DecidedHunk>>,
     ) {
-        match self.reviewed(params, act).await {
-            Ok((_, Some((batch, targets)))) => {
+        match begun {
+            Ok(BegunReview { targets, by_step: Some(batch), .. }) => {
                 let why = HashMap::new();
                 self.replies.reviews.push(ReviewWait { batch, targets, why, reply });
             }
-            Ok((hunks, None)) => self.answer_decision(hunks, reply),
+            Ok(BegunReview { hunks, .. }) => self.answer_decision(hunks, reply),
             Err(refused) => drop(reply.send(Err(refused))),
         }
     }
 
-    /// Records a decision about applied hunks, and returns the decision that a step carries out, if one does.
     async fn reviewed(
         &mut self,
         params: ReviewDecideParams,
         act: ReviewAct,
-    ) -> Result<(Vec<DecidedHunk>, Option<(BatchId, Vec<HunkSet>)>), ClientError> {
+    ) -> Result<BegunReview, ClientError> {
         check(&params)?;
-        let mut targets: BTreeMap<ChangeSetId, BTreeMap<String, Option<String>>> = BTreeMap::new();
+        let mut targets = SeenTargets::new();
         for ReviewTarget { change_set_id, hunk_ids, mut seen } in params.targets {
             let change = self.session.applied.get(&change_set_id);
             let all = || change.into_iter().flat_map(|change| possible(change, act));
@@ -123,6 +139,17 @@ impl SessionTask {
                 }
             }
         }
+        self.begin_review(targets, act, false, params.reason).await
+    }
+
+    /// Records a decision about applied hunks. `as_one`: it is about whole runs.
+    pub(super) async fn begin_review(
+        &mut self,
+        targets: SeenTargets,
+        act: ReviewAct,
+        as_one: bool,
+        reason: Option<String>,
+    ) -> Result<BegunReview, ClientError> {
         let sets: Vec<HunkSet> = targets
             .iter()
             .map(|(id, hunks)| HunkSet { change_set: id.clone(), hunks: hunks.keys().cloned().collect() })
@@ -131,17 +158,17 @@ impl SessionTask {
         let targets = targets
             .into_iter()
             .map(|(change_set, hunks)| Target { change_set, hunks: hunks.into_iter().map(seen).collect() });
-        let input = ReviewInput { targets: targets.collect(), act, reason: params.reason };
+        let input = ReviewInput { targets: targets.collect(), act, as_one, reason };
         let events = match self.record_input(Input::Review(input)).await {
             Ok(events) => events,
             Err(why) => return Err(self.not_recorded(why)),
         };
-        let begun = events.iter().find_map(|event| match event {
+        let by_step = events.iter().find_map(|event| match event {
             Event::ReviewStarted { batch, .. } => Some(batch.clone()),
             _ => None,
         });
         let hunks = wire::review::applied_states(&self.session, &sets, |_, _| None);
-        Ok((hunks, begun.map(|batch| (batch, sets))))
+        Ok(BegunReview { hunks, targets: sets, by_step })
     }
 
     /// Answers decisions that are over after these events.
@@ -169,15 +196,24 @@ impl SessionTask {
 }
 
 fn check(params: &ReviewDecideParams) -> Result<(), ClientError> {
-    let invalid = |why: String| Err(ClientError::new(ErrorName::AnswerInvalid, why));
-    if params.reason.as_ref().is_some_and(|reason| reason.len() > MAX_WORDS) {
-        return invalid(format!("a reason has at most {MAX_WORDS} bytes"));
-    }
+    check_reason(params.reason.as_deref())?;
     let hunks: usize = params.targets.iter().map(|target| target.hunk_ids.len()).sum();
     if params.targets.len() + hunks > MAX_TARGETS {
-        return invalid(format!("one decision names at most {MAX_TARGETS} change sets and hunks"));
+        let why = format!("one decision names at most {MAX_TARGETS} change sets and hunks");
+        return Err(ClientError::new(ErrorName::AnswerInvalid, why));
     }
     Ok(())
+}
+
+/// Refuses a reason that is too long.
+pub(super) fn check_reason(reason: Option<&str>) -> Result<(), ClientError> {
+    match reason {
+        Some(reason) if reason.len() > MAX_WORDS => {
+            let why = format!("a reason has at most {MAX_WORDS} bytes");
+            Err(ClientError::new(ErrorName::AnswerInvalid, why))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the hunks of a change for which an action is possible.

@@ -13,6 +13,7 @@ use adjutant_protocol::ask::{AskRespondResult, AskView};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::option::SetConfigOptionResult;
 use adjutant_protocol::review::{DecidedHunk, ReviewDecideParams, ReviewHunk};
+use adjutant_protocol::rewind::{PreviewParams, RewindParams, RewindPreview};
 use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeResult, WaitResult};
 use adjutant_protocol::{AskId, ChangeSetId, RunId};
 use tokio::sync::{mpsc, oneshot};
@@ -129,6 +130,16 @@ pub enum Message {
         decision: Box<ReviewDecideParams>,
         reply: Reply<Vec<DecidedHunk>>,
     },
+    /// What it would mean to take runs back.
+    Preview {
+        params: PreviewParams,
+        reply: Reply<RewindPreview>,
+    },
+    /// A decision to take back what a preview has shown.
+    Rewind {
+        params: Box<RewindParams>,
+        reply: Reply<Vec<DecidedHunk>>,
+    },
     /// A blob that a step must save before it continues could not be written.
     BlobFailed {
         why: String,
@@ -193,6 +204,8 @@ impl Message {
             Message::Asks { reply } => answer(reply, refused),
             Message::Hunks { reply } => answer(reply, refused),
             Message::Decide { reply, .. } => answer(reply, refused),
+            Message::Preview { reply, .. } => answer(reply, refused),
+            Message::Rewind { reply, .. } => answer(reply, refused),
             Message::Choose { reply, .. } => answer(reply, refused),
             Message::Delete { reply } => answer(reply, refused),
             Message::Found { .. }

@@ -8,7 +8,7 @@ use adjutant_core::machine::input::{EditOutcome, Report, ReviewOutcome};
 use adjutant_core::record::{BatchId, ChangeSetId, FileChange};
 use adjutant_core::session::{AppliedChange, AppliedHunk, PendingReview, Session};
 use adjutant_core::text::review::hunks;
-use adjutant_core::text::trace::{HunkText, Side, SideRefusal, SideTarget, with_side};
+use adjutant_core::text::trace::{Side, SideTarget, TurnedHunk, TurnedText, UserText, turn};
 
 use super::SessionWorld;
 use super::edits::{BatchEdit, apply_edit, file_act, present_file, put_before, remove};
@@ -223,56 +223,29 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
     if !now.exists() && !may_be_made {
         return Err("the file is not there now".to_owned());
     }
-    let past = changes.past();
     let to = if file.restore { Side::After } else { Side::Before };
     let mut results: HunkResults = Vec::new();
     let mut targets: Vec<(SideTarget, &WantedHunk)> = Vec::new();
     for wanted in &file.hunks {
-        let change = changes
-            .changes
-            .iter()
-            .position(|owned| owned.session == place.id && owned.change.change_set == wanted.change_set);
-        let numbers = change.and_then(|change| {
-            let hunks = &changes.changes[change].change.hunks;
-            Some((change, hunks.iter().position(|hunk| hunk.id == wanted.hunk)?))
-        });
-        match numbers {
+        match changes.number_of(&place.id, &wanted.change_set, &wanted.hunk) {
             Some((change, hunk)) => {
                 targets.push((SideTarget { change, hunk, seen: wanted.seen.clone() }, wanted));
             }
             None => results.push((wanted.clone(), Err("its text is not kept any more".to_owned()))),
         }
     }
-    let wanted = loop {
-        let all: Vec<SideTarget> = targets.iter().map(|(target, _)| target.clone()).collect();
-        match with_side(now.text(), &past, &all, to) {
-            Ok(text) => break text,
-            Err((change, hunk, why)) => {
-                let at =
-                    targets.iter().position(|(target, _)| (target.change, target.hunk) == (change, hunk));
-                let Some(at) = at else { return Err("it cannot be found in the text".to_owned()) };
-                let (_, wanted) = targets.remove(at);
-                results.push((wanted.clone(), Err(refusal(&changes, why))));
-            }
-        }
-    };
-    let traces = changes.trace(now.text());
-    let drops = |target: &SideTarget| {
-        let amended = past.get(target.change).and_then(|change| change.hunks.get(target.hunk)?.amended);
-        match traces.get(target.change).and_then(|traces| traces.get(target.hunk)).map(|trace| trace.found) {
-            Some(HunkText::Amended { .. }) => true,
-            Some(HunkText::Is(Side::After)) => amended.is_some(),
-            Some(HunkText::Is(Side::Before) | HunkText::Gone) | None => false,
-        }
-    };
-    let creates = targets.iter().any(|(target, _)| {
-        past.get(target.change)
-            .and_then(|change| change.hunks.get(target.hunk))
-            .is_some_and(|past| past.hunk.is_empty())
-    });
+    let (targets, own): (Vec<SideTarget>, Vec<&WantedHunk>) = targets.into_iter().unzip();
+    let past = changes.past();
+    let TurnedText { text: wanted, results: turned } =
+        turn(now.text(), &past, &targets, to, UserText::IfSeen);
+    let is_empty = |target: &SideTarget| past[target.change].hunks[target.hunk].hunk.is_empty();
+    let creates = targets.iter().zip(&turned).any(|(target, result)| result.is_ok() && is_empty(target));
     // An empty file has the same text as none.
     let is_as_decided = !creates || if file.restore { now.exists() } else { now.disk().is_none() };
-    results.extend(targets.into_iter().map(|(target, wanted)| (wanted.clone(), Ok(drops(&target)))));
+    results.extend(own.into_iter().cloned().zip(turned).map(|(wanted, result)| {
+        let dropped = |turned| matches!(turned, TurnedHunk::Turned { dropped: Some(_) });
+        (wanted, result.map(dropped).map_err(|why| changes.refusal(why)))
+    }));
     if wanted == now.text() && (is_as_decided || !wanted.is_empty()) {
         return Ok(ReviewPlan { change: PlannedEdit::Nothing, results });
     }
@@ -298,17 +271,4 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
         hunks: hunks(now.text(), &wanted).into(),
     };
     Ok(ReviewPlan { change: PlannedEdit::Change(Box::new(change)), results })
-}
-
-fn refusal(changes: &FileChanges, why: SideRefusal) -> String {
-    match why {
-        SideRefusal::Gone => "neither its lines nor those around it are in the file now".to_owned(),
-        SideRefusal::Amended => {
-            "the text in its place is not what was shown; look at it again before you decide".to_owned()
-        }
-        SideRefusal::Beneath { change, .. } => {
-            let title = changes.changes.get(change).map_or("", |owned| owned.change.title.as_str());
-            format!("a later change (\"{title}\") stands on it; undo that one first, or both together")
-        }
-    }
 }

@@ -142,6 +142,22 @@ impl Blobs {
         }
     }
 
+    /// Returns the names of the blobs and their lengths in bytes; none if they cannot be listed.
+    pub fn sizes(&self) -> Vec<(String, u64)> {
+        let entries = self.storage.list(&self.dir).unwrap_or_default();
+        let len = |name: &str| self.storage.stat(&self.dir.join(name)).ok().map(|stat| stat.len);
+        entries
+            .into_iter()
+            .filter_map(|entry| Some((len(&entry.name)?, entry.name)))
+            .map(|(len, name)| (name, len))
+            .collect()
+    }
+
+    /// Removes a blob, and returns whether it is gone. The caller must hold the lock of the session.
+    pub fn remove(&self, hash: &str) -> bool {
+        self.storage.remove(&self.dir.join(hash)).is_ok()
+    }
+
     fn store(&self, hash: &str, bytes: &[u8]) -> io::Result<()> {
         self.storage.create_dir(&self.dir)?;
         let path = self.dir.join(hash);

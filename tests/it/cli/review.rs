@@ -257,3 +257,34 @@ fn p21_the_diff_that_a_terminal_prints_is_one_for_git() {
     assert_eq!((left_out.code(), left_out.out().as_str()), (Some(1), ""), "a diff that is not whole fails");
     assert!(left_out.err().contains("greeting.txt"), "{}", left_out.err());
 }
+
+#[test]
+fn p04_a_run_is_shown_undone_and_restored_at_a_terminal() {
+    let place = fixed();
+    let asked = place.run(&["review", "undo", "--run"]);
+    assert_eq!(asked.code(), Some(2), "{}", asked.err());
+    let shown = asked.out();
+    assert_eq!(shown, "Undo “fix the greeting”: 1 change in 1 file\n  greeting.txt: 1 change\n");
+    assert!(asked.err().contains("give --yes"), "{}", asked.err());
+    assert_eq!(place.greeting(), "Hello, world\n");
+    let listed = place.run(&["review"]).out();
+    let run = listed.split_once("(run-").and_then(|(_, rest)| rest.split_once(')')).expect("an id").0;
+    let undone = place.run(&["review", "undo", "--run", &format!("run-{run}"), "--yes"]);
+    assert!(undone.out().ends_with("\n1 undone\n"), "{}", undone.out());
+    assert_eq!(place.greeting(), "Helo, world\n");
+    let none = place.run(&["review", "undo", "--run", "last", "--yes"]);
+    assert_eq!(none.code(), Some(2), "{}", none.err());
+    assert!(none.out().contains("nothing is left to do"), "{}", none.out());
+    let restored = place.run(&["review", "restore", "--yes", "--run"]);
+    assert!(restored.out().ends_with("\n1 restored\n"), "{}{}", restored.out(), restored.err());
+    assert_eq!(place.greeting(), "Hello, world\n");
+    // What the user wrote into it goes only with `--mine`.
+    fs::write(place.workspace().join("greeting.txt"), "Hello, my world\n").unwrap();
+    let refused = place.run(&["review", "undo", "--run", "--yes"]);
+    assert!(refused.out().contains("1 change with 1 line of yours"), "{}", refused.out());
+    assert!(refused.code() == Some(2) && refused.err().contains("--mine"), "{}", refused.err());
+    assert_eq!(place.greeting(), "Hello, my world\n");
+    place.run(&["review", "undo", "--run", "--yes", "--mine"]).exits(0);
+    assert_eq!(place.greeting(), "Helo, world\n");
+    assert_eq!(place.run(&["review", "undo", "--run", "run-x", "--yes"]).code(), Some(2));
+}

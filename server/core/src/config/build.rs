@@ -55,6 +55,7 @@ pub(super) fn settings(
         },
         limits: limits(&cells),
         edits_mode: text_of(&cells, "edits.mode").and_then(|name| EditsMode::named(&name)),
+        kept_texts_mb: whole_of(&cells, "edits.keep_mb").unwrap_or(500),
         popups: Popups {
             on: text_of(&cells, "asks.popup").as_deref() != Some(POPUP_NEVER),
             lines: whole_of(&cells, "asks.popup_lines")

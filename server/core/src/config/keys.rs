@@ -288,6 +288,14 @@ pub const KEYS: &[Key] = &[
         meaning: "What happens to an edit that nothing forbids. With \"ask\", you decide before anything changes. With \"review\", it is applied at once, and you keep or undo each change later. With \"auto\", it is applied and counts as kept. When not set: \"review\" in an editor that draws changes and says that you trust the workspace, else \"ask\". Files that may hold secrets, that run on build or that instruct agents always ask. A project file can only set \"ask\".",
     },
     Key {
+        name: "edits.keep_mb",
+        kind: whole(0, 1_000_000),
+        default: Literal::Whole(500),
+        strict: Literal::Whole(500),
+        project: Project::Never,
+        meaning: "How many megabytes of texts before edits are kept in all sessions, so that edits can be undone. When Adjutant starts and there are more, the oldest are removed, but none of a run that is not over, and none of a file with changes that nobody has looked at.",
+    },
+    Key {
         name: "asks.popup",
         kind: ValueType::Popup,
         default: Literal::Text(POPUP_AUTO),

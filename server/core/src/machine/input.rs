@@ -148,6 +148,8 @@ pub enum ReviewAct {
 pub struct ReviewInput {
     pub targets: Vec<ReviewTarget>,
     pub act: ReviewAct,
+    /// Whether a whole run is undone or restored.
+    pub as_one: bool,
     /// Why they are undone, in the user's words; the model reads it.
     pub reason: Option<String>,
 }

@@ -177,7 +177,10 @@ fn review(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
     Some(match dice.roll(6) {
         1 => Input::Committed(target),
         0 => Input::Found { target, is_in_text: dice.roll(2) == 0 },
-        _ => Input::Review(ReviewInput { targets: vec![target], act: acts[dice.roll(3)], reason: None }),
+        _ => {
+            let (act, as_one) = (acts[dice.roll(3)], dice.roll(2) == 0);
+            Input::Review(ReviewInput { targets: vec![target], act, as_one, reason: None })
+        }
     })
 }
 

@@ -255,6 +255,9 @@ pub enum Event {
         /// Whether they are restored.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         restore: bool,
+        /// Whether a whole run is undone or restored, with its other changes.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        as_one: bool,
         /// Why they are undone, in the user's words; the model reads it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,

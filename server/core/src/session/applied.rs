@@ -2,7 +2,7 @@
 //!
 //! A function of the events alone. Never says where a hunk is: only the text does (`text::trace`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::record::{
@@ -22,6 +22,8 @@ pub struct AppliedChanges {
     all: BTreeMap<ChangeSetId, Arc<AppliedChange>>,
     /// How many bytes the hunks have.
     bytes: usize,
+    /// The runs of changes that were forgotten.
+    pub forgotten: BTreeSet<RunId>,
     /// Grows with every change of a state.
     pub number: u64,
 }
@@ -72,6 +74,8 @@ pub struct AppliedHunk {
     pub allowed_by: Option<AllowedBy>,
     /// The lines in place of the inserted ones, as the user changed them, if a decision recorded them.
     pub amended: Option<String>,
+    /// Whether it was undone together with its whole run, and is restored with it.
+    pub as_one: bool,
     /// What is being done with it.
     pub pending: Option<PendingReview>,
 }
@@ -82,6 +86,8 @@ pub struct PendingReview {
     pub batch: BatchId,
     /// Whether it is restored; else it is undone.
     pub restore: bool,
+    /// Whether this is done with its whole run.
+    pub as_one: bool,
     /// The text that the user saw in its place, if it is not the text of the hunk.
     pub seen: Option<String>,
     /// Why, in the user's words.
@@ -164,6 +170,31 @@ impl AppliedChanges {
         self.all.get(id)
     }
 
+    /// Returns the name that the file of a change has after the moves of this session; of a deleted file the last name.
+    pub fn name_now(&self, change: &AppliedChange) -> NameOfFile {
+        let is_done = |change: &AppliedChange| {
+            change.hunks.first().is_some_and(|hunk| hunk.state != ReviewState::Undone)
+        };
+        let own = || NameOfFile {
+            path: change.path.clone(),
+            uri: change.uri.clone(),
+            target: change.target.clone(),
+        };
+        if change.operation.is_none() {
+            // Changes of lines have the new name already.
+            return own();
+        }
+        let moved = names_of_move(change).filter(|_| is_done(change));
+        let mut name = moved.map_or_else(own, |(_, to)| to);
+        let later = self.all().into_iter().filter(|later| later.seq > change.seq && is_done(later));
+        for (from, to) in later.filter_map(|later| names_of_move(later)) {
+            if from.target == name.target {
+                name = to;
+            }
+        }
+        name
+    }
+
     /// Returns how many hunks nobody has decided about yet.
     pub fn unreviewed(&self) -> usize {
         let hunks = self.all.values().flat_map(|change| &change.hunks);
@@ -215,6 +246,7 @@ impl AppliedChanges {
                     reviewed_by: None,
                     allowed_by,
                     amended: None,
+                    as_one: false,
                     pending: None,
                 }
             })
@@ -243,16 +275,18 @@ impl AppliedChanges {
             let Some(oldest) = self.all.values().min_by_key(|change| change.seq).cloned() else { break };
             self.bytes -= oldest.bytes();
             self.all.remove(&oldest.change_set);
+            self.forgotten.insert(oldest.run.clone());
         }
     }
 
     /// Folds one event of the review.
     pub(super) fn fold(&mut self, record: &Record) {
         match &record.event {
-            Event::ReviewStarted { batch, change_set, hunks, restore, reason } => {
+            Event::ReviewStarted { batch, change_set, hunks, restore, as_one, reason } => {
                 let seen = |hunk: &SeenHunk| PendingReview {
                     batch: batch.clone(),
                     restore: *restore,
+                    as_one: *as_one,
                     seen: hunk.seen.clone(),
                     reason: reason.clone(),
                 };
@@ -277,7 +311,8 @@ impl AppliedChanges {
                     self.change(change_set, id, |applied| {
                         applied.state = *state;
                         applied.reviewed_by = Some(*by);
-                        applied.pending = None;
+                        let as_one = applied.pending.take().is_some_and(|pending| pending.as_one);
+                        applied.as_one = as_one && *state == ReviewState::Undone;
                         if let Some(text) = amended.get(id) {
                             applied.amended = Some(text.clone());
                         }
@@ -324,11 +359,13 @@ impl AppliedChanges {
 }
 
 /// A name of a file, in the forms that a change has.
-#[derive(Clone)]
-struct NameOfFile {
-    path: String,
-    uri: String,
-    target: String,
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NameOfFile {
+    /// As the user sees it.
+    pub path: String,
+    pub uri: String,
+    /// The URI of the file after following every link.
+    pub target: String,
 }
 
 /// Returns the names of a file before and after a change that moves it.

@@ -14,6 +14,7 @@ use crate::prompt::image::{Image, Picture, withheld};
 use crate::prompt::message::{ModelMessage, Reply, Usage};
 use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, EditCheck, Event, Payload, Record, ToolCallId};
 use crate::session::hunks::{self, HunkState};
+use crate::session::rewind::RanCommand;
 use crate::session::run::{RunEnd, names_of_files};
 use crate::tool::Effect;
 
@@ -285,6 +286,11 @@ impl Session {
             }
             Event::ToolStarted { call, .. } => {
                 self.with_call(call, |call| call.phase = CallPhase::Started { at: record.at });
+                let payload = self.call(call).and_then(|call| call.payload.as_ref());
+                if let Some((Payload::Command { line, .. }, run)) = payload.zip(self.run.as_ref()) {
+                    let ran = RanCommand::new(run.id.clone(), line);
+                    remember(&mut self.commands, ran);
+                }
             }
             Event::ToolFinished { call, result } => {
                 let mut counts_now = false;

@@ -16,7 +16,7 @@ use crate::text::review::{Hunk, Placement, Presence, placement, present};
 use align::Alignment;
 use earlier::EarlierText;
 
-pub use side::{SideRefusal, SideTarget, with_side};
+pub use side::{SideRefusal, SideTarget, TurnedHunk, TurnedText, UserText, turn, with_side};
 
 /// One of the two texts of a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,6 +183,26 @@ pub fn is_version(text: &str, change: &PastChange<'_>) -> bool {
     let most = text.len().max(expected.lines.len());
     let least = text.len().min(expected.lines.len());
     most > 0 && 2 * least >= most && 2 * Alignment::of(&expected.lines, &text).equal_lines() >= most
+}
+
+/// Returns where the hunks of one change are, if the text is exactly what the known states of all changes say: then they
+/// are there and nowhere else, also where lines repeat. `None` if the text has anything else.
+fn trace_known(now: &str, changes: &[PastChange<'_>], number: usize) -> Option<Vec<Trace>> {
+    let (change, later) = changes.get(number..)?.split_first()?;
+    if later.iter().flat_map(|change| &change.hunks).any(|past| past.expected == Side::After) {
+        return None;
+    }
+    let expected = ExpectedText::of(change.before?, &change.hunks)?;
+    if !expected.lines.iter().copied().eq(lines(now)) {
+        return None;
+    }
+    let known = change.hunks.iter().zip(expected.regions);
+    let trace = |(past, lines): (&PastHunk<'_>, _)| Trace {
+        found: HunkText::Is(past.expected),
+        lines,
+        beneath: Vec::new(),
+    };
+    Some(known.map(trace).collect())
 }
 
 /// Where a hunk is in a text.

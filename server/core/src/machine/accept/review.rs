@@ -8,20 +8,21 @@ use crate::session::{AppliedChange, AppliedHunk, PendingReview, Session};
 
 /// Handles a decision of the user about applied hunks. All of them, or none.
 pub fn decide(session: &Session, stamp: &Stamp, input: ReviewInput) -> Result<Vec<Event>, Refusal> {
-    let ReviewInput { targets, act, reason } = input;
+    let ReviewInput { targets, act, as_one, reason } = input;
     let batch = BatchId(stamp.id("batch"));
     let mut events = Vec::new();
     for target in targets {
         let change = session.applied.get(&target.change_set);
         let change = change.ok_or_else(|| no_such(&target, "is not in the text"))?;
         let mut hunks = target.hunks.clone();
-        hunks.retain(|seen| change.hunk(&seen.hunk).is_none_or(|hunk| hunk.state != goal(act)));
+        // Of a whole run the text has been looked at: it may have what counts as undone.
+        hunks.retain(|seen| as_one || change.hunk(&seen.hunk).is_none_or(|hunk| hunk.state != goal(act)));
         for seen in &hunks {
             let hunk = change.hunk(&seen.hunk).ok_or_else(|| no_such(&target, "has no such applied hunk"))?;
             if hunk.pending.is_some() {
                 return Err(no_such(&target, "is being undone or restored already"));
             }
-            if !may(act, hunk.state) {
+            if !as_one && !may(act, hunk.state) {
                 return Err(no_such(&target, "was undone; restore it first"));
             }
         }
@@ -40,7 +41,7 @@ pub fn decide(session: &Session, stamp: &Stamp, input: ReviewInput) -> Result<Ve
             ReviewAct::Undo | ReviewAct::Restore => {
                 let restore = act == ReviewAct::Restore;
                 let (batch, reason) = (batch.clone(), reason.clone().filter(|_| !restore));
-                Event::ReviewStarted { batch, change_set, hunks, restore, reason }
+                Event::ReviewStarted { batch, change_set, hunks, restore, as_one, reason }
             }
         });
     }

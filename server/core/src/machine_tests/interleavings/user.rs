@@ -128,7 +128,8 @@ impl World<'_> {
         }
         if !targets.is_empty() {
             self.tells(format!("{act:?} {targets:?}"));
-            let _ = self.bench.input(Input::Review(ReviewInput { targets, act, reason: None }));
+            let _ =
+                self.bench.input(Input::Review(ReviewInput { targets, act, as_one: false, reason: None }));
         }
     }
 

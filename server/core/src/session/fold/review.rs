@@ -2,6 +2,7 @@
 //!
 //! Never decides: a recorded event has happened.
 
+use crate::prompt::message::ModelMessage;
 use crate::record::{Event, FileOperation, Record, ReviewState, ReviewedBy};
 use crate::session::hunks::ChangeState;
 use crate::session::{AppliedChange, Session};
@@ -20,15 +21,48 @@ impl Session {
     }
 
     pub(super) fn fold_review(&mut self, record: &Record) {
+        let as_one = self.is_as_one(&record.event);
         self.applied.fold(record);
         if let Event::Reviewed { change_set, .. } = &record.event {
             let change = self.applied.get(change_set);
-            let note = change.and_then(|change| note_for_model(change, &record.event));
-            if let Some(note) = note {
+            let note = match as_one {
+                true => note_of_run(&record.event),
+                false => change.and_then(|change| note_for_model(change, &record.event)),
+            };
+            if let Some(note) = note.filter(|note| !as_one || !self.was_told(note)) {
                 self.tell_model(note);
             }
         }
     }
+
+    /// Whether an event ends a decision about a whole run.
+    fn is_as_one(&self, event: &Event) -> bool {
+        let Event::Reviewed { change_set, hunks, .. } = event else { return false };
+        let change = self.applied.get(change_set);
+        let mut hunks = hunks.iter().filter_map(|id| change?.hunk(id)?.pending.as_ref());
+        hunks.any(|pending| pending.as_one)
+    }
+
+    /// Whether this note is the last message for the model.
+    fn was_told(&self, note: &str) -> bool {
+        let last = match &self.run {
+            Some(run) => run.pending.last(),
+            None => self.history.last(),
+        };
+        matches!(last, Some(ModelMessage::User { text, .. }) if &**text == note)
+    }
+}
+
+/// Returns the sentence that tells the model of a decision about a whole run. It is the same for all changes of it.
+fn note_of_run(event: &Event) -> Option<String> {
+    let Event::Reviewed { state, reason, .. } = event else { return None };
+    let said = reason.as_ref().map(|reason| format!(" The user says: {}", cut(reason))).unwrap_or_default();
+    let what = match state {
+        ReviewState::Undone => "undid your edits of a whole run. Do not make them again unless asked.",
+        ReviewState::Applied => "restored the edits of a whole run that were undone.",
+        ReviewState::Kept => return None,
+    };
+    Some(format!("[note] The user {what} Read a file again before you edit it.{said}"))
 }
 
 /// Returns the sentence that tells the model of a decision of the user; `None` if it need not know.

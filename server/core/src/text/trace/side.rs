@@ -1,6 +1,6 @@
 //! The text with hunks undone or made again.
 
-use super::{HunkText, PastChange, Side, Trace, trace_all};
+use super::{HunkText, PastChange, Side, Trace, trace_all, trace_known};
 use crate::text::edit::{LineEnds, lines, push_line};
 
 /// Why a hunk cannot be undone or made again.
@@ -8,6 +8,8 @@ use crate::text::edit::{LineEnds, lines, push_line};
 pub enum SideRefusal {
     /// Its place is not in the text.
     Gone,
+    /// The text before its change is not kept any more, and its own lines do not say where it is.
+    NotKept,
     /// Other text is in its place, and the caller did not allow to replace it.
     Amended,
     /// A hunk of a later change replaced lines of it: the numbers of that change and hunk.
@@ -23,35 +25,94 @@ pub struct SideTarget {
     pub seen: Option<String>,
 }
 
-/// Returns the text with one side of these hunks, or the first hunk that cannot be, and why. All or nothing. A hunk
-/// that has this side already stays as it is.
+/// Whether a text that is neither side of a hunk may be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserText {
+    /// Only if the target has seen exactly this text.
+    IfSeen,
+    /// Always: to show what would be replaced.
+    Any,
+}
+
+/// What became of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TurnedHunk {
+    /// It has the side now. `dropped` is the text that was in its place, if it was neither side of the hunk.
+    Turned { dropped: Option<String> },
+    /// It had the side before.
+    Already,
+}
+
+/// A text with targets turned, and what became of each target, in their order. A refused target is as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnedText {
+    pub text: String,
+    pub results: Vec<Result<TurnedHunk, SideRefusal>>,
+}
+
+/// Returns the text with one side of these hunks, or the first hunk that cannot be, and why. All or nothing. A hunk that has
+/// this side already stays as it is.
 pub fn with_side(
     now: &str,
     changes: &[PastChange<'_>],
     targets: &[SideTarget],
     to: Side,
 ) -> Result<String, (usize, usize, SideRefusal)> {
+    let TurnedText { text, results } = turn(now, changes, targets, to, UserText::IfSeen);
+    for (target, result) in targets.iter().zip(results) {
+        result.map_err(|why| (target.change, target.hunk, why))?;
+    }
+    Ok(text)
+}
+
+/// Returns the text with one side of these hunks, as far as it is possible. `changes` begins with the oldest.
+pub fn turn(
+    now: &str,
+    changes: &[PastChange<'_>],
+    targets: &[SideTarget],
+    to: Side,
+    users: UserText,
+) -> TurnedText {
     let mut changes = changes.to_vec();
     let mut text = now.to_owned();
+    let mut results = vec![Err(SideRefusal::Gone); targets.len()];
     let count = changes.len();
     for step in 0..count {
         // Later changes stand on earlier ones.
         let number = if to == Side::Before { count - 1 - step } else { step };
-        let own: Vec<&SideTarget> = targets.iter().filter(|target| target.change == number).collect();
+        let own: Vec<usize> = (0..targets.len()).filter(|at| targets[*at].change == number).collect();
         if own.is_empty() {
             continue;
         }
-        let traces = trace_all(&text, &changes).swap_remove(number);
+        let traces = trace_known(&text, &changes, number)
+            .unwrap_or_else(|| trace_all(&text, &changes).swap_remove(number));
         let mut places: Vec<(usize, &Trace)> = Vec::new();
-        for target in &own {
-            let refused = |why| (number, target.hunk, why);
-            let trace = traces.get(target.hunk).ok_or_else(|| refused(SideRefusal::Gone))?;
-            if trace.found == HunkText::Is(to) {
+        for at in own {
+            let target = &targets[at];
+            let Some((trace, past)) = traces.get(target.hunk).zip(changes[number].hunks.get(target.hunk))
+            else {
                 continue;
+            };
+            let is_of_user = past.amended.is_some();
+            results[at] = match trace.found {
+                HunkText::Is(side) if side == to => Ok(TurnedHunk::Already),
+                HunkText::Gone if changes[number].before.is_none() => Err(SideRefusal::NotKept),
+                _ => dropped(&text, trace, target, is_of_user, users)
+                    .map(|dropped| TurnedHunk::Turned { dropped }),
+            };
+            if let Err(SideRefusal::Beneath { change, hunk }) = results[at]
+                && let Some(above) = targets.iter().position(|one| (one.change, one.hunk) == (change, hunk))
+                && results[above].is_err()
+            {
+                // The cause is what keeps that one.
+                results[at] = results[above].clone();
             }
-            let amended = changes[number].hunks.get(target.hunk).is_some_and(|past| past.amended.is_some());
-            check(&text, trace, target, amended).map_err(refused)?;
-            places.push((target.hunk, trace));
+            if matches!(results[at], Ok(TurnedHunk::Turned { .. })) {
+                places.push((target.hunk, trace));
+            }
+            if results[at].is_ok() {
+                changes[number].hunks[target.hunk].expected = to;
+            }
         }
         places.sort_by_key(|(_, trace)| (trace.lines.start, trace.lines.end));
         let mut result = String::with_capacity(text.len());
@@ -66,28 +127,31 @@ pub fn with_side(
         }
         push(all.get(done..).unwrap_or_default());
         text = result;
-        for target in own {
-            changes[number].hunks[target.hunk].expected = to;
-        }
     }
-    Ok(text)
+    TurnedText { text, results }
 }
 
-/// `amended`: the inserted side is a text of the user.
-fn check(text: &str, trace: &Trace, target: &SideTarget, amended: bool) -> Result<(), SideRefusal> {
+/// Returns the text of the user that goes with a hunk, or why it must not go. `is_of_user`: the inserted side is a text of
+/// the user.
+fn dropped(
+    text: &str,
+    trace: &Trace,
+    target: &SideTarget,
+    is_of_user: bool,
+    users: UserText,
+) -> Result<Option<String>, SideRefusal> {
     if let Some((change, hunk)) = trace.beneath.first() {
         return Err(SideRefusal::Beneath { change: *change, hunk: *hunk });
     }
+    let there: String = lines(text).skip(trace.lines.start).take(trace.lines.len()).collect();
     // What was shown in its place has to be there still, also if the agent's own lines are there instead.
-    let is_as_shown = target.seen.as_ref().map(|seen| {
-        let there = lines(text).skip(trace.lines.start).take(trace.lines.len());
-        there.collect::<String>() == *seen
-    });
+    let is_as_shown = target.seen.as_ref().map(|seen| *seen == there);
+    let may = users == UserText::Any || is_as_shown == Some(true);
     match trace.found {
         HunkText::Gone => Err(SideRefusal::Gone),
-        HunkText::Is(Side::Before) if is_as_shown != Some(false) => Ok(()),
-        HunkText::Is(Side::After) if !amended && is_as_shown != Some(false) => Ok(()),
-        HunkText::Is(_) | HunkText::Amended { .. } if is_as_shown == Some(true) => Ok(()),
+        HunkText::Is(Side::Before) if is_as_shown != Some(false) => Ok(None),
+        HunkText::Is(Side::After) if !is_of_user && is_as_shown != Some(false) => Ok(None),
+        HunkText::Is(_) | HunkText::Amended { .. } if may => Ok(Some(there)),
         HunkText::Is(_) | HunkText::Amended { .. } => Err(SideRefusal::Amended),
     }
 }

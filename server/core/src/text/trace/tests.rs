@@ -384,6 +384,44 @@ proptest! {
             prop_assert!(!is_agents(&undone), "{}", undone);
         }
     }
+
+    /// Changes on each other, and nobody else typed: undone together they leave exactly the text before them, and restored
+    /// together the text after them.
+    #[test]
+    fn a_run_is_undone_and_restored_to_the_byte(
+        text in prop::collection::vec(("[ab{}]{0,1}", "(\n|\r\n)"), 0..16), has_end in any::<bool>(),
+        rounds in prop::collection::vec(prop::collection::vec((any::<usize>(), 0..4_usize, prop::collection::vec("[ab{}]{0,1}\n", 0..4)), 1..4), 1..6),
+    ) {
+        let mut text: String = text.into_iter().map(|(line, end)| line + &end).collect();
+        if !has_end {
+            text.truncate(text.trim_end_matches(['\r', '\n']).len());
+        }
+        let before = text.clone();
+        let mut all = Vec::new();
+        for edits in &rounds {
+            let mut lines_now = all_lines(&text);
+            for (at, remove, insert) in edits {
+                let at = at % (lines_now.len() + 1);
+                let end = (at + remove).min(lines_now.len());
+                lines_now.splice(at..end, insert.iter().cloned());
+            }
+            let made = Made::of(&text, &lines_now.concat());
+            text.clone_from(&made.after);
+            all.push(made);
+        }
+        let targets: Vec<SideTarget> = all
+            .iter()
+            .enumerate()
+            .flat_map(|(change, made)| (0..made.hunks.len()).flat_map(move |hunk| only(change, hunk)))
+            .collect();
+        let made: Vec<PastChange<'_>> = all.iter().map(Made::past).collect();
+        let undone = turn(&text, &made, &targets, Side::Before, UserText::IfSeen);
+        prop_assert_eq!(&undone.text, &before, "{:?}", undone.results);
+        prop_assert!(undone.results.iter().all(Result::is_ok), "{:?}", undone.results);
+        let gone: Vec<PastChange<'_>> = all.iter().map(|made| made.expecting(Side::Before)).collect();
+        let again = turn(&before, &gone, &targets, Side::After, UserText::IfSeen);
+        prop_assert_eq!(&again.text, &text, "{:?}", again.results);
+    }
 }
 
 fn all_lines(text: &str) -> Vec<String> {

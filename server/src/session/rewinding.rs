@@ -1,0 +1,156 @@
+//! Taking back whole runs: what it would mean now, and the decision that carries out exactly that.
+//!
+//! Never decides about a file that is not as the preview showed it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use adjutant_core::machine::input::ReviewAct;
+use adjutant_core::session::rewind::{FileNow, FoundOperation, RewindOutcome, RewindRefusal, RewoundRuns};
+use adjutant_core::session::{AppliedChange, NameOfFile};
+use adjutant_core::text::display::one_line;
+use adjutant_core::wire::rewind::{RewoundFile, preview};
+use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::review::DecidedHunk;
+use adjutant_protocol::rewind::{PreviewParams, RewindParams, RewindPreview};
+
+use super::deciding::{BegunReview, SeenTargets, check_reason};
+use super::edits::present_file;
+use super::mailbox::{ClientError, Reply};
+use super::{SessionTask, SessionWorld};
+use crate::aside::aside;
+use crate::reviews::{FileChanges, OwnedChange, text_before};
+
+/// Files that an error names.
+const MOST_NAMED: usize = 5;
+
+/// A file with changes of the runs, and what is known of these.
+struct FileOfRuns {
+    file: RewoundFile,
+    changes: FileChanges,
+}
+
+impl SessionTask {
+    /// Returns what it would mean to take runs back. Changes nothing.
+    pub(super) async fn preview(&mut self, params: PreviewParams) -> Result<RewindPreview, ClientError> {
+        let PreviewParams { run_id, later, restore, .. } = params;
+        let runs = self.session.rewound(run_id.as_ref(), later, restore).map_err(refused)?;
+        let files = files_of(&self.place, &runs, self.changed_files(&runs)).await;
+        Ok(self.shown(&runs, &files))
+    }
+
+    /// Undoes or restores what a preview has shown; the reply waits for the end.
+    pub(super) async fn rewind(&mut self, params: RewindParams, reply: Reply<Vec<DecidedHunk>>) {
+        let begun = self.rewound(params).await;
+        self.answer_when_over(begun, reply);
+    }
+
+    async fn rewound(&mut self, params: RewindParams) -> Result<BegunReview, ClientError> {
+        let RewindParams { run_id, later, restore, expect, user_lines, reason, .. } = params;
+        check_reason(reason.as_deref())?;
+        let runs = self.session.rewound(Some(&run_id), later, restore).map_err(refused)?;
+        let files = files_of(&self.place, &runs, self.changed_files(&runs)).await;
+        check_as_shown(&self.shown(&runs, &files), &expect)?;
+        let mut targets = SeenTargets::new();
+        for hunk in files.iter().filter_map(|of| of.file.hunks.as_ref().ok()).flat_map(|file| &file.hunks) {
+            let seen = match &hunk.outcome {
+                RewindOutcome::Exact => None,
+                RewindOutcome::WithUsers { seen, .. } if user_lines => seen.clone(),
+                RewindOutcome::Already | RewindOutcome::WithUsers { .. } | RewindOutcome::Left(_) => continue,
+            };
+            targets.entry(hunk.change_set.clone()).or_default().insert(hunk.hunk.clone(), seen);
+        }
+        if targets.is_empty() {
+            let why = if restore { "there is nothing to restore" } else { "there is nothing to undo" };
+            return Err(ClientError::new(ErrorName::AnswerInvalid, why));
+        }
+        let act = if restore { ReviewAct::Restore } else { ReviewAct::Undo };
+        self.begin_review(targets, act, true, reason).await
+    }
+
+    /// Returns the files with changes of these runs, each with its deletions and moves.
+    fn changed_files(&self, runs: &RewoundRuns) -> BTreeMap<NameOfFile, Vec<Arc<AppliedChange>>> {
+        let mut files: BTreeMap<NameOfFile, Vec<Arc<AppliedChange>>> = BTreeMap::new();
+        for change in self.session.applied.all().into_iter().filter(|change| runs.all.contains(&change.run)) {
+            let operations = files.entry(self.session.applied.name_now(change)).or_default();
+            operations.extend(change.operation.is_some().then(|| change.clone()));
+        }
+        files
+    }
+
+    fn shown(&self, runs: &RewoundRuns, files: &[FileOfRuns]) -> RewindPreview {
+        let shown: Vec<&RewoundFile> = files.iter().map(|of| &of.file).collect();
+        preview(&self.session, runs, &shown, |number, why| files[number].changes.refusal(why))
+    }
+}
+
+/// Reads the files, and finds out what becomes of their hunks.
+async fn files_of(
+    place: &Arc<SessionWorld>,
+    runs: &RewoundRuns,
+    files: BTreeMap<NameOfFile, Vec<Arc<AppliedChange>>>,
+) -> Vec<FileOfRuns> {
+    let (place, runs) = (place.clone(), runs.clone());
+    aside(move || {
+        let all = files.into_iter().map(|(name, operations)| file_of(&place, &runs, name, &operations));
+        all.filter(|of| of.file.hunks.as_ref().map_or(true, |rewind| !rewind.hunks.is_empty())).collect()
+    })
+    .await
+}
+
+fn file_of(
+    place: &SessionWorld,
+    runs: &RewoundRuns,
+    name: NameOfFile,
+    operations: &[Arc<AppliedChange>],
+) -> FileOfRuns {
+    let changes = FileChanges::read(place.world.reviews.of_file(&name.target));
+    let is_created = changes.changes.iter().any(|owned| !owned.change.existed);
+    let texts: Vec<Option<String>> =
+        operations.iter().map(|change| text_before(&place.blobs, change)).collect();
+    let pairs = operations.iter().zip(&texts);
+    let found: Vec<FoundOperation<'_>> =
+        pairs.map(|(change, text)| FoundOperation { change, text: text.as_deref() }).collect();
+    let hunks = match present_file(place, &name.path, &name.target) {
+        Ok(now) => {
+            let text = now.exists().then(|| now.text());
+            // An open document stays, also if it is empty.
+            let file = FileNow { text, is_created: is_created && (text.is_none() || now.disk().is_some()) };
+            Ok(runs.in_file(file, &changes.found(&place.id), &found))
+        }
+        Err(why) => {
+            let is_own =
+                |owned: &&OwnedChange| owned.session == place.id && runs.all.contains(&owned.change.run);
+            let own = changes.changes.iter().filter(is_own).map(|owned| owned.change.hunks.len());
+            Err((own.sum::<usize>() + operations.len(), why))
+        }
+    };
+    FileOfRuns { file: RewoundFile { uri: name.uri, path: name.path, hunks }, changes }
+}
+
+/// Refuses a decision about texts that are not as they were shown, and names their files.
+fn check_as_shown(now: &RewindPreview, expect: &BTreeMap<String, String>) -> Result<(), ClientError> {
+    let path = |uri: &String| {
+        let file = now.files.iter().find(|file| file.uri == *uri);
+        one_line(file.map_or(uri, |file| &file.path), 120)
+    };
+    let uris: BTreeSet<&String> = now.expect.keys().chain(expect.keys()).collect();
+    let other: Vec<String> =
+        uris.into_iter().filter(|uri| now.expect.get(*uri) != expect.get(*uri)).map(path).collect();
+    if other.is_empty() {
+        return Ok(());
+    }
+    let more = other.len().saturating_sub(MOST_NAMED);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let named = other[..other.len().min(MOST_NAMED)].join(", ");
+    let why = format!("nothing was done, because {named}{more} changed since it was shown; look at it again");
+    Err(ClientError::new(ErrorName::HunkConflict, why))
+}
+
+fn refused(why: RewindRefusal) -> ClientError {
+    let text = match why {
+        RewindRefusal::NoSuchRun => "the session has no such run with changes",
+        RewindRefusal::Open => "the run is not over; cancel it, or wait until it ends",
+    };
+    ClientError::new(ErrorName::AnswerInvalid, text)
+}
