@@ -782,7 +782,8 @@ userLines: number,
  */
 already: number,
 /**
- * The file goes away, because the run made it and it has nothing else, or because its deletion is restored.
+ * The file that is there now goes away, because the run made it and it has nothing else, or because its deletion is
+ * restored.
  */
 removed: boolean,
 /**

@@ -1,5 +1,7 @@
 //! Whole runs undone and restored, over the wire: shown first, to the byte, and never against another text.
 
+mod operations;
+
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::review::{ReviewDecideResult, ReviewListResult};

@@ -71,7 +71,8 @@ pub struct FilePreview {
     pub user_lines: u32,
     /// How many hunks are so already.
     pub already: u32,
-    /// The file goes away, because the run made it and it has nothing else, or because its deletion is restored.
+    /// The file that is there now goes away, because the run made it and it has nothing else, or because its deletion is
+    /// restored.
     pub removed: bool,
     /// What becomes of the file as a whole, in words, in the order in which it is done: its deletion or move is undone or
     /// restored.

@@ -6,16 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use adjutant_core::machine::input::ReviewAct;
-use adjutant_core::session::rewind::{FileNow, FoundOperation, RewindOutcome, RewindRefusal, RewoundRuns};
-use adjutant_core::session::{AppliedChange, NameOfFile};
+use adjutant_core::session::rewind::{
+    FileRewind, FoundFile, FoundOperation, RewindOutcome, RewindRefusal, RewoundRuns,
+};
+use adjutant_core::session::{AppliedChange, AppliedChanges, NameOfFile, Session};
 use adjutant_core::text::display::one_line;
 use adjutant_core::wire::rewind::{RewoundFile, preview};
+use adjutant_protocol::SessionId;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::review::DecidedHunk;
 use adjutant_protocol::rewind::{PreviewParams, RewindParams, RewindPreview};
 
 use super::deciding::{BegunReview, SeenTargets, check_reason};
-use super::edits::present_file;
+use super::edits::{CurrentFile, present_file};
 use super::mailbox::{ClientError, Reply};
 use super::{SessionTask, SessionWorld};
 use crate::aside::aside;
@@ -35,7 +38,7 @@ impl SessionTask {
     pub(super) async fn preview(&mut self, params: PreviewParams) -> Result<RewindPreview, ClientError> {
         let PreviewParams { run_id, later, restore, .. } = params;
         let runs = self.session.rewound(run_id.as_ref(), later, restore).map_err(refused)?;
-        let files = files_of(&self.place, &runs, self.changed_files(&runs)).await;
+        let files = files_of(&self.place, &self.session, &runs).await;
         Ok(self.shown(&runs, &files))
     }
 
@@ -49,7 +52,7 @@ impl SessionTask {
         let RewindParams { run_id, later, restore, expect, user_lines, reason, .. } = params;
         check_reason(reason.as_deref())?;
         let runs = self.session.rewound(Some(&run_id), later, restore).map_err(refused)?;
-        let files = files_of(&self.place, &runs, self.changed_files(&runs)).await;
+        let files = files_of(&self.place, &self.session, &runs).await;
         check_as_shown(&self.shown(&runs, &files), &expect)?;
         let mut targets = SeenTargets::new();
         for hunk in files.iter().filter_map(|of| of.file.hunks.as_ref().ok()).flat_map(|file| &file.hunks) {
@@ -68,16 +71,6 @@ impl SessionTask {
         self.begin_review(targets, act, true, reason).await
     }
 
-    /// Returns the files with changes of these runs, each with its deletions and moves.
-    fn changed_files(&self, runs: &RewoundRuns) -> BTreeMap<NameOfFile, Vec<Arc<AppliedChange>>> {
-        let mut files: BTreeMap<NameOfFile, Vec<Arc<AppliedChange>>> = BTreeMap::new();
-        for change in self.session.applied.all().into_iter().filter(|change| runs.all.contains(&change.run)) {
-            let operations = files.entry(self.session.applied.name_now(change)).or_default();
-            operations.extend(change.operation.is_some().then(|| change.clone()));
-        }
-        files
-    }
-
     fn shown(&self, runs: &RewoundRuns, files: &[FileOfRuns]) -> RewindPreview {
         let shown: Vec<&RewoundFile> = files.iter().map(|of| &of.file).collect();
         preview(&self.session, runs, &shown, |number, why| files[number].changes.refusal(why))
@@ -85,47 +78,97 @@ impl SessionTask {
 }
 
 /// Reads the files, and finds out what becomes of their hunks.
-async fn files_of(
-    place: &Arc<SessionWorld>,
-    runs: &RewoundRuns,
-    files: BTreeMap<NameOfFile, Vec<Arc<AppliedChange>>>,
-) -> Vec<FileOfRuns> {
-    let (place, runs) = (place.clone(), runs.clone());
+async fn files_of(place: &Arc<SessionWorld>, session: &Session, runs: &RewoundRuns) -> Vec<FileOfRuns> {
+    let (place, runs, applied) = (place.clone(), runs.clone(), session.applied.clone());
     aside(move || {
-        let all = files.into_iter().map(|(name, operations)| file_of(&place, &runs, name, &operations));
-        all.filter(|of| of.file.hunks.as_ref().map_or(true, |rewind| !rewind.hunks.is_empty())).collect()
+        let files = changed_files(&applied, &runs);
+        let read: Vec<FileRead> =
+            files.into_iter().map(|(name, operations)| FileRead::new(&place, name, operations)).collect();
+        let found: Vec<FoundFile<'_>> = read.iter().filter_map(|file| file.found(&place.id)).collect();
+        let mut rewinds = runs.in_files(&applied, &found).into_iter();
+        let rewinds: Vec<Option<FileRewind>> =
+            read.iter().map(|file| file.now.as_ref().ok().and_then(|_| rewinds.next())).collect();
+        let all = read.into_iter().zip(rewinds).map(|(file, rewind)| file.of_runs(&place.id, &runs, rewind));
+        all.flatten().collect()
     })
     .await
 }
 
-fn file_of(
-    place: &SessionWorld,
+/// Returns the files with changes of these runs, each with its deletions and moves, and the other names that moves lead to.
+fn changed_files(
+    applied: &AppliedChanges,
     runs: &RewoundRuns,
+) -> BTreeMap<NameOfFile, Vec<Arc<AppliedChange>>> {
+    let mut files: BTreeMap<NameOfFile, Vec<Arc<AppliedChange>>> = BTreeMap::new();
+    for change in applied.all().into_iter().filter(|change| runs.all.contains(&change.run)) {
+        for name in change.names() {
+            files.entry(name).or_default();
+        }
+        let operations = files.entry(applied.name_now(change)).or_default();
+        operations.extend(change.operation.is_some().then(|| change.clone()));
+    }
+    files
+}
+
+/// A file as it is now, with what is known of its changes.
+struct FileRead {
     name: NameOfFile,
-    operations: &[Arc<AppliedChange>],
-) -> FileOfRuns {
-    let changes = FileChanges::read(place.world.reviews.of_file(&name.target));
-    let is_created = changes.changes.iter().any(|owned| !owned.change.existed);
-    let texts: Vec<Option<String>> =
-        operations.iter().map(|change| text_before(&place.blobs, change)).collect();
-    let pairs = operations.iter().zip(&texts);
-    let found: Vec<FoundOperation<'_>> =
-        pairs.map(|(change, text)| FoundOperation { change, text: text.as_deref() }).collect();
-    let hunks = match present_file(place, &name.path, &name.target) {
-        Ok(now) => {
-            let text = now.exists().then(|| now.text());
+    now: Result<CurrentFile, String>,
+    changes: FileChanges,
+    /// Its deletions and moves by the runs, each with the text before.
+    operations: Vec<(Arc<AppliedChange>, Option<String>)>,
+}
+
+impl FileRead {
+    /// Reads a file. Blocks.
+    fn new(place: &SessionWorld, name: NameOfFile, operations: Vec<Arc<AppliedChange>>) -> Self {
+        let with_text = |change: Arc<AppliedChange>| {
+            let text = text_before(&place.blobs, &change);
+            (change, text)
+        };
+        Self {
+            now: present_file(place, &name.path, &name.target),
+            changes: FileChanges::read(place.world.reviews.of_file(&name.target)),
+            operations: operations.into_iter().map(with_text).collect(),
+            name,
+        }
+    }
+
+    /// Returns it in the form in which hunks are undone and restored; `None` if it cannot be read.
+    fn found(&self, session: &SessionId) -> Option<FoundFile<'_>> {
+        let (now, operations) = (self.now.as_ref().ok()?, self.operations.iter());
+        Some(FoundFile {
+            target: &self.name.target,
+            text: now.exists().then(|| now.text()),
             // An open document stays, also if it is empty.
-            let file = FileNow { text, is_created: is_created && (text.is_none() || now.disk().is_some()) };
-            Ok(runs.in_file(file, &changes.found(&place.id), &found))
-        }
-        Err(why) => {
-            let is_own =
-                |owned: &&OwnedChange| owned.session == place.id && runs.all.contains(&owned.change.run);
-            let own = changes.changes.iter().filter(is_own).map(|owned| owned.change.hunks.len());
-            Err((own.sum::<usize>() + operations.len(), why))
-        }
-    };
-    FileOfRuns { file: RewoundFile { uri: name.uri, path: name.path, hunks }, changes }
+            is_created: !now.exists() || now.disk().is_some(),
+            changes: self.changes.found(session),
+            operations: operations
+                .map(|(change, text)| FoundOperation { change, text: text.as_deref() })
+                .collect(),
+        })
+    }
+
+    /// Returns what becomes of it; `None` if it has no hunks of the runs.
+    fn of_runs(
+        self,
+        session: &SessionId,
+        runs: &RewoundRuns,
+        rewind: Option<FileRewind>,
+    ) -> Option<FileOfRuns> {
+        let Self { name: NameOfFile { path, uri, .. }, now, changes, operations } = self;
+        let hunks = match now {
+            Ok(_) => Ok(rewind.filter(|rewind| !rewind.hunks.is_empty())?),
+            Err(why) => {
+                let is_own =
+                    |owned: &&OwnedChange| owned.session == *session && runs.all.contains(&owned.change.run);
+                let own = changes.changes.iter().filter(is_own).map(|owned| owned.change.hunks.len());
+                let count = own.sum::<usize>() + operations.len();
+                Err((Some(count).filter(|count| *count > 0)?, why))
+            }
+        };
+        Some(FileOfRuns { file: RewoundFile { uri, path, hunks }, changes })
+    }
 }
 
 /// Refuses a decision about texts that are not as they were shown, and names their files.

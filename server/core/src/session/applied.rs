@@ -24,6 +24,8 @@ pub struct AppliedChanges {
     bytes: usize,
     /// The runs of changes that were forgotten.
     pub forgotten: BTreeSet<RunId>,
+    /// The changes that move a file, oldest first.
+    moves: Vec<ChangeSetId>,
     /// Grows with every change of a state.
     pub number: u64,
 }
@@ -58,6 +60,15 @@ pub struct AppliedChange {
     pub hunks: Vec<AppliedHunk>,
     /// The lines of all hunks of the change. A replay drops them.
     source: Arc<[Hunk]>,
+    origin: FileOrigin,
+}
+
+/// Where the file of a change comes from: the name that it had when this record was written, before all moves of it.
+#[derive(Clone, Debug, PartialEq)]
+struct FileOrigin {
+    name: NameOfFile,
+    /// The number of the record.
+    since: u64,
 }
 
 /// A hunk that was applied.
@@ -139,6 +150,23 @@ impl AppliedChange {
         Some(PastChange { before, hunks })
     }
 
+    /// Returns the names of its file: those before and after a move, else the one.
+    pub fn names(&self) -> Vec<NameOfFile> {
+        match names_of_move(self) {
+            Some((from, to)) => vec![from, to],
+            None => vec![NameOfFile {
+                path: self.path.clone(),
+                uri: self.uri.clone(),
+                target: self.target.clone(),
+            }],
+        }
+    }
+
+    /// Whether it counts as done: not undone.
+    pub fn is_done(&self) -> bool {
+        self.hunks.first().is_some_and(|hunk| hunk.state != ReviewState::Undone)
+    }
+
     /// Returns the hunks that a decision is about.
     pub fn pending(&self, batch: &BatchId) -> impl Iterator<Item = (&AppliedHunk, &PendingReview)> {
         let of_batch = self.hunks.iter().filter_map(|hunk| Some((hunk, hunk.pending.as_ref()?)));
@@ -170,29 +198,75 @@ impl AppliedChanges {
         self.all.get(id)
     }
 
-    /// Returns the name that the file of a change has after the moves of this session; of a deleted file the last name.
+    /// Returns the name that the file of a change has, or had last.
     pub fn name_now(&self, change: &AppliedChange) -> NameOfFile {
-        let is_done = |change: &AppliedChange| {
-            change.hunks.first().is_some_and(|hunk| hunk.state != ReviewState::Undone)
-        };
-        let own = || NameOfFile {
-            path: change.path.clone(),
-            uri: change.uri.clone(),
-            target: change.target.clone(),
-        };
-        if change.operation.is_none() {
-            // Changes of lines have the new name already.
-            return own();
-        }
-        let moved = names_of_move(change).filter(|_| is_done(change));
-        let mut name = moved.map_or_else(own, |(_, to)| to);
-        let later = self.all().into_iter().filter(|later| later.seq > change.seq && is_done(later));
-        for (from, to) in later.filter_map(|later| names_of_move(later)) {
-            if from.target == name.target {
+        self.name_where(change, AppliedChange::is_done)
+    }
+
+    /// Returns the name that the file of a change has, or had last, if exactly those moves are done that `is_done` says.
+    pub fn name_where(&self, change: &AppliedChange, is_done: impl Fn(&AppliedChange) -> bool) -> NameOfFile {
+        let FileOrigin { name, since } = &change.origin;
+        let mut name = name.clone();
+        for moved in self.moves().filter(|moved| moved.seq >= *since && is_done(moved)) {
+            if let Some((from, to)) = names_of_move(moved).filter(|(from, _)| from.target == name.target) {
+                debug_assert_ne!(from.target, to.target, "a move changes the name");
                 name = to;
             }
         }
         name
+    }
+
+    /// Returns the moves of files, oldest first.
+    fn moves(&self) -> impl DoubleEndedIterator<Item = &Arc<AppliedChange>> {
+        self.moves.iter().filter_map(|id| self.all.get(id))
+    }
+
+    /// Returns where the file of a change that is made now comes from.
+    fn origin_of(&self, name: NameOfFile, seq: u64) -> FileOrigin {
+        let mut origin = FileOrigin { name, since: seq };
+        for moved in self.moves().rev().filter(|moved| moved.is_done()) {
+            if let Some((from, to)) = names_of_move(moved)
+                && to.target == origin.name.target
+            {
+                origin = FileOrigin { name: from, since: moved.seq };
+            }
+        }
+        origin
+    }
+
+    /// Gives the changes of lines the names that their files have now.
+    fn follow_moves(&mut self) {
+        let ids: Vec<ChangeSetId> = self.all.keys().cloned().collect();
+        for id in ids {
+            let Some(change) = self.all.get(&id).filter(|change| change.operation.is_none()) else {
+                continue;
+            };
+            let name = self.name_now(change);
+            if name.target != change.target
+                && let Some(change) = self.all.get_mut(&id)
+            {
+                let change = Arc::make_mut(change);
+                (change.path, change.uri, change.target) = (name.path, name.uri, name.target);
+            }
+        }
+    }
+
+    /// Forgets the oldest change.
+    fn forget_oldest(&mut self) {
+        let Some(oldest) = self.all.values().min_by_key(|change| change.seq).cloned() else { return };
+        self.bytes -= oldest.bytes();
+        self.all.remove(&oldest.change_set);
+        self.forgotten.insert(oldest.run.clone());
+        let Some((from, to)) = names_of_move(&oldest) else { return };
+        self.moves.retain(|id| *id != oldest.change_set);
+        // The names of later changes must not need it any more.
+        for change in self.all.values_mut().filter(|change| change.origin.since <= oldest.seq) {
+            let origin = &mut Arc::make_mut(change).origin;
+            if oldest.is_done() && origin.name.target == from.target {
+                origin.name = to.clone();
+            }
+            origin.since = oldest.seq + 1;
+        }
     }
 
     /// Returns how many hunks nobody has decided about yet.
@@ -261,21 +335,22 @@ impl AppliedChanges {
             .remove(&id)
             .map(|known| Arc::try_unwrap(known).unwrap_or_else(|shared| (*shared).clone()));
         self.bytes -= known.as_ref().map_or(0, AppliedChange::bytes);
-        let mut change =
-            known.unwrap_or_else(|| new_change(&before.change, source, record, run, title, model));
+        let mut change = known.unwrap_or_else(|| {
+            let origin = self.origin_of(name_of(&before.change), record.seq);
+            new_change(&before.change, source, origin, record, (run, title, model))
+        });
         change.hunks.extend(fresh);
         change.hunks.sort_by_key(|hunk| hunk.index);
         self.bytes += change.bytes();
-        if let Some((from, to)) = names_of_move(&change) {
-            self.follow_move(&from, &to);
+        let is_move = names_of_move(&change).is_some();
+        self.all.insert(id.clone(), Arc::new(change));
+        if is_move && !self.moves.contains(&id) {
+            self.moves.push(id);
+            self.follow_moves();
         }
-        self.all.insert(id, Arc::new(change));
         self.number = record.seq;
         while self.bytes > MOST_BYTES && self.all.len() > 1 {
-            let Some(oldest) = self.all.values().min_by_key(|change| change.seq).cloned() else { break };
-            self.bytes -= oldest.bytes();
-            self.all.remove(&oldest.change_set);
-            self.forgotten.insert(oldest.run.clone());
+            self.forget_oldest();
         }
     }
 
@@ -295,18 +370,6 @@ impl AppliedChanges {
                 }
             }
             Event::Reviewed { change_set, hunks, state, by, amended, .. } => {
-                let was_undone = |id: &String| {
-                    let hunk = self.get(change_set).and_then(|change| change.hunk(id));
-                    hunk.is_some_and(|hunk| hunk.state == ReviewState::Undone)
-                };
-                let is_turned = hunks.iter().any(|id| was_undone(id) != (*state == ReviewState::Undone));
-                let names = self.get(change_set).and_then(|change| names_of_move(change));
-                if let Some((from, to)) = names.filter(|_| is_turned) {
-                    match state {
-                        ReviewState::Undone => self.follow_move(&to, &from),
-                        ReviewState::Applied | ReviewState::Kept => self.follow_move(&from, &to),
-                    }
-                }
                 for id in hunks {
                     self.change(change_set, id, |applied| {
                         applied.state = *state;
@@ -318,6 +381,9 @@ impl AppliedChanges {
                         }
                     });
                 }
+                if self.moves.contains(change_set) {
+                    self.follow_moves();
+                }
             }
             Event::ReviewFailed { change_set, hunks, .. } => {
                 for id in hunks {
@@ -327,18 +393,6 @@ impl AppliedChanges {
             _ => return,
         }
         self.number = record.seq;
-    }
-
-    /// Gives the edits of a file its new name, because it was moved, or moved back.
-    fn follow_move(&mut self, from: &NameOfFile, to: &NameOfFile) {
-        for change in self.all.values_mut() {
-            if change.operation.is_none() && change.target == from.target {
-                let change = Arc::make_mut(change);
-                change.path.clone_from(&to.path);
-                change.uri.clone_from(&to.uri);
-                change.target.clone_from(&to.target);
-            }
-        }
     }
 
     fn change(&mut self, id: &ChangeSetId, hunk: &str, change: impl FnOnce(&mut AppliedHunk)) {
@@ -366,6 +420,11 @@ pub struct NameOfFile {
     pub uri: String,
     /// The URI of the file after following every link.
     pub target: String,
+}
+
+/// Returns the name of the file of a change, before the change.
+fn name_of(change: &FileChange) -> NameOfFile {
+    NameOfFile { path: change.path.clone(), uri: change.uri.clone(), target: change.target.clone() }
 }
 
 /// Returns the names of a file before and after a change that moves it.
@@ -401,10 +460,9 @@ fn source_of(state: &ChangeState) -> Arc<[Hunk]> {
 fn new_change(
     change: &FileChange,
     source: Arc<[Hunk]>,
+    origin: FileOrigin,
     record: &Record,
-    run: RunId,
-    title: String,
-    model: String,
+    (run, title, model): (RunId, String, String),
 ) -> AppliedChange {
     AppliedChange {
         change_set: change.change_set.clone(),
@@ -423,5 +481,6 @@ fn new_change(
         seq: record.seq,
         hunks: Vec::new(),
         source,
+        origin,
     }
 }

@@ -3,13 +3,17 @@
 //!
 //! Never changes anything. A decision carries the digest of what was shown.
 
+mod rehearsal;
+
 use std::collections::BTreeSet;
 
-use super::{AppliedChange, AppliedHunk, Session};
-use crate::record::{ChangeSetId, FileOperation, ReviewState, RunId};
+use super::{AppliedChange, AppliedChanges, AppliedHunk, Session};
+use crate::record::{ChangeSetId, ReviewState, RunId};
 use crate::text::edit::lines;
-use crate::text::trace::{PastChange, Side, SideRefusal, SideTarget, TurnedHunk, UserText, turn};
+use crate::text::trace::{PastChange, SideRefusal, TurnedHunk, UserText};
 use crate::{Parts, digest_parts};
+
+use rehearsal::{Rehearsal, RehearsalEnd, RehearsedHunk, RewindTarget, TargetKind};
 
 /// The runs that are taken back together.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,13 +54,19 @@ impl RanCommand {
     }
 }
 
-/// A file now.
-#[derive(Clone, Copy, Debug)]
-pub struct FileNow<'a> {
+/// A file now, with all that is known of its changes.
+#[derive(Clone, Debug)]
+pub struct FoundFile<'a> {
+    /// The URI of the file after following every link.
+    pub target: &'a str,
     /// Without a byte order mark; `None` if there is no file.
     pub text: Option<&'a str>,
-    /// Whether the agent made the file, so that it goes away with its last line, and comes back with its first.
+    /// Whether the agent made the file, so that it goes away with its last line.
     pub is_created: bool,
+    /// All changes of its lines, oldest first.
+    pub changes: Vec<FoundChange<'a>>,
+    /// The deletions and moves of it by the runs.
+    pub operations: Vec<FoundOperation<'a>>,
 }
 
 /// One applied change of lines of a file, and how it is found in a text.
@@ -80,8 +90,10 @@ pub struct FoundOperation<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRewind {
     pub hunks: Vec<HunkRewind>,
-    /// Whether the file is there now, and goes away without the hunks in which the user wrote.
+    /// Whether the file is there now, and goes away. Another one may have its name then.
     pub removes: bool,
+    /// Whether no file of this name is there now, and none will be.
+    pub is_absent: bool,
     /// Digest of the file and of everything that is known of its changes.
     pub digest: String,
 }
@@ -116,7 +128,9 @@ pub enum Obstacle {
     Lines(SideRefusal),
     /// The file is not there.
     NoFile,
-    /// There is a file where the deleted one was.
+    /// The file is not there, because another deletion or move of it is left as it is.
+    Waits,
+    /// Another file has its name.
     OtherFile,
     /// The file does not have the text that was deleted or moved.
     OtherText,
@@ -158,179 +172,92 @@ impl RewoundRuns {
             })
     }
 
-    /// Returns what becomes of the hunks of one file. `changes` are all changes of its lines, oldest first, and `operations` the
-    /// deletions and moves of it by these runs.
-    pub fn in_file(
-        &self,
-        file: FileNow<'_>,
-        changes: &[FoundChange<'_>],
-        operations: &[FoundOperation<'_>],
-    ) -> FileRewind {
-        let targets = self.targets(changes, operations);
-        let (careful, after) = self.turned(file, changes, &targets, UserText::IfSeen);
+    /// Returns what becomes of the hunks of each file. `applied` are the changes of the session.
+    pub fn in_files(&self, applied: &AppliedChanges, files: &[FoundFile<'_>]) -> Vec<FileRewind> {
+        let targets = self.targets(files);
+        let RehearsalEnd { results: careful, removed, texts } =
+            Rehearsal::new(self, applied, files, UserText::IfSeen).played(&targets);
         // What counts as undone, and is not in the text, may have lost its ground too. Nothing is put there.
-        let is_gone = |(target, result): &(RewindTarget<'_>, _)| {
+        let is_gone = |(target, result): &(RewindTarget, _)| {
             let is_turned = matches!(result, Ok(TurnedHunk::Turned { dropped: None }));
-            !self.restore && target.of(changes).1.state == ReviewState::Undone && !is_turned
+            !self.restore && target.of(files).1.state == ReviewState::Undone && !is_turned
         };
         let (gone, open): (Vec<_>, Vec<_>) = targets.into_iter().zip(careful).partition(is_gone);
-        let (targets, careful): (Vec<RewindTarget<'_>>, Vec<_>) = open.into_iter().unzip();
+        let (targets, careful): (Vec<RewindTarget>, Vec<_>) = open.into_iter().unzip();
         let complete = match careful.iter().any(Result::is_err) {
-            true => self.turned(file, changes, &targets, UserText::Any).0,
+            true => Rehearsal::new(self, applied, files, UserText::Any).played(&targets).results,
             false => careful.clone(),
         };
-        let rewound = |target: &RewindTarget<'_>, outcome| {
-            let (change, hunk) = target.of(changes);
+        let mut rewinds: Vec<FileRewind> = files
+            .iter()
+            .map(|file| FileRewind {
+                hunks: Vec::new(),
+                removes: file.text.is_some() && removed.contains(file.target),
+                is_absent: file.text.is_none() && texts.get(file.target).is_none_or(Option::is_none),
+                digest: digest(file),
+            })
+            .collect();
+        let mut put = |target: &RewindTarget, outcome| {
+            let (change, hunk) = target.of(files);
             let (change_set, kept) = (change.change_set.clone(), hunk.state == ReviewState::Kept);
-            HunkRewind { change_set, hunk: hunk.id.clone(), kept, outcome }
+            let rewind = HunkRewind { change_set, hunk: hunk.id.clone(), kept, outcome };
+            rewinds[target.file].hunks.push(rewind);
         };
-        let outcome = |(target, (careful, complete)): (&RewindTarget<'_>, _)| match (careful, complete) {
-            (Ok(TurnedHunk::Already), _) => RewindOutcome::Already,
-            (Ok(TurnedHunk::Turned { .. }), _) => RewindOutcome::Exact,
-            (Err(_), Ok(TurnedHunk::Turned { dropped })) => {
-                let (change, hunk) = target.of(changes);
-                let inserted = change.lines_of(hunk).map(|lines| &*lines.inserted).unwrap_or_default();
-                let is_users = |line: &&str| !inserted.iter().any(|own| own == line);
-                let count = dropped.as_deref().map_or(0, |text| lines(text).filter(is_users).count());
-                RewindOutcome::WithUsers { seen: dropped, lines: count }
-            }
-            (Err(_), Ok(TurnedHunk::Already)) => RewindOutcome::WithUsers { seen: None, lines: 0 },
-            (Err(_), Err(why)) => RewindOutcome::Left(why),
-        };
-        let outcomes = targets.iter().zip(careful.into_iter().zip(complete));
-        let hunks = outcomes.map(|pair| rewound(pair.0, outcome(pair)));
-        let gone = gone.iter().map(|(target, _)| rewound(target, RewindOutcome::Already));
-        FileRewind {
-            hunks: hunks.chain(gone).collect(),
-            removes: file.text.is_some() && after.is_none(),
-            digest: digest(file, changes, operations),
+        for (target, (careful, complete)) in targets.iter().zip(careful.into_iter().zip(complete)) {
+            put(target, outcome(target.of(files), careful, complete));
         }
+        gone.iter().for_each(|(target, _)| put(target, RewindOutcome::Already));
+        rewinds
     }
 
     /// Returns what is turned, in the order in which it is done: what was done last is undone first, and restored last.
-    fn targets<'a>(
-        &self,
-        changes: &[FoundChange<'_>],
-        operations: &'a [FoundOperation<'a>],
-    ) -> Vec<RewindTarget<'a>> {
+    fn targets(&self, files: &[FoundFile<'_>]) -> Vec<RewindTarget> {
         let mut targets = Vec::new();
-        for (number, found) in changes.iter().enumerate().filter(|(_, found)| found.is_own) {
-            let own = (0..found.change.hunks.len()).filter(|hunk| self.has(found.change, *hunk));
-            targets
-                .extend(own.map(|hunk| RewindTarget::Lines(SideTarget { change: number, hunk, seen: None })));
+        for (file, found) in files.iter().enumerate() {
+            let lines = found.changes.iter().enumerate().filter(|(_, found)| found.is_own);
+            for (change, found) in lines {
+                let own = (0..found.change.hunks.len()).filter(|hunk| self.has(found.change, *hunk));
+                targets
+                    .extend(own.map(|hunk| RewindTarget { file, kind: TargetKind::Lines { change, hunk } }));
+            }
+            let own = (0..found.operations.len()).filter(|at| self.has(found.operations[*at].change, 0));
+            targets.extend(own.map(|at| RewindTarget { file, kind: TargetKind::Operation(at) }));
         }
-        let own = operations.iter().filter(|found| self.has(found.change, 0));
-        targets.extend(own.map(RewindTarget::Operation));
-        targets.sort_by_key(|target| target.of(changes).0.seq);
+        targets.sort_by_key(|target| target.of(files).0.seq);
         if !self.restore {
             targets.reverse();
         }
         targets
     }
-
-    /// Returns what becomes of each target, and of the file.
-    fn turned(
-        &self,
-        file: FileNow<'_>,
-        changes: &[FoundChange<'_>],
-        targets: &[RewindTarget<'_>],
-        users: UserText,
-    ) -> (Vec<Result<TurnedHunk, Obstacle>>, Option<String>) {
-        let to = if self.restore { Side::After } else { Side::Before };
-        let mut past: Vec<PastChange<'_>> = changes.iter().map(|found| found.past.clone()).collect();
-        let mut text = file.text.map(str::to_owned);
-        let mut results = Vec::new();
-        // Hunks of lines are turned together, but not over a deletion or a move: the file is another one then.
-        for step in targets.chunk_by(|one, other| one.is_lines() && other.is_lines()) {
-            if let [RewindTarget::Operation(found)] = step {
-                results.push(self.operated(found, &mut text));
-                continue;
-            }
-            let own: Vec<SideTarget> = step.iter().filter_map(RewindTarget::lines).collect();
-            if text.is_none() && !file.is_created {
-                results.extend(own.iter().map(|_| Err(Obstacle::NoFile)));
-                continue;
-            }
-            let turned = turn(text.as_deref().unwrap_or_default(), &past, &own, to, users);
-            for (target, _) in own.iter().zip(&turned.results).filter(|(_, result)| result.is_ok()) {
-                past[target.change].hunks[target.hunk].expected = to;
-            }
-            results.extend(turned.results.into_iter().map(|result| result.map_err(Obstacle::Lines)));
-            text = Some(turned.text).filter(|text| !(file.is_created && text.is_empty()));
-        }
-        (results, text)
-    }
-
-    /// Undoes or restores a deletion or a move.
-    fn operated(
-        &self,
-        found: &FoundOperation<'_>,
-        text: &mut Option<String>,
-    ) -> Result<TurnedHunk, Obstacle> {
-        let is_undone = found.change.hunks.first().is_some_and(|hunk| hunk.state == ReviewState::Undone);
-        if is_undone && !self.restore {
-            return Ok(TurnedHunk::Already);
-        }
-        let content = found.text.ok_or(Obstacle::NoContent)?;
-        let is_deletion = matches!(found.change.operation, Some(FileOperation::Delete { .. }));
-        match text.as_deref() {
-            None if !is_deletion => Err(Obstacle::NoFile),
-            None if self.restore => Ok(TurnedHunk::Already),
-            None => {
-                *text = Some(content.to_owned());
-                Ok(TurnedHunk::Turned { dropped: None })
-            }
-            Some(now) if is_deletion && !self.restore => match now == content {
-                true => Ok(TurnedHunk::Already),
-                false => Err(Obstacle::OtherFile),
-            },
-            Some(now) if now != content => Err(Obstacle::OtherText),
-            Some(_) => {
-                if is_deletion {
-                    *text = None;
-                }
-                Ok(TurnedHunk::Turned { dropped: None })
-            }
-        }
-    }
 }
 
-/// What is undone or restored.
-enum RewindTarget<'a> {
-    Lines(SideTarget),
-    Operation(&'a FoundOperation<'a>),
-}
-
-impl RewindTarget<'_> {
-    fn is_lines(&self) -> bool {
-        matches!(self, Self::Lines(_))
-    }
-
-    fn lines(&self) -> Option<SideTarget> {
-        match self {
-            Self::Lines(target) => Some(target.clone()),
-            Self::Operation(_) => None,
+/// Returns what becomes of a hunk: `careful` if no text of the user goes, `complete` if it may.
+fn outcome(
+    (change, hunk): (&AppliedChange, &AppliedHunk),
+    careful: RehearsedHunk,
+    complete: RehearsedHunk,
+) -> RewindOutcome {
+    match (careful, complete) {
+        (Ok(TurnedHunk::Already), _) => RewindOutcome::Already,
+        (Ok(TurnedHunk::Turned { .. }), _) => RewindOutcome::Exact,
+        (Err(_), Ok(TurnedHunk::Turned { dropped })) => {
+            let inserted = change.lines_of(hunk).map(|lines| &*lines.inserted).unwrap_or_default();
+            let is_users = |line: &&str| !inserted.iter().any(|own| own == line);
+            let count = dropped.as_deref().map_or(0, |text| lines(text).filter(is_users).count());
+            RewindOutcome::WithUsers { seen: dropped, lines: count }
         }
-    }
-
-    fn of<'a>(&'a self, changes: &'a [FoundChange<'_>]) -> (&'a AppliedChange, &'a AppliedHunk) {
-        match self {
-            Self::Lines(target) => {
-                let change = changes[target.change].change;
-                (change, &change.hunks[target.hunk])
-            }
-            Self::Operation(found) => (found.change, &found.change.hunks[0]),
-        }
+        (Err(_), Ok(TurnedHunk::Already)) => RewindOutcome::WithUsers { seen: None, lines: 0 },
+        (Err(_), Err(why)) => RewindOutcome::Left(why),
     }
 }
 
 /// Returns the digest of a file and of everything that is known of its changes.
-fn digest(file: FileNow<'_>, changes: &[FoundChange<'_>], operations: &[FoundOperation<'_>]) -> String {
+fn digest(file: &FoundFile<'_>) -> String {
     let mut parts = Parts::default();
     parts.add(&[u8::from(file.text.is_some())]);
     parts.add(file.text.unwrap_or_default().as_bytes());
-    let operations = operations.iter().map(|found| found.change);
-    for change in changes.iter().map(|found| found.change).chain(operations) {
+    let operations = file.operations.iter().map(|found| found.change);
+    for change in file.changes.iter().map(|found| found.change).chain(operations) {
         parts.add(change.change_set.0.as_bytes());
         for hunk in &change.hunks {
             let state = [hunk.state as u8, u8::from(hunk.pending.is_some())];

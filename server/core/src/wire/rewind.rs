@@ -105,7 +105,8 @@ fn file_preview(
                 let why = match refusal {
                     Obstacle::Lines(refusal) => why(*refusal),
                     Obstacle::NoFile => "the file is not there now".to_owned(),
-                    Obstacle::OtherFile => "there is a file of this name now".to_owned(),
+                    Obstacle::Waits => "another deletion or move of the file stays".to_owned(),
+                    Obstacle::OtherFile => "another file has its name now".to_owned(),
                     Obstacle::OtherText => {
                         "the file has another text now; undo what was changed later first".to_owned()
                     }
@@ -121,6 +122,10 @@ fn file_preview(
         }
     }
     shown.removed = shown.hunks > 0 && rewind.removes;
+    if rewind.is_absent {
+        // It only comes and goes.
+        shown.becomes.clear();
+    }
     shown
 }
 
@@ -182,10 +187,11 @@ fn in_lines(preview: &RewindPreview) -> Vec<String> {
             };
             parts.push(format!("{}{more} {lines}", counted(file.user_hunks, "change")));
         }
-        parts.extend(file.becomes.iter().map(|words| one_line(words, 2 * MOST_CHARS)));
-        if file.removed && file.becomes.is_empty() {
+        let is_said = *restore && !file.becomes.is_empty();
+        if file.removed && !is_said {
             parts.push("the file goes away".to_owned());
         }
+        parts.extend(file.becomes.iter().map(|words| one_line(words, 2 * MOST_CHARS)));
         if file.already > 0 {
             parts.push(format!("{} {verbed}", file.already));
         }
