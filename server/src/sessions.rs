@@ -4,6 +4,7 @@
 //! memory.
 
 pub mod committing;
+mod elsewhere;
 pub mod list;
 mod opening;
 pub mod reading;

@@ -1,6 +1,7 @@
 //! The review of applied hunks, over the wire: found again under typing, kept, undone and restored.
 
 mod committed;
+mod elsewhere;
 mod plainly;
 mod texts;
 

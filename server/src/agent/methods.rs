@@ -218,10 +218,13 @@ impl Agent {
     }
 
     pub async fn review_decide(&self, params: ReviewDecideParams) -> Result<ReviewDecideResult> {
-        let mailbox = self.mailbox(&params.session_id)?;
-        // Never refused as `Overloaded`, because a run waits for the decision.
-        let reply = mailbox.admit(|reply| Message::Decide { decision: Box::new(params), reply });
-        Ok(ReviewDecideResult { hunks: answered(Ok(reply)).await? })
+        let id = params.session_id.clone();
+        let hunks = self.sessions.decide(params).await?;
+        if self.sessions.in_memory(&id).is_none() {
+            // Another process decided: what this one shows is older.
+            unreviewed::load(&self.sessions, self.configured.folders(), true).await;
+        }
+        Ok(ReviewDecideResult { hunks })
     }
 
     /// Fails with `SessionNotFound` if there is no such session.

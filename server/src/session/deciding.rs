@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use adjutant_core::machine::accept::Refusal;
 use adjutant_core::machine::input::{Decision, Input, ReviewAct, ReviewInput, ReviewTarget as Target};
 use adjutant_core::record::{BatchId, ChangeSetId, Event, HunkSet, ReviewState, SeenHunk};
 use adjutant_core::session::{AppliedChange, AppliedHunk};
@@ -15,6 +16,7 @@ use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::review::{DecidedHunk, ReviewAction, ReviewDecideParams, ReviewTarget};
 
 use super::mailbox::{ClientError, MAX_WORDS, Reply};
+use super::recording::RecordError;
 use super::{SessionTask, SessionWorld};
 use crate::aside::aside;
 use crate::faults::point;
@@ -161,6 +163,8 @@ impl SessionTask {
         let input = ReviewInput { targets: targets.collect(), act, as_one, reason };
         let events = match self.record_input(Input::Review(input)).await {
             Ok(events) => events,
+            // All of it is so already, for example because a decision was sent twice.
+            Err(RecordError::Refused(Refusal::Nothing)) if self.stopped.is_none() => Vec::new(),
             Err(why) => return Err(self.not_recorded(why)),
         };
         let by_step = events.iter().find_map(|event| match event {

@@ -1,68 +1,66 @@
-//! Answers that another process leaves for a session: files in a folder next to
-//! its log. Each has the params of one `agent/ask/respond`.
+//! Letters that another process leaves for a session: answers to its asks, and decisions about its hunks. They are files in a
+//! folder next to its log.
 //!
-//! Never judges an answer, and never trusts a file by its name. A file is removed
+//! Never judges a letter, and never trusts a file by its name. A file is removed
 //! unless it is regular, small, private to this user and strictly of that form.
 
 mod attend;
+mod left;
+mod letter;
 #[cfg(test)]
 mod tests;
 mod watch;
 
 use std::ffi::{CStr, CString};
-use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use adjutant_core::machine::input::Choice;
-use adjutant_protocol::AskId;
-use adjutant_protocol::ask::AskRespondParams;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::log::LogPlace;
-use super::storage::{Open, UNFINISHED, append_all};
+use super::storage::UNFINISHED;
 use crate::faults::point;
+use letter::{Letter, LetterReply};
 
 pub use attend::Inbox;
+pub use left::{LeftLetter, leave, leave_decision};
 pub use watch::Watch;
 
 /// The name of the inbox in the folder of the session.
 pub const INBOX: &str = "inbox";
 /// The surface of answers from the inbox.
 pub const SURFACE: &str = adjutant_core::policy::ask::INBOX;
-/// The largest answer, in bytes; a larger file is removed.
+/// The largest letter, in bytes; a larger file is removed.
 pub const MAX_MESSAGE: u64 = 256 << 10;
 /// Files that one scan reads; the next scan reads the next ones.
 const MAX_AT_ONCE: usize = 64;
 /// Names that one scan looks at.
 const MAX_NAMES: usize = 100_000;
-/// The age of an unfinished file whose writer must have died.
+/// The age of an unfinished file, and of a decision, whose writer must have died.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
-/// One answer in the inbox.
+/// One letter in the inbox.
 #[derive(Debug)]
 pub struct InboxMessage {
     name: CString,
     inode: u64,
-    pub ask: AskId,
-    pub choice: Choice,
+    letter: Letter,
 }
 
 /// The result of one scan.
 #[derive(Debug, Default)]
 pub struct InboxScan {
     pub messages: Vec<InboxMessage>,
-    /// The number of files that were not answers and were removed.
+    /// The number of files that were no letters and were removed.
     pub junk: usize,
     /// Whether there are more files than one scan reads.
     pub more: bool,
 }
 
-/// Reads the answers in an inbox, and removes all other files. Blocks.
+/// Reads the letters in an inbox, and removes all other files. Blocks.
 pub fn scan(inbox: &Path) -> io::Result<InboxScan> {
     let mut scan = InboxScan::default();
     let Some(folder) = open_folder(inbox)? else { return Ok(scan) };
@@ -70,12 +68,12 @@ pub fn scan(inbox: &Path) -> io::Result<InboxScan> {
     for name in names {
         match read(&folder, &name) {
             Ok(message) => scan.messages.push(message),
-            // The process that left the answer has withdrawn it.
-            Err(NotAnAnswer { gone: true, .. }) => {}
+            // The process that left the letter has withdrawn it.
+            Err(NotALetter { gone: true, .. }) => {}
             Err(error) => {
                 let removed = unlink(&folder, &name);
                 let name = name.to_string_lossy();
-                tracing::warn!(%name, why = %error.why, ?removed, "removed from the inbox: not an answer");
+                tracing::warn!(%name, why = %error.why, ?removed, "removed from the inbox: no letter");
                 scan.junk += usize::from(removed.is_ok());
             }
         }
@@ -86,7 +84,24 @@ pub fn scan(inbox: &Path) -> io::Result<InboxScan> {
     Ok(scan)
 }
 
-/// Removes an answer that was judged, unless another file has its name now. Blocks.
+/// Leaves the reply to a letter, for the process that waits for it. Nobody reads it after some seconds, so it is not made
+/// durable, and a later scan removes it. Blocks.
+fn reply_to(inbox: &Path, message: &InboxMessage, reply: &LetterReply) -> io::Result<()> {
+    let Some(folder) = open_folder(inbox)? else { return Ok(()) };
+    let Some(name) = message.name.to_str().ok().and_then(reply_name) else { return Ok(()) };
+    let part = format!("{name}.part");
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&folder, part.as_str(), flags, Mode::RUSR | Mode::WUSR)?;
+    File::from(file).write_all(&serde_json::to_vec(reply)?)?;
+    Ok(rustix::fs::renameat(&folder, part.as_str(), &folder, name.as_str())?)
+}
+
+/// Returns the name of the reply to a letter of this name. Like an unfinished file, it is no letter itself.
+fn reply_name(letter: &str) -> Option<String> {
+    Some(format!("{UNFINISHED}{}.reply", letter.strip_suffix(".json")?))
+}
+
+/// Removes a letter that was judged, unless another file has its name now. Blocks.
 pub fn remove(inbox: &Path, message: &InboxMessage) -> io::Result<()> {
     let Some(folder) = open_folder(inbox)? else { return Ok(()) };
     match rustix::fs::statat(&folder, &message.name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -155,26 +170,36 @@ fn unlink(folder: &OwnedFd, name: &CStr) -> rustix::io::Result<()> {
     }
 }
 
-/// Why a file is not an answer; `gone` if it no longer exists.
-struct NotAnAnswer {
+/// Why a file is no letter; `gone` if it no longer exists.
+struct NotALetter {
     why: String,
     gone: bool,
 }
 
-impl From<&str> for NotAnAnswer {
+impl From<&str> for NotALetter {
     fn from(why: &str) -> Self {
-        NotAnAnswer { why: why.to_owned(), gone: false }
+        NotALetter { why: why.to_owned(), gone: false }
     }
 }
 
-impl From<Errno> for NotAnAnswer {
+impl From<Errno> for NotALetter {
     fn from(error: Errno) -> Self {
         let why = if error == Errno::LOOP { "it is a link".to_owned() } else { error.to_string() };
-        NotAnAnswer { why, gone: error == Errno::NOENT }
+        NotALetter { why, gone: error == Errno::NOENT }
     }
 }
 
-fn read(folder: &OwnedFd, name: &CStr) -> Result<InboxMessage, NotAnAnswer> {
+fn read(folder: &OwnedFd, name: &CStr) -> Result<InboxMessage, NotALetter> {
+    let (inode, bytes) = read_private(folder, name)?;
+    let letter = Letter::read(&bytes).map_err(|why| NotALetter { why, gone: false })?;
+    if matches!(letter, Letter::Decision(_)) && is_left_behind(folder, name) {
+        return Err(NotALetter::from("it is a decision that nobody waits for any more"));
+    }
+    Ok(InboxMessage { name: name.to_owned(), inode, letter })
+}
+
+/// Returns the inode and the content of a file that is only this user's.
+fn read_private(folder: &OwnedFd, name: &CStr) -> Result<(u64, Vec<u8>), NotALetter> {
     // Checked before it is opened, because opening a pipe or a device could wait or have an effect.
     let seen = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
     check(&seen)?;
@@ -185,99 +210,27 @@ fn read(folder: &OwnedFd, name: &CStr) -> Result<InboxMessage, NotAnAnswer> {
     let mut bytes = Vec::new();
     let read = File::from(file).take(MAX_MESSAGE + 1).read_to_end(&mut bytes);
     if read.is_err() || bytes.len() as u64 > MAX_MESSAGE {
-        return Err(NotAnAnswer::from("it cannot be read as a whole"));
+        return Err(NotALetter::from("it cannot be read as a whole"));
     }
-    let params: AskRespondParams = serde_json::from_slice(&bytes)
-        .map_err(|error| NotAnAnswer { why: format!("it is no answer: {error}"), gone: false })?;
-    if params.unattended {
-        return Err(NotAnAnswer::from(
-            "it gives consent, which only the process that has the session open can give",
-        ));
-    }
-    let choice = Choice::of(params.option_id, params.answer, params.reason)
-        .ok_or_else(|| NotAnAnswer::from("it must give either an option or a text"))?;
-    Ok(InboxMessage { name: name.to_owned(), inode: found.st_ino, ask: params.ask_id, choice })
+    Ok((found.st_ino, bytes))
 }
 
 /// Refuses every file except a regular one that only its owner can read or write.
-fn check(found: &rustix::fs::Stat) -> Result<(), NotAnAnswer> {
+fn check(found: &rustix::fs::Stat) -> Result<(), NotALetter> {
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-        return Err(NotAnAnswer::from("it is not a regular file"));
+        return Err(NotALetter::from("it is not a regular file"));
     }
     if found.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(NotAnAnswer::from("it belongs to another user"));
+        return Err(NotALetter::from("it belongs to another user"));
     }
     if found.st_mode & 0o077 != 0 {
-        return Err(NotAnAnswer::from("others may read or write it"));
+        return Err(NotALetter::from("others may read or write it"));
     }
     if found.st_nlink != 1 {
-        return Err(NotAnAnswer::from("it has a second name"));
+        return Err(NotALetter::from("it has a second name"));
     }
     if u64::try_from(found.st_size).map_or(true, |size| size > MAX_MESSAGE) {
-        return Err(NotAnAnswer::from("it is too large"));
+        return Err(NotALetter::from("it is too large"));
     }
     Ok(())
-}
-
-/// An answer that this process has left in an inbox.
-pub struct LeftAnswer {
-    place: LogPlace,
-    path: PathBuf,
-}
-
-/// Leaves an answer in the inbox of a session that another process has open. The file appears whole or not at
-/// all. Blocks on syncs.
-pub fn leave(place: &LogPlace, answer: &AskRespondParams) -> io::Result<LeftAnswer> {
-    let bytes = serde_json::to_vec(answer)?;
-    if bytes.len() as u64 > MAX_MESSAGE {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("an answer has at most {MAX_MESSAGE} bytes"),
-        ));
-    }
-    let inbox = place.dir.join(INBOX);
-    place.storage.create_dir(&inbox)?;
-    let name = unguessable()?;
-    let unfinished = inbox.join(format!("{UNFINISHED}{name}"));
-    let path = inbox.join(format!("{name}.json"));
-    let written = place.storage.open(&unfinished, Open::New).and_then(|file| {
-        append_all(&*file, &bytes)?;
-        file.sync()
-    });
-    point("letter-written");
-    if let Err(error) = written.and_then(|()| place.storage.rename(&unfinished, &path)) {
-        let _ = place.storage.remove(&unfinished);
-        return Err(error);
-    }
-    point("letter-left");
-    // An error is ignored: the answer counts only once its reader has recorded it.
-    let _ = place.storage.sync_dir(&inbox);
-    Ok(LeftAnswer { place: place.clone(), path })
-}
-
-fn unguessable() -> io::Result<String> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    let mut name = String::with_capacity(32);
-    for byte in bytes {
-        // Writing to a String cannot fail.
-        let _ = write!(name, "{byte:02x}");
-    }
-    Ok(name)
-}
-
-impl LeftAnswer {
-    /// Whether the answer is still in the inbox.
-    pub fn is_there(&self) -> bool {
-        self.place.storage.stat(&self.path).is_ok()
-    }
-
-    /// Withdraws the answer; returns `false` if it is no longer in the inbox.
-    pub fn withdraw(&self) -> io::Result<bool> {
-        match self.place.storage.remove(&self.path) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
 }

@@ -193,6 +193,11 @@ impl AppliedChanges {
         all
     }
 
+    /// Whether nothing was applied.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// Returns one change.
     pub fn get(&self, id: &ChangeSetId) -> Option<&Arc<AppliedChange>> {
         self.all.get(id)

@@ -1,23 +1,27 @@
-//! The inbox of one session: watched while an ask is open, and scanned after a
-//! wake-up, when an ask opens and when the session is opened.
+//! The inbox of one session: watched while an ask is open or there are changes to decide about, and scanned after a
+//! wake-up, when the watch begins and when the session is opened.
 //!
-//! Never judges an answer: it goes through the mailbox like every other one. Its file
+//! Never judges a letter: it goes through the mailbox like every other message. Its file
 //! is removed once the session has judged it durably.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use adjutant_protocol::ask::AskRespondResult;
 use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::review::DecidedHunk;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use super::letter::{Letter, LetterReply};
 use super::watch::Reader;
 use super::{INBOX, InboxMessage, InboxScan, SURFACE};
 use crate::faults::point;
-use crate::session::mailbox::Message;
+use crate::session::mailbox::{ClientError, Message};
 use crate::session::{SessionTask, SessionWorld};
 
-/// How often an inbox is scanned while an ask is open, if the system reports no events.
+/// How often an inbox is scanned while it is watched, if the system reports no events.
 const WITHOUT_EVENTS: Duration = Duration::from_secs(1);
 
 /// The state of a session's inbox: whether it is watched, and whether a scan runs or is due.
@@ -39,7 +43,7 @@ impl Inbox {
         Inbox { place, dir, reader, watched: false, scanning: false, due: false, pulse: None }
     }
 
-    /// Notes that there may be an answer.
+    /// Notes that there may be a letter.
     pub fn wake(&mut self) {
         self.due = true;
     }
@@ -75,17 +79,17 @@ impl Drop for Inbox {
 }
 
 impl SessionTask {
-    /// Watches the inbox exactly while an ask is open, and starts a scan if one is due.
+    /// Watches the inbox exactly while there is something to decide, and starts a scan if one is due.
     pub(in crate::session) fn attend(&mut self) {
-        let asks = self.session.open_asks().next().is_some();
+        let is_needed = self.session.open_asks().next().is_some() || !self.session.applied.is_empty();
         let inbox = &mut self.inbox;
         if inbox.scanning {
             return;
         }
-        if !asks {
+        if !is_needed {
             inbox.end_watch();
         }
-        let begin = asks && !inbox.watched;
+        let begin = is_needed && !inbox.watched;
         if begin || std::mem::take(&mut inbox.due) {
             inbox.scanning = true;
             inbox.watched |= begin;
@@ -110,15 +114,20 @@ async fn scan_all(place: Arc<SessionWorld>, reader: Reader, begin: bool) {
             None => InboxScan::default(),
         };
         let InboxScan { messages, junk, more } = scan;
-        let judged = answer(&place, messages).await;
+        let judged = judge(&place, messages).await;
         let progress = junk + judged.len() > 0;
         if !judged.is_empty() {
             point("letters-judged");
         }
         let _ = blocking(&place, move |inbox| {
-            for message in judged {
+            for (message, reply) in judged {
+                if let Some(reply) = reply
+                    && let Err(error) = super::reply_to(inbox, &message, &reply)
+                {
+                    tracing::warn!(%error, "the reply to a letter cannot be left in the inbox");
+                }
                 if let Err(error) = super::remove(inbox, &message) {
-                    tracing::warn!(%error, "an answer that was judged stays in the inbox");
+                    tracing::warn!(%error, "a letter that was judged stays in the inbox");
                 }
             }
         })
@@ -148,35 +157,61 @@ async fn begun(place: &Arc<SessionWorld>, reader: &Reader) -> bool {
     }
 }
 
-/// Posts the answers to the session and returns those that it judged. The others stay for the next process
-/// that opens the session.
-async fn answer(place: &SessionWorld, messages: Vec<InboxMessage>) -> Vec<InboxMessage> {
-    let posted: Vec<_> = messages
-        .into_iter()
-        .map(|message| {
-            let (ask, choice) = (message.ask.clone(), message.choice.clone());
-            let reply = place.mailbox.admit(|reply| Message::Answer {
+/// Posts the letters to the session and returns those that it judged, each with the reply that its writer waits for. The
+/// others stay for the next process that opens the session.
+async fn judge(
+    place: &SessionWorld,
+    messages: Vec<InboxMessage>,
+) -> Vec<(InboxMessage, Option<LetterReply>)> {
+    enum PostedLetter {
+        Answer(oneshot::Receiver<Result<AskRespondResult, ClientError>>),
+        Decision(oneshot::Receiver<Result<Vec<DecidedHunk>, ClientError>>),
+    }
+    let post = |letter: &Letter| match letter.clone() {
+        Letter::Answer { ask, choice } => {
+            PostedLetter::Answer(place.mailbox.admit(|reply| Message::Answer {
                 ask,
                 choice,
                 surface: SURFACE,
                 // Consent holds only in the process that received it, and an inbox cannot give it.
                 unattended: false,
                 reply: Some(reply),
-            });
-            (message, reply)
+            }))
+        }
+        Letter::Decision(decision) => {
+            PostedLetter::Decision(place.mailbox.admit(|reply| Message::Decide { decision, reply }))
+        }
+    };
+    let posted: Vec<(InboxMessage, PostedLetter)> = messages
+        .into_iter()
+        .map(|message| {
+            let posted = post(&message.letter);
+            (message, posted)
         })
         .collect();
     let mut judged = Vec::new();
-    for (message, reply) in posted {
-        match reply.await {
-            Err(_) => {}
-            Ok(Err(refused)) if refused.name == ErrorName::SessionReadOnly => {}
-            Ok(Err(refused)) => {
-                tracing::info!(%refused, ask = %message.ask, "an answer from the inbox was refused");
-                judged.push(message);
+    for (message, posted) in posted {
+        let (refused, reply) = match posted {
+            PostedLetter::Answer(reply) => match reply.await {
+                Err(_) => continue,
+                Ok(result) => (result.err(), None),
+            },
+            PostedLetter::Decision(reply) => match reply.await {
+                Err(_) => continue,
+                Ok(result) => {
+                    let reply = LetterReply::of(&result);
+                    (result.err(), Some(reply))
+                }
+            },
+        };
+        if let Some(refused) = refused {
+            // The session cannot judge it, or has left memory.
+            if [ErrorName::SessionReadOnly, ErrorName::SessionNotFound].contains(&refused.name) {
+                continue;
             }
-            Ok(Ok(_)) => judged.push(message),
+            tracing::info!(%refused, letter = ?message.letter, "a letter from the inbox was refused");
         }
+        judged.push((message, reply));
     }
     judged
 }

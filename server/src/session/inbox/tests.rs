@@ -6,9 +6,15 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::Arc;
 
 use adjutant_core::machine::input::Choice;
+use adjutant_protocol::ask::AskRespondParams;
+use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::review::{DecidedHunk, ReviewAction, ReviewDecideParams};
+use adjutant_protocol::update::HunkState;
 use tempfile::TempDir;
 
 use super::*;
+use crate::session::log::LogPlace;
+use crate::session::mailbox::ClientError;
 use crate::session::storage::Disk;
 use crate::session::watermark::Syncer;
 
@@ -49,8 +55,9 @@ fn what_is_left_is_found_once_and_can_be_taken_back() {
     assert_eq!((mode(&inbox), mode(&left.path)), (0o700, 0o600));
     let found = scan(&inbox).expect("readable");
     let [message] = &found.messages[..] else { panic!("{found:?}") };
-    assert_eq!(message.ask, "ask-1".into());
-    assert_eq!(message.choice, Choice::Option { id: "allow".to_owned(), text: Some("because".to_owned()) });
+    let Letter::Answer { ask, choice } = &message.letter else { panic!("{message:?}") };
+    assert_eq!(*ask, "ask-1".into());
+    assert_eq!(*choice, Choice::Option { id: "allow".to_owned(), text: Some("because".to_owned()) });
     assert!(left.is_there(), "a scan removes no answer");
     remove(&inbox, message).expect("removed");
     assert!(!left.is_there());
@@ -136,4 +143,41 @@ fn an_answer_that_is_too_large_is_not_left() {
     };
     assert!(leave(&place, &large).is_err());
     assert!(!place.dir.exists());
+}
+
+#[test]
+fn a_decision_is_found_and_its_reply_is_read_once() {
+    let folder = folder();
+    let place = place(&folder);
+    let inbox = place.dir.join(INBOX);
+    let decision = ReviewDecideParams {
+        session_id: "s-1".into(),
+        targets: Vec::new(),
+        action: ReviewAction::Undo,
+        reason: Some("no".to_owned()),
+    };
+    let refused = Err(ClientError::new(ErrorName::AnswerInvalid, "it was undone; restore it first"));
+    let why = Some("its place is not there".to_owned());
+    let hunk =
+        DecidedHunk { change_set_id: "c".into(), hunk_id: "h1".to_owned(), state: HunkState::Undone, why };
+    for result in [Ok(vec![hunk]), refused] {
+        let left = leave_decision(&place, &decision).expect("left");
+        let found = scan(&inbox).expect("readable");
+        let [message] = &found.messages[..] else { panic!("{found:?}") };
+        let Letter::Decision(read) = &message.letter else { panic!("{message:?}") };
+        assert_eq!(**read, decision);
+        assert!(left.reply().is_none());
+        reply_to(&inbox, message, &LetterReply::of(&result)).expect("replied");
+        remove(&inbox, message).expect("removed");
+        assert!(scan(&inbox).expect("readable").messages.is_empty(), "a reply is no letter");
+        let reply = left.reply().expect("a reply");
+        assert_eq!(reply.map_err(|refused| refused.message), result.map_err(|refused| refused.message));
+        assert!(left.reply().is_none());
+    }
+    // Its writer died: nothing is undone a day later.
+    let left = leave_decision(&place, &decision).expect("left");
+    let old = FileTimes::new().set_modified(SystemTime::now() - 2 * LEFT_BEHIND);
+    File::options().write(true).open(&left.path).expect("a file").set_times(old).expect("older");
+    let found = scan(&inbox).expect("readable");
+    assert!(found.messages.is_empty() && found.junk == 1 && !left.is_there(), "{found:?}");
 }

@@ -1,0 +1,93 @@
+//! A review that goes on in a second editor while the first one still has the session, and carries out what is decided there.
+
+use adjutant_protocol::methods;
+use adjutant_protocol::review::{DecidedHunk, ReviewDecideResult, ReviewHunk, ReviewListResult};
+use adjutant_protocol::update::HunkState;
+use adjutant_testkit::editor::Options;
+use adjutant_testkit::process::Server;
+use serde_json::{Value, json};
+
+use super::{EDITED, Reviewed};
+use crate::rig::Rig;
+
+fn hunk(rig: &Rig, inserted: &str) -> ReviewHunk {
+    let listed: ReviewListResult = rig.call(methods::REVIEW_LIST, json!({"all": true}));
+    let found = listed.hunks.iter().find(|hunk| hunk.inserted.trim_end() == inserted);
+    found.unwrap_or_else(|| panic!("no hunk inserts {inserted:?}: {:#?}", listed.hunks)).clone()
+}
+
+fn decision(hunk: &ReviewHunk, action: &str) -> Value {
+    let target = json!({"changeSetId": hunk.change_set_id, "hunkIds": [hunk.hunk_id]});
+    json!({"sessionId": hunk.session_id, "targets": [target], "action": action, "reason": "not here"})
+}
+
+fn decide(rig: &Rig, hunk: &ReviewHunk, action: &str) -> DecidedHunk {
+    let result: ReviewDecideResult = rig.call(methods::REVIEW_DECIDE, decision(hunk, action));
+    let [decided] = &result.hunks[..] else { panic!("{result:?}") };
+    decided.clone()
+}
+
+#[test]
+fn n03_a_second_editor_decides_while_the_first_one_has_the_session() {
+    let Reviewed { rig: first, model, workspace, session, .. } = Reviewed::start();
+    let second = Rig::start(&workspace);
+    // Of an open file, by the editor that has it.
+    let done = decide(&second, &hunk(&second, "2"), "undo");
+    assert_eq!((done.state, done.why), (HunkState::Undone, None));
+    let undone = EDITED.replace("2\n", "two\n");
+    assert_eq!(first.text_of("a.txt"), undone);
+    // Of a closed file.
+    assert_eq!(decide(&second, &hunk(&second, "4"), "undo").state, HunkState::Undone);
+    assert_eq!(workspace.read("b.txt"), "four\n");
+    assert_eq!(decide(&second, &hunk(&second, "4"), "restore").state, HunkState::Applied);
+    assert_eq!(workspace.read("b.txt"), "4\n");
+    assert_eq!(decide(&second, &hunk(&second, "4"), "keep").state, HunkState::Kept);
+    // Both show the same.
+    for rig in [&first, &second] {
+        assert_eq!(hunk(rig, "4").state, HunkState::Kept);
+        assert_eq!(hunk(rig, "2").state, HunkState::Undone);
+        assert_eq!(hunk(rig, "1").state, HunkState::Applied);
+    }
+    // What only the first editor has is not undone from the second, which has not seen it.
+    first.replace("a.txt", "3\n", "3 mine\n");
+    let refused = decide(&second, &hunk(&second, "3"), "undo");
+    assert!(refused.why.as_ref().is_some_and(|why| why.contains("not what was shown")), "{refused:?}");
+    assert_eq!(first.text_of("a.txt"), undone.replace("3\n", "3 mine\n"));
+    // A decision that makes no sense is refused with its reason.
+    let mut unknown = decision(&hunk(&second, "1"), "undo");
+    unknown["targets"][0]["hunkIds"] = json!(["h99"]);
+    let error = second.request(methods::REVIEW_DECIDE, unknown).expect_err("no such hunk");
+    assert!(error.message.contains("has no such applied hunk"), "{error:?}");
+    // The model hears of it, with the reason.
+    let run = first.prompt(&session, "go on").run_id;
+    first.await_run_end(&session, &run);
+    let told = String::from_utf8(model.requests().last().expect("a request").body.clone()).expect("text");
+    assert!(told.contains("The user says: not here"), "{told}");
+    second.end();
+    first.end();
+}
+
+#[test]
+fn n03_a_decision_whose_carrier_is_killed_is_carried_out_once_by_the_next() {
+    for point in ["letters-read", "letters-judged"] {
+        let Reviewed { rig, model: _model, workspace, session, .. } = Reviewed::start();
+        rig.save("a.txt");
+        rig.end();
+        let mut holder =
+            Server::spawn_with(env!("CARGO_BIN_EXE_adjutant"), &workspace, &["lsp"], |command| {
+                command.env("ADJUTANT_FAULT", format!("{point}:1"));
+            });
+        let editor = holder.editor(Options::new(&workspace));
+        editor.resume(&session, None);
+        editor.expect_loss();
+        let second = Rig::start(&workspace);
+        let wanted = hunk(&second, "4");
+        let done = decide(&second, &wanted, "undo");
+        holder.wait();
+        assert_eq!((done.state, done.why), (HunkState::Undone, None), "{point}");
+        assert_eq!(workspace.read("b.txt"), "four\n", "{point}");
+        assert_eq!(hunk(&second, "4").state, HunkState::Undone, "{point}");
+        drop(editor);
+        second.end();
+    }
+}
