@@ -569,6 +569,10 @@ uri?: string,
  */
 all?: boolean,
 /**
+ * Only what came after the last comments of its session were sent.
+ */
+new?: boolean,
+/**
  * Instead, the hunks that the next commit would have and the last one does not, and that nobody has kept. `uri`, `path`, the
  * lines and the state are then those of the staged texts.
  */
@@ -645,11 +649,37 @@ madeBy?: MadeBy,
 /**
  * The ask that it waits for.
  */
-askId?: AskId, };
+askId?: AskId,
+/**
+ * The user's comment that waits to be sent.
+ */
+comment?: string,
+/**
+ * It was applied before the last comments of its session were sent.
+ */
+earlier?: boolean, };
 
 export type HunkName = { sessionId: SessionId, changeSetId: ChangeSetId, hunkId: string, };
 
 export type KeptBy = "question" | "review" | "edits_mode" | "commit";
+
+export type ReviewCommentParams = { sessionId: SessionId, changeSetId: ChangeSetId, hunkId: string,
+/**
+ * At most 4000 bytes; replaces an earlier comment that waits. An empty one takes it back.
+ */
+text: string, };
+
+export type ReviewCommentResult = {
+/**
+ * How many comments of the session wait.
+ */
+waiting: number, };
+
+export type ReviewSendParams = { sessionId: SessionId,
+/**
+ * Words about all of them.
+ */
+text?: string, };
 
 export type MadeBy = {
 /**

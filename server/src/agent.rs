@@ -110,6 +110,8 @@ table! {
         names::REVIEW_BASE => review_base,
         names::REVIEW_PREVIEW => review_preview,
         names::REVIEW_REWIND => review_rewind,
+        names::REVIEW_COMMENT => review_comment,
+        names::REVIEW_SEND => review_send,
     }
     notifications {
         names::SESSION_CANCEL => session_cancel,

@@ -5,6 +5,7 @@
 //! never decides anything about the run.
 
 mod choosing;
+mod commenting;
 mod deciding;
 mod edits;
 pub mod images;
@@ -231,6 +232,14 @@ impl SessionTask {
             Message::Rewind { params, reply } => {
                 self.publisher.attach(&self.session, self.barrier);
                 self.rewind(*params, reply).await;
+            }
+            Message::Comment { comment, reply } => {
+                self.publisher.attach(&self.session, self.barrier);
+                self.comment(comment, reply).await;
+            }
+            Message::Comments { reply } => {
+                self.place.mailbox.note_handled();
+                let _ = reply.send(Ok(self.comments().await));
             }
             Message::InboxChanged => self.inbox.wake(),
             Message::InboxScanned { events } => self.inbox.scan_finished(events),

@@ -190,6 +190,7 @@ fn log_of(records: u64, root: &Path) -> Vec<u8> {
             policy: Policy::default(),
             follows: Follows { mode: true, model: true, effort: true, verbosity: true },
             origin: None,
+            comments: Vec::new(),
             key: None,
         }));
         (1..=TURNS).for_each(|number| past.turn(number));

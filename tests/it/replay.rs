@@ -221,6 +221,7 @@ impl Past {
             policy: Policy::default(),
             follows: Follows { mode: true, model: true, effort: true, verbosity: true },
             origin: None,
+            comments: Vec::new(),
             key: None,
         }));
         let mut turns = 0;

@@ -1,5 +1,6 @@
 //! The review of applied hunks, over the wire: found again under typing, kept, undone and restored.
 
+mod comments;
 mod committed;
 mod elsewhere;
 mod plainly;

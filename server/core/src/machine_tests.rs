@@ -259,5 +259,6 @@ pub fn prompt(text: &str) -> Prompt {
         follows: Follows { mode: true, model: true, effort: true, verbosity: true },
         origin: None,
         key: None,
+        comments: Vec::new(),
     }
 }

@@ -9,3 +9,9 @@ pub mod locate;
 pub mod position;
 pub mod review;
 pub mod trace;
+
+/// Returns the start of a text: at most `most` bytes, and only whole characters.
+pub fn start_of(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
+}

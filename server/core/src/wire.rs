@@ -9,6 +9,7 @@ pub mod models;
 pub mod options;
 pub mod review;
 pub mod rewind;
+pub mod round;
 pub mod start;
 pub mod state;
 pub mod transcript;

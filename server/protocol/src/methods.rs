@@ -40,6 +40,8 @@ pub const REVIEW_DIFF: &str = "agent/review/diff";
 pub const REVIEW_BASE: &str = "agent/review/base";
 pub const REVIEW_PREVIEW: &str = "agent/review/preview";
 pub const REVIEW_REWIND: &str = "agent/review/rewind";
+pub const REVIEW_COMMENT: &str = "agent/review/comment";
+pub const REVIEW_SEND: &str = "agent/review/send";
 pub const SESSION_UPDATE: &str = "agent/session/update";
 pub const REQUEST_PERMISSION: &str = "agent/session/request_permission";
 pub const ASK_RESOLVED: &str = "agent/ask/resolved";
@@ -48,7 +50,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 24] = [
+pub const METHODS: [Method; 26] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -169,6 +171,20 @@ pub const METHODS: [Method; 24] = [
         "RewindParams",
         "ReviewDecideResult",
         "undoes what a preview has shown, or restores it; the conversation stays as it is",
+    ),
+    row(
+        REVIEW_COMMENT,
+        ClientRequest,
+        "ReviewCommentParams",
+        "ReviewCommentResult",
+        "keeps a comment on an applied hunk until the comments are sent",
+    ),
+    row(
+        REVIEW_SEND,
+        ClientRequest,
+        "ReviewSendParams",
+        "PromptResult",
+        "sends all comments of a session as one prompt, each with its path, lines and code",
     ),
     row(SESSION_UPDATE, ServerNotification, "SessionUpdateParams", "", "reports one change, in order"),
     row(

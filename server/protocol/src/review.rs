@@ -27,6 +27,10 @@ pub struct ReviewListParams {
     #[serde(default)]
     #[ts(optional, as = "Option<bool>")]
     pub all: bool,
+    /// Only what came after the last comments of its session were sent.
+    #[serde(default)]
+    #[ts(optional, as = "Option<bool>")]
+    pub new: bool,
     /// Instead, the hunks that the next commit would have and the last one does not, and that nobody has kept. `uri`, `path`, the
     /// lines and the state are then those of the staged texts.
     #[serde(default)]
@@ -108,6 +112,14 @@ pub struct ReviewHunk {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub ask_id: Option<AskId>,
+    /// The user's comment that waits to be sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub comment: Option<String>,
+    /// It was applied before the last comments of its session were sent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub earlier: bool,
 }
 
 impl ReviewHunk {
@@ -170,6 +182,35 @@ pub struct MadeBy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub mark: Option<String>,
+}
+
+/// Params of `agent/review/comment`: the user's comment on an applied hunk. It waits until the comments are sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReviewCommentParams {
+    pub session_id: SessionId,
+    pub change_set_id: ChangeSetId,
+    pub hunk_id: String,
+    /// At most 4000 bytes; replaces an earlier comment that waits. An empty one takes it back.
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewCommentResult {
+    /// How many comments of the session wait.
+    pub waiting: u32,
+}
+
+/// Params of `agent/review/send`: sends all comments of a session that wait, as one prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReviewSendParams {
+    pub session_id: SessionId,
+    /// Words about all of them.
+    #[serde(default)]
+    #[ts(optional)]
+    pub text: Option<String>,
 }
 
 /// Params of `agent/review/update`: all applied hunks of one open document, whole each time.

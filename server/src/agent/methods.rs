@@ -5,19 +5,22 @@
 
 use std::path::PathBuf;
 
-use adjutant_core::machine::input::Choice;
+use adjutant_core::machine::input::{Choice, HunkComment};
+use adjutant_core::wire::round;
 use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, AskRespondResult};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::model::{ModelListParams, ModelListResult};
 use adjutant_protocol::option::{SetConfigOptionParams, SetConfigOptionResult};
 use adjutant_protocol::review::{
-    ReviewBaseParams, ReviewBaseResult, ReviewDecideParams, ReviewDecideResult, ReviewDiffParams,
-    ReviewDiffResult, ReviewHunk, ReviewListParams, ReviewListResult, StagedParams,
+    ReviewBaseParams, ReviewBaseResult, ReviewCommentParams, ReviewCommentResult, ReviewDecideParams,
+    ReviewDecideResult, ReviewDiffParams, ReviewDiffResult, ReviewHunk, ReviewListParams, ReviewListResult,
+    ReviewSendParams, StagedParams,
 };
 use adjutant_protocol::rewind::{PreviewParams, RewindParams, RewindPreview};
 use adjutant_protocol::session::{
-    CancelParams, Done, NewSessionParams, NewSessionResult, PromptParams, PromptResult, ResumeParams,
-    ResumeResult, SessionListParams, SessionListResult, SessionParams, WaitParams, WaitResult,
+    CancelParams, ContentBlock, Delivery, Done, NewSessionParams, NewSessionResult, Overrides, PromptParams,
+    PromptResult, ResumeParams, ResumeResult, SessionListParams, SessionListResult, SessionParams,
+    WaitParams, WaitResult,
 };
 use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::oneshot;
@@ -112,9 +115,20 @@ impl Agent {
     /// Posts a prompt; `body` is the digest of its request.
     pub async fn post_prompt(
         &self,
+        params: PromptParams,
+        title: Option<String>,
+        body: String,
+    ) -> Result<PromptResult> {
+        self.post_round(params, title, body, Vec::new()).await
+    }
+
+    /// Posts a prompt whose text has these comments.
+    async fn post_round(
+        &self,
         mut params: PromptParams,
         title: Option<String>,
         body: String,
+        comments: Vec<HunkComment>,
     ) -> Result<PromptResult> {
         let blocks = std::mem::take(&mut params.prompt);
         let Content { text, images } = content::read(blocks).map_err(ErrorBody::invalid_params)?;
@@ -127,7 +141,7 @@ impl Agent {
         let session = params.session_id.clone();
         let mailbox = self.mailbox(&session)?;
         let before = self.starts.set_last(&session);
-        let prompt = Box::new(PostedPrompt { params, text, images, title, body });
+        let prompt = Box::new(PostedPrompt { params, text, images, title, body, comments });
         // Popups that were closed without an answer come back, except those that the prompt answers.
         let _acts = self.sessions.world().link.user_acts();
         let result = answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await;
@@ -172,10 +186,11 @@ impl Agent {
     }
 
     pub async fn review_list(&self, params: ReviewListParams) -> Result<ReviewListResult> {
-        let ReviewListParams { session_id, uri, all, staged } = params;
+        let ReviewListParams { session_id, uri, all, new, staged } = params;
         let is_wanted = |hunk: &ReviewHunk| {
             session_id.as_ref().is_none_or(|id| *id == hunk.session_id)
                 && uri.as_ref().is_none_or(|uri| *uri == hunk.uri)
+                && !(new && hunk.earlier)
         };
         if let Some(staged) = staged {
             let mut hunks = self.staged_hunks(staged).await?;
@@ -264,6 +279,39 @@ impl Agent {
         unreviewed::load(&self.sessions, self.configured.folders(), true).await;
         let reply = mailbox.admit(|reply| Message::Rewind { params: Box::new(params), reply });
         Ok(ReviewDecideResult { hunks: answered(Ok(reply)).await? })
+    }
+
+    pub async fn review_comment(&self, params: ReviewCommentParams) -> Result<ReviewCommentResult> {
+        let ReviewCommentParams { session_id, change_set_id, hunk_id, text } = params;
+        let comment = HunkComment { change_set: change_set_id, hunk: hunk_id, text };
+        let mailbox = self.mailbox(&session_id)?;
+        answered(mailbox.request(|reply| Message::Comment { comment, reply })).await
+    }
+
+    pub async fn review_send(&self, params: ReviewSendParams) -> Result<PromptResult> {
+        let body = digest_of(&params)?;
+        let mailbox = self.mailbox(&params.session_id)?;
+        let comments = answered(mailbox.request(|reply| Message::Comments { reply })).await?;
+        if comments.is_empty() {
+            return Err(ErrorBody::invalid_params("no comment waits; comment on a change first"));
+        }
+        let text = round::prompt(params.text.as_deref(), &comments);
+        content::check_length(text.len()).map_err(ErrorBody::invalid_params)?;
+        let title = match comments.len() {
+            1 => "One comment on the changes".to_owned(),
+            count => format!("{count} comments on the changes"),
+        };
+        let prompt = PromptParams {
+            session_id: params.session_id,
+            prompt: vec![ContentBlock::Text { text }],
+            delivery: Delivery::Auto,
+            expected_run_id: None,
+            origin: None,
+            overrides: Overrides::default(),
+            key: None,
+        };
+        let sent = comments.into_iter().map(|about| about.comment).collect();
+        self.post_round(prompt, Some(title), body, sent).await
     }
 
     /// Posts an answer that came by `surface`.

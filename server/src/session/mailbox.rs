@@ -5,14 +5,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use adjutant_core::machine::input::{Choice, Report};
+use adjutant_core::machine::input::{Choice, HunkComment, Report};
 use adjutant_core::machine::step::{Step, Wake};
 use adjutant_core::policy::ask::INBOX;
 use adjutant_core::policy::choices::JudgedChoice;
+use adjutant_core::wire::round::RoundComment;
 use adjutant_protocol::ask::{AskRespondResult, AskView};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::option::SetConfigOptionResult;
-use adjutant_protocol::review::{DecidedHunk, ReviewDecideParams, ReviewHunk};
+use adjutant_protocol::review::{DecidedHunk, ReviewCommentResult, ReviewDecideParams, ReviewHunk};
 use adjutant_protocol::rewind::{PreviewParams, RewindParams, RewindPreview};
 use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeResult, WaitResult};
 use adjutant_protocol::{AskId, ChangeSetId, RunId};
@@ -64,6 +65,8 @@ pub struct PostedPrompt {
     pub title: Option<String>,
     /// The digest of the request's body. A repeated key must come with the same digest.
     pub body: String,
+    /// The comments on hunks that its text has.
+    pub comments: Vec<HunkComment>,
 }
 
 pub enum Message {
@@ -136,6 +139,14 @@ pub enum Message {
         reply: Reply<RewindPreview>,
     },
     /// A decision to take back what a preview has shown.
+    Comment {
+        comment: HunkComment,
+        reply: Reply<ReviewCommentResult>,
+    },
+    /// Returns the comments that wait, each with what it is about now.
+    Comments {
+        reply: Reply<Vec<RoundComment>>,
+    },
     Rewind {
         params: Box<RewindParams>,
         reply: Reply<Vec<DecidedHunk>>,
@@ -206,6 +217,8 @@ impl Message {
             Message::Decide { reply, .. } => answer(reply, refused),
             Message::Preview { reply, .. } => answer(reply, refused),
             Message::Rewind { reply, .. } => answer(reply, refused),
+            Message::Comment { reply, .. } => answer(reply, refused),
+            Message::Comments { reply } => answer(reply, refused),
             Message::Choose { reply, .. } => answer(reply, refused),
             Message::Delete { reply } => answer(reply, refused),
             Message::Found { .. }

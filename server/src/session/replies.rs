@@ -169,7 +169,7 @@ impl SessionTask {
 
     /// Checks a prompt and resolves its model, mode and policy by the settings.
     fn read_prompt(&self, posted: PostedPrompt, images: Vec<Image>) -> Result<Prompt, ClientError> {
-        let PostedPrompt { params, text, title, body: digest, .. } = posted;
+        let PostedPrompt { params, text, title, body: digest, comments, .. } = posted;
         if !matches!(params.delivery, Delivery::Auto | Delivery::Steer) {
             return Err(ClientError::new(
                 ErrorName::DeliveryUnsupported,
@@ -209,6 +209,7 @@ impl SessionTask {
             follows,
             origin: params.origin.map(Into::into),
             key: params.key.map(|key| KeyUse { key, digest }),
+            comments,
         })
     }
 

@@ -28,6 +28,10 @@ fn params(method: &str) -> Value {
         methods::REVIEW_REWIND => {
             json!({ "sessionId": "s-0000000000000000", "runId": "run-0", "expect": {} })
         }
+        methods::REVIEW_COMMENT => {
+            json!({ "sessionId": "s-0000000000000000", "changeSetId": "c-0", "hunkId": "h1", "text": "why?" })
+        }
+        methods::REVIEW_SEND => json!({ "sessionId": "s-0000000000000000" }),
         methods::SESSION_PROMPT => {
             json!({ "sessionId": "s-0000000000000000", "prompt": [{ "type": "text", "text": "go" }] })
         }

@@ -62,6 +62,7 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
         Input::Decide(decision) => edits::decide(session, stamp, decision),
         Input::Review(input) => review::decide(session, stamp, input),
         Input::Found { target, is_in_text } => review::found(session, target, is_in_text),
+        Input::Comment(comment) => review::comment(session, comment),
         Input::Committed(target) => review::committed(session, target),
         Input::Cancel { run } => lifecycle::cancel(session, stamp, run.as_ref()),
         Input::Denials(now) => consent::denials(session, now),

@@ -62,6 +62,8 @@ pub enum Input {
         target: ReviewTarget,
         is_in_text: bool,
     },
+    /// The user comments on an applied hunk, or with an empty text takes the comment back.
+    Comment(HunkComment),
     /// The last commit has these hunks. It was made after them.
     Committed(ReviewTarget),
     /// The user's own cancel; beats everything (S90).
@@ -111,6 +113,8 @@ pub struct Prompt {
     /// Where in the workspace the user was.
     pub origin: Option<RunOrigin>,
     pub key: Option<KeyUse>,
+    /// The comments on hunks that its text has. They are sent with it.
+    pub comments: Vec<HunkComment>,
 }
 
 /// A typed answer that names an ask.
@@ -132,6 +136,14 @@ pub struct Decision {
     pub apply: bool,
     /// Why they are rejected, in the user's words; the model reads it.
     pub reason: Option<String>,
+}
+
+/// A comment on an applied hunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HunkComment {
+    pub change_set: ChangeSetId,
+    pub hunk: String,
+    pub text: String,
 }
 
 /// What the user does with applied hunks.

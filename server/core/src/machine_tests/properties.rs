@@ -386,7 +386,7 @@ proptest! {
                     generation_settings: GenerationSettings::default(),
                     policy: Default::default(),
             follows: Default::default(),
-                    origin: None, key: None,
+                    origin: None, key: None, comments: Vec::new(),
                 }),
             ];
             for input in inputs {

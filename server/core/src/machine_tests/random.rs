@@ -4,9 +4,9 @@
 
 use super::{Bench, done, reply};
 use crate::machine::input::{
-    Answer, ChangeNow, Choice, Decision, EditLocation, EditOutcome, Input, Preparation, PreparedEdits,
-    Prompt, Prospect, RefusedEdit, ReobservedChange, Report, ReviewAct, ReviewInput, ReviewOutcome,
-    ReviewTarget,
+    Answer, ChangeNow, Choice, Decision, EditLocation, EditOutcome, HunkComment, Input, Preparation,
+    PreparedEdits, Prompt, Prospect, RefusedEdit, ReobservedChange, Report, ReviewAct, ReviewInput,
+    ReviewOutcome, ReviewTarget,
 };
 use crate::machine::retry::{CallFailure, FailureClass};
 use crate::machine::step::{Step, next_steps};
@@ -174,8 +174,27 @@ fn review(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
     let hunks: Vec<SeenHunk> = change.hunks.iter().filter(|_| dice.roll(3) > 0).map(seen).collect();
     let target = ReviewTarget { change_set: change.change_set.clone(), hunks };
     let acts = [ReviewAct::Keep, ReviewAct::Undo, ReviewAct::Restore];
-    Some(match dice.roll(6) {
+    Some(match dice.roll(8) {
         1 => Input::Committed(target),
+        3 => {
+            let sent = |(change, hunk, text): (&_, &AppliedHunk, &str)| {
+                let change: &std::sync::Arc<crate::session::AppliedChange> = change;
+                // Some were changed since they were read.
+                let text = if dice.roll(4) == 0 { "older" } else { text };
+                HunkComment {
+                    change_set: change.change_set.clone(),
+                    hunk: hunk.id.clone(),
+                    text: text.to_owned(),
+                }
+            };
+            let comments = bench.session.applied.commented().into_iter().map(sent).collect();
+            Input::Prompt(Prompt { comments, ..super::prompt("see my comments") })
+        }
+        2 => {
+            let hunk = target.hunks.first().map_or_else(String::new, |seen| seen.hunk.clone());
+            let text = ["", "better so", "no"][dice.roll(3)].to_owned();
+            Input::Comment(HunkComment { change_set: target.change_set, hunk, text })
+        }
         0 => Input::Found { target, is_in_text: dice.roll(2) == 0 },
         _ => {
             let (act, as_one) = (acts[dice.roll(3)], dice.roll(2) == 0);

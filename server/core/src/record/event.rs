@@ -281,6 +281,16 @@ pub enum Event {
         hunks: Vec<String>,
         why: String,
     },
+    /// The user's comment on a hunk, collected until the comments are sent; an empty text takes it back.
+    Commented {
+        change_set: ChangeSetId,
+        hunk: String,
+        text: String,
+    },
+    /// The collected comments on these hunks were sent to the model, with the prompt before this record.
+    CommentsSent {
+        hunks: Vec<HunkSet>,
+    },
     Completed {
         run: RunId,
         summary: String,
@@ -330,6 +340,8 @@ impl Event {
             Event::ReviewStarted { .. } => "review_started",
             Event::Reviewed { .. } => "reviewed",
             Event::ReviewFailed { .. } => "review_failed",
+            Event::Commented { .. } => "commented",
+            Event::CommentsSent { .. } => "comments_sent",
             Event::Completed { .. } => "completed",
             Event::RunEnded { .. } => "run_ended",
         }

@@ -2,16 +2,22 @@
 //!
 //! A function of the events alone. Never says where a hunk is: only the text does (`text::trace`).
 
+mod names;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::record::{
-    AllowedBy, BatchId, CallPart, ChangeSetId, EditsMode, Event, FileChange, FileOperation, Record,
+    AllowedBy, BatchId, CallPart, ChangeSetId, EditsMode, Event, FileChange, FileOperation, HunkSet, Record,
     ReviewState, ReviewedBy, RunId, SeenHunk,
 };
 use crate::session::hunks::{ChangeState, Changes, FILE, HunkState};
 use crate::text::review::Hunk;
 use crate::text::trace::{PastChange, PastHunk, Side};
+
+use names::{FileOrigin, name_of, names_of_move};
+
+pub use names::NameOfFile;
 
 /// The most bytes of hunks that a session remembers for the review; the oldest changes are forgotten first.
 const MOST_BYTES: usize = 32 << 20;
@@ -56,19 +62,13 @@ pub struct AppliedChange {
     pub at: u64,
     /// The number of the record that applied its first hunk.
     pub seq: u64,
+    /// Whether a round of comments was sent since.
+    pub earlier: bool,
     /// The applied hunks, in the order of their lines.
     pub hunks: Vec<AppliedHunk>,
     /// The lines of all hunks of the change. A replay drops them.
     source: Arc<[Hunk]>,
     origin: FileOrigin,
-}
-
-/// Where the file of a change comes from: the name that it had when this record was written, before all moves of it.
-#[derive(Clone, Debug, PartialEq)]
-struct FileOrigin {
-    name: NameOfFile,
-    /// The number of the record.
-    since: u64,
 }
 
 /// A hunk that was applied.
@@ -87,6 +87,8 @@ pub struct AppliedHunk {
     pub amended: Option<String>,
     /// Whether it was undone together with its whole run, and is restored with it.
     pub as_one: bool,
+    /// The user's comment, until it is sent.
+    pub comment: Option<String>,
     /// What is being done with it.
     pub pending: Option<PendingReview>,
 }
@@ -150,18 +152,6 @@ impl AppliedChange {
         Some(PastChange { before, hunks })
     }
 
-    /// Returns the names of its file: those before and after a move, else the one.
-    pub fn names(&self) -> Vec<NameOfFile> {
-        match names_of_move(self) {
-            Some((from, to)) => vec![from, to],
-            None => vec![NameOfFile {
-                path: self.path.clone(),
-                uri: self.uri.clone(),
-                target: self.target.clone(),
-            }],
-        }
-    }
-
     /// Whether it counts as done: not undone.
     pub fn is_done(&self) -> bool {
         self.hunks.first().is_some_and(|hunk| hunk.state != ReviewState::Undone)
@@ -193,6 +183,16 @@ impl AppliedChanges {
         all
     }
 
+    /// Returns the hunks with a comment that is not sent, oldest change first.
+    pub fn commented(&self) -> Vec<(&Arc<AppliedChange>, &AppliedHunk, &str)> {
+        let mut commented = Vec::new();
+        for change in self.all() {
+            let hunks = change.hunks.iter();
+            commented.extend(hunks.filter_map(|hunk| Some((change, hunk, hunk.comment.as_deref()?))));
+        }
+        commented
+    }
+
     /// Whether nothing was applied.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
@@ -201,59 +201,6 @@ impl AppliedChanges {
     /// Returns one change.
     pub fn get(&self, id: &ChangeSetId) -> Option<&Arc<AppliedChange>> {
         self.all.get(id)
-    }
-
-    /// Returns the name that the file of a change has, or had last.
-    pub fn name_now(&self, change: &AppliedChange) -> NameOfFile {
-        self.name_where(change, AppliedChange::is_done)
-    }
-
-    /// Returns the name that the file of a change has, or had last, if exactly those moves are done that `is_done` says.
-    pub fn name_where(&self, change: &AppliedChange, is_done: impl Fn(&AppliedChange) -> bool) -> NameOfFile {
-        let FileOrigin { name, since } = &change.origin;
-        let mut name = name.clone();
-        for moved in self.moves().filter(|moved| moved.seq >= *since && is_done(moved)) {
-            if let Some((from, to)) = names_of_move(moved).filter(|(from, _)| from.target == name.target) {
-                debug_assert_ne!(from.target, to.target, "a move changes the name");
-                name = to;
-            }
-        }
-        name
-    }
-
-    /// Returns the moves of files, oldest first.
-    fn moves(&self) -> impl DoubleEndedIterator<Item = &Arc<AppliedChange>> {
-        self.moves.iter().filter_map(|id| self.all.get(id))
-    }
-
-    /// Returns where the file of a change that is made now comes from.
-    fn origin_of(&self, name: NameOfFile, seq: u64) -> FileOrigin {
-        let mut origin = FileOrigin { name, since: seq };
-        for moved in self.moves().rev().filter(|moved| moved.is_done()) {
-            if let Some((from, to)) = names_of_move(moved)
-                && to.target == origin.name.target
-            {
-                origin = FileOrigin { name: from, since: moved.seq };
-            }
-        }
-        origin
-    }
-
-    /// Gives the changes of lines the names that their files have now.
-    fn follow_moves(&mut self) {
-        let ids: Vec<ChangeSetId> = self.all.keys().cloned().collect();
-        for id in ids {
-            let Some(change) = self.all.get(&id).filter(|change| change.operation.is_none()) else {
-                continue;
-            };
-            let name = self.name_now(change);
-            if name.target != change.target
-                && let Some(change) = self.all.get_mut(&id)
-            {
-                let change = Arc::make_mut(change);
-                (change.path, change.uri, change.target) = (name.path, name.uri, name.target);
-            }
-        }
     }
 
     /// Forgets the oldest change.
@@ -326,6 +273,7 @@ impl AppliedChanges {
                     allowed_by,
                     amended: None,
                     as_one: false,
+                    comment: None,
                     pending: None,
                 }
             })
@@ -390,6 +338,18 @@ impl AppliedChanges {
                     self.follow_moves();
                 }
             }
+            Event::Commented { change_set, hunk, text } => {
+                let comment = (!text.is_empty()).then(|| text.clone());
+                self.change(change_set, hunk, |applied| applied.comment = comment);
+            }
+            Event::CommentsSent { hunks: sets } => {
+                for HunkSet { change_set, hunks } in sets {
+                    for hunk in hunks {
+                        self.change(change_set, hunk, |applied| applied.comment = None);
+                    }
+                }
+                self.all.values_mut().for_each(|change| Arc::make_mut(change).earlier = true);
+            }
             Event::ReviewFailed { change_set, hunks, .. } => {
                 for id in hunks {
                     self.change(change_set, id, |applied| applied.pending = None);
@@ -415,32 +375,6 @@ impl AppliedChanges {
         }
         self.bytes = 0;
     }
-}
-
-/// A name of a file, in the forms that a change has.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NameOfFile {
-    /// As the user sees it.
-    pub path: String,
-    pub uri: String,
-    /// The URI of the file after following every link.
-    pub target: String,
-}
-
-/// Returns the name of the file of a change, before the change.
-fn name_of(change: &FileChange) -> NameOfFile {
-    NameOfFile { path: change.path.clone(), uri: change.uri.clone(), target: change.target.clone() }
-}
-
-/// Returns the names of a file before and after a change that moves it.
-fn names_of_move(change: &AppliedChange) -> Option<(NameOfFile, NameOfFile)> {
-    let Some(FileOperation::Move { path, uri, target }) = &change.operation else { return None };
-    let name = |path: &String, uri: &String, target: &String| NameOfFile {
-        path: path.clone(),
-        uri: uri.clone(),
-        target: target.clone(),
-    };
-    Some((name(&change.path, &change.uri, &change.target), name(path, uri, target)))
 }
 
 /// Returns the state of a hunk that has just been applied: kept if a person saw it in a question, or if `edits.mode` keeps
@@ -484,6 +418,7 @@ fn new_change(
         model,
         at: record.at,
         seq: record.seq,
+        earlier: false,
         hunks: Vec::new(),
         source,
         origin,

@@ -71,9 +71,11 @@ impl Session {
             | Event::ToolStarted { .. }
             | Event::ToolFinished { .. }
             | Event::Settled { .. } => self.fold_call(record),
-            Event::ReviewStarted { .. } | Event::Reviewed { .. } | Event::ReviewFailed { .. } => {
-                self.fold_review(record);
-            }
+            Event::ReviewStarted { .. }
+            | Event::Reviewed { .. }
+            | Event::ReviewFailed { .. }
+            | Event::Commented { .. }
+            | Event::CommentsSent { .. } => self.fold_review(record),
         }
     }
 

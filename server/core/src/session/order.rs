@@ -32,7 +32,8 @@ impl Session {
             | Event::Settled { change_set, .. } => !self.changes.contains_key(change_set),
             Event::ReviewStarted { change_set, .. }
             | Event::Reviewed { change_set, .. }
-            | Event::ReviewFailed { change_set, .. } => self.applied.get(change_set).is_none(),
+            | Event::ReviewFailed { change_set, .. }
+            | Event::Commented { change_set, .. } => self.applied.get(change_set).is_none(),
             _ => false,
         }
     }

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use super::{AppliedChange, AppliedChanges, AppliedHunk, Session};
 use crate::record::{ChangeSetId, ReviewState, RunId};
 use crate::text::edit::lines;
+use crate::text::start_of;
 use crate::text::trace::{PastChange, SideRefusal, TurnedHunk, UserText};
 use crate::{Parts, digest_parts};
 
@@ -49,8 +50,7 @@ const COMMAND_BYTES: usize = 400;
 impl RanCommand {
     /// Returns the command with the start of its line.
     pub fn new(run: RunId, line: &str) -> Self {
-        let end = (0..=COMMAND_BYTES.min(line.len())).rev().find(|at| line.is_char_boundary(*at));
-        Self { run, line: line[..end.unwrap_or(0)].to_owned() }
+        Self { run, line: start_of(line, COMMAND_BYTES).to_owned() }
     }
 }
 

@@ -101,6 +101,8 @@ impl WaitingHunks {
             user_lines: 0,
             beneath: Vec::new(),
             kept_by: None,
+            comment: None,
+            earlier: false,
             made_by: None,
             ask_id: self.ask.clone(),
         }
@@ -185,6 +187,8 @@ pub fn applied_hunk(
         user_lines,
         beneath,
         kept_by: (state == WireHunkState::Kept).then(|| kept_by(hunk)),
+        comment: hunk.comment.clone(),
+        earlier: change.earlier,
         made_by: Some(MadeBy {
             task: change.title.clone(),
             model: change.model.clone(),

@@ -186,7 +186,11 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
         }
         Event::ReviewStarted { change_set, .. }
         | Event::Reviewed { change_set, .. }
-        | Event::ReviewFailed { change_set, .. } => reviewed_view(session, change_set),
+        | Event::ReviewFailed { change_set, .. }
+        | Event::Commented { change_set, .. } => reviewed_view(session, change_set),
+        Event::CommentsSent { hunks } => {
+            hunks.iter().flat_map(|set| reviewed_view(session, &set.change_set)).collect()
+        }
         Event::Applied { change_set, .. } | Event::Settled { change_set, .. } => {
             change_view(session, change_set)
         }

@@ -4,8 +4,8 @@
 
 use super::ending::close_idle_asks;
 use super::{Refusal, consent};
-use crate::machine::input::{Prompt, Stamp};
-use crate::record::{AskKind, Event, Resolution, RunId};
+use crate::machine::input::{HunkComment, Prompt, Stamp};
+use crate::record::{AskKind, Event, HunkSet, Resolution, RunId};
 use crate::session::{Run, Session};
 use crate::tool::MAX_TITLE;
 
@@ -64,7 +64,9 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
         origin: prompt.origin.clone(),
         toolset: session.tools.hash().to_owned(),
     });
+    let sent = sent_comments(session, &prompt);
     events.push(prompted(stamp, prompt, run, false));
+    events.extend(sent);
     events
 }
 
@@ -78,8 +80,26 @@ fn steer(session: &Session, stamp: &Stamp, prompt: Prompt, run: &Run) -> Vec<Eve
     // A prompt may give consent to a run that has none. It never removes or changes consent.
     let given = prompt.policy.unattended.filter(|_| run.policy.unattended.is_none());
     events.extend(given.and_then(|given| consent::change(run, Some(given))));
+    let sent = sent_comments(session, &prompt);
     events.push(prompted(stamp, prompt, run.id.clone(), true));
+    events.extend(sent);
     events
+}
+
+/// Returns the event that ends a round of comments. One that the user has changed meanwhile waits for the next round.
+fn sent_comments(session: &Session, prompt: &Prompt) -> Option<Event> {
+    let mut hunks: Vec<HunkSet> = Vec::new();
+    for HunkComment { change_set, hunk, text } in &prompt.comments {
+        let known = session.applied.get(change_set).and_then(|change| change.hunk(hunk)?.comment.as_ref());
+        if known != Some(text) {
+            continue;
+        }
+        match hunks.iter_mut().find(|set| set.change_set == *change_set) {
+            Some(set) => set.hunks.push(hunk.clone()),
+            None => hunks.push(HunkSet { change_set: change_set.clone(), hunks: vec![hunk.clone()] }),
+        }
+    }
+    (!hunks.is_empty()).then_some(Event::CommentsSent { hunks })
 }
 
 fn prompted(stamp: &Stamp, prompt: Prompt, run: RunId, steer: bool) -> Event {

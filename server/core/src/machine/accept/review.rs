@@ -2,7 +2,7 @@
 //! was done.
 
 use super::Refusal;
-use crate::machine::input::{ReviewAct, ReviewInput, ReviewOutcome, ReviewTarget, Stamp};
+use crate::machine::input::{HunkComment, ReviewAct, ReviewInput, ReviewOutcome, ReviewTarget, Stamp};
 use crate::record::{AmendedTexts, BatchId, Event, ReviewState, ReviewedBy};
 use crate::session::{AppliedChange, AppliedHunk, PendingReview, Session};
 
@@ -128,6 +128,32 @@ pub fn found(session: &Session, target: ReviewTarget, is_in_text: bool) -> Resul
     let state = if is_in_text { ReviewState::Applied } else { ReviewState::Undone };
     let (change_set, amended) = (target.change_set, AmendedTexts::new());
     Ok(vec![Event::Reviewed { change_set, hunks, state, by: ReviewedBy::Editor, amended, reason: None }])
+}
+
+/// Comments that a session collects before they are sent.
+const MOST_COMMENTS: usize = 200;
+/// The most bytes of one comment.
+pub const MOST_COMMENT: usize = 4_000;
+
+/// Handles a comment on an applied hunk; an empty text takes it back.
+pub fn comment(session: &Session, comment: HunkComment) -> Result<Vec<Event>, Refusal> {
+    let HunkComment { change_set, hunk, text } = comment;
+    let invalid = |why: String| Err(Refusal::AnswerInvalid(why));
+    let change = session.applied.get(&change_set);
+    let Some(applied) = change.and_then(|change| change.hunk(&hunk)) else {
+        return invalid(format!("change set {change_set} has no such applied hunk"));
+    };
+    let text = text.trim().to_owned();
+    if applied.comment.as_deref().unwrap_or_default() == text {
+        return Err(Refusal::Nothing);
+    }
+    if text.len() > MOST_COMMENT {
+        return invalid(format!("a comment has at most {MOST_COMMENT} bytes"));
+    }
+    if applied.comment.is_none() && session.applied.commented().len() >= MOST_COMMENTS {
+        return invalid(format!("{MOST_COMMENTS} comments wait already; send them first"));
+    }
+    Ok(vec![Event::Commented { change_set, hunk, text }])
 }
 
 /// Handles hunks that the last commit has. It keeps those that the user has not kept or undone.

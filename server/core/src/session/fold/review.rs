@@ -7,6 +7,7 @@ use crate::record::{Event, FileOperation, Record, ReviewState, ReviewedBy};
 use crate::session::hunks::ChangeState;
 use crate::session::{AppliedChange, Session};
 use crate::text::review::Hunk;
+use crate::text::start_of;
 
 impl Session {
     /// Begins the review of the hunks that this record has brought into the text.
@@ -148,6 +149,5 @@ fn cut(text: &str) -> String {
     if text.len() <= NOTE_BYTES {
         return text.to_owned();
     }
-    let end = (0..=NOTE_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}\n[cut; read the file for the rest]\n", &text[..end])
+    format!("{}\n[cut; read the file for the rest]\n", start_of(text, NOTE_BYTES))
 }
