@@ -1,11 +1,12 @@
 //! Saves a change that is in the text, and finds out where it is: on disk, in a buffer, or in another file.
 //!
-//! Never saves unsaved text of the user.
+//! Never saves unsaved text of the user, unless the setting `edits.save` says so.
 
 use std::sync::Arc;
 
 use adjutant_core::machine::input::EditLocation;
 use adjutant_core::policy::cause::Cause;
+use adjutant_core::policy::saving::{DocumentLeft, SaveAfter};
 use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::split_bom;
 
@@ -16,13 +17,20 @@ use crate::faults::point;
 use crate::tools::paths::{ResolvedPath, resolve};
 use crate::uri;
 
-/// Whether Adjutant may save the file after a change: only if it has no unsaved text now, so that nothing but
-/// the change is written.
-pub(super) fn may_save(at: &ResolvedPath, now: &CurrentFile) -> bool {
-    if now.open.is_none() || now.blank.is_some() {
-        return true;
-    }
-    on_disk(at).is_ok_and(|disk| disk.exists && same_text(&now.text, &disk.text))
+/// Returns whether the file is saved after a change that is made now. Blocks.
+pub(super) fn save_after(place: &SessionWorld, at: &ResolvedPath, now: &CurrentFile) -> SaveAfter {
+    let is_saved = || {
+        // An open document without a text of the user has nothing to save, also if it has no file yet.
+        now.blank.is_some() || on_disk(at).is_ok_and(|disk| disk.exists && same_text(&now.text, &disk.text))
+    };
+    let left = match now.open {
+        None => DocumentLeft::Closed,
+        Some(_) if !is_saved() => DocumentLeft::Unsaved,
+        // The user has not opened it: an editor did, for an earlier edit.
+        Some(_) if place.world.documents.is_opened_by_edit(&at.absolute) => DocumentLeft::Closed,
+        Some(_) => DocumentLeft::Saved,
+    };
+    place.world.settings().edits_save.after(left)
 }
 
 /// Whether the document is exactly `text`. If the user typed since the edit, only the user may save it.
@@ -48,7 +56,7 @@ pub(super) async fn save(place: &Arc<SessionWorld>, change: &FileChange, saves: 
         SaveStep::Over(location) => return location,
         SaveStep::Ask(uri) => uri,
     };
-    let answer = place.world.link.save(&uri, "nothing else in the file was unsaved").await;
+    let answer = place.world.link.save(&uri, place.world.settings().edits_save.reason()).await;
     let (here, owned) = (place.clone(), change.clone());
     aside(move || {
         let location = match answer {
@@ -73,22 +81,17 @@ fn save_step(place: &SessionWorld, change: &FileChange, saves: bool) -> SaveStep
     if !matches!(documents.text(&at.absolute), Text::Open(_)) {
         return SaveStep::Over(check_location(place, change, EditLocation::Saved));
     }
-    if !saves {
-        let opened_by_edit = documents.is_opened_by_edit(&at.absolute);
-        return SaveStep::Over(if opened_by_edit { EditLocation::Unsaved(None) } else { EditLocation::Open });
+    if saves && place.world.link.surfaces().abilities.save {
+        return SaveStep::Ask(documents.name_of(&at.absolute));
     }
-    if !place.world.link.surfaces().abilities.save {
-        // Some editors save on their own after an edit of a server.
-        let location = if matches_disk(place, &at) {
-            check_location(place, change, EditLocation::Saved)
-        } else if change.open {
-            EditLocation::Open
-        } else {
-            EditLocation::Unsaved(None)
-        };
-        return SaveStep::Over(location);
-    }
-    SaveStep::Ask(documents.name_of(&at.absolute))
+    // Some editors save on their own after an edit of a server.
+    SaveStep::Over(if matches_disk(place, &at) {
+        check_location(place, change, EditLocation::Saved)
+    } else if documents.is_opened_by_edit(&at.absolute) {
+        EditLocation::Unsaved(None)
+    } else {
+        EditLocation::Open
+    })
 }
 
 /// Returns `location` if the path still leads to the approved file. An editor writes by name, so a link that
