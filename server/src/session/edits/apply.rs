@@ -18,7 +18,7 @@ use adjutant_core::text::review::{Hunk, Placement, apply_hunks, follow, hunks, p
 use tokio::sync::OwnedMutexGuard;
 
 use super::file_act::{self, FileAct};
-use super::landed::{check_location, has_exactly, save, save_after};
+use super::landed::{before_text, check_location, save, save_after, settled};
 use super::verify::{ApplyAttempt, EditVerifier, HunkCheck, SentEdit, is_called_applied};
 use super::{CurrentFile, SETTLE, SessionWorld, current_file, no_way, put_blob};
 use crate::aside::{self, aside};
@@ -67,14 +67,7 @@ pub async fn apply_edit(place: &Arc<SessionWorld>, edit: &BatchEdit) -> EditOutc
     for _ in 0..=MORE_TRIES {
         match attempt(place, &edit.title, change, &turn).await {
             ApplyAttempt::Landed { exact, text, saves } => {
-                let (here, owned) = (place.clone(), change.clone());
-                let untouched = move || text.is_none_or(|text| has_exactly(&here, &owned, &text));
-                let saves = match saves {
-                    SaveAfter::No => false,
-                    SaveAfter::IfUntouched => exact && aside(untouched).await,
-                    SaveAfter::Yes => true,
-                };
-                return EditOutcome::Landed { location: save(place, change, saves).await, exact };
+                return settled(place, change, exact, text, saves).await;
             }
             ApplyAttempt::Undone => return EditOutcome::Undone,
             ApplyAttempt::Misplaced => return EditOutcome::Misplaced,
@@ -95,7 +88,7 @@ async fn ask_again(place: &Arc<SessionWorld>, edit: &BatchEdit, why: String) -> 
         Some(outcome) => outcome,
         None => {
             let location = save(place, &edit.change, false).await;
-            EditOutcome::Landed { location, exact: false }
+            EditOutcome::Landed { location, exact: false, formatted: Vec::new() }
         }
     }
 }
@@ -474,8 +467,7 @@ fn place_hunks<'a>(
     if places.iter().all(holds) {
         return Ok(Cow::Borrowed(change));
     }
-    let before = change.before.as_deref().and_then(|hash| place.blobs.get(hash).ok()).unwrap_or_default();
-    let before = String::from_utf8(before).unwrap_or_default();
+    let before = before_text(place, change).unwrap_or_default();
     if let Some(hunks) = follow(split_bom(&before).1, text, &change.hunks) {
         return Ok(Cow::Owned(FileChange { hunks: hunks.into(), ..change.clone() }));
     }

@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
-use adjutant_core::machine::input::EditLocation;
+use adjutant_core::machine::input::{EditLocation, EditOutcome};
 use adjutant_core::policy::cause::Cause;
 use adjutant_core::policy::saving::{DocumentLeft, SaveAfter};
 use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::split_bom;
+use adjutant_core::text::trace::reformatted;
 
 use super::{CurrentFile, SessionWorld, check_text, on_disk};
 use crate::aside::aside;
@@ -33,13 +34,53 @@ pub(super) fn save_after(place: &SessionWorld, at: &ResolvedPath, now: &CurrentF
     place.world.settings().edits_save.after(left)
 }
 
+/// Saves a change that is in the text if it is to be saved. Returns where it is then, and what a formatter made of it.
+/// `text` is the whole expected text, if the editor made the edit.
+pub(super) async fn settled(
+    place: &Arc<SessionWorld>,
+    change: &FileChange,
+    exact: bool,
+    text: Option<Arc<str>>,
+    saves: SaveAfter,
+) -> EditOutcome {
+    let by_editor = text.is_some();
+    let (here, owned) = (place.clone(), change.clone());
+    let untouched = move || text.is_none_or(|text| has_exactly(&here, &owned, &text));
+    let saves = match saves {
+        SaveAfter::No => false,
+        SaveAfter::IfUntouched => exact && aside(untouched).await,
+        SaveAfter::Yes => true,
+    };
+    let location = save(place, change, saves).await;
+    let (here, owned) = (place.clone(), change.clone());
+    // An editor that saves on its own formats, too.
+    let is_formatted = by_editor && location == EditLocation::Saved;
+    let formatted =
+        if is_formatted { aside(move || reformatted_now(&here, &owned)).await } else { Vec::new() };
+    EditOutcome::Landed { location, exact, formatted }
+}
+
 /// Whether the document is exactly `text`. If the user typed since the edit, only the user may save it.
-pub(super) fn has_exactly(place: &SessionWorld, change: &FileChange, text: &str) -> bool {
+fn has_exactly(place: &SessionWorld, change: &FileChange, text: &str) -> bool {
     let Ok(at) = resolve(&place.roots, &change.path) else { return false };
     match place.world.documents.text(&at.absolute) {
         Text::Open(snapshot) => same_text(&snapshot.string(), text),
         Text::Unsynced(_) | Text::Closed => false,
     }
+}
+
+/// Returns the lines that a formatter made of those of a change while the editor saved it. Blocks.
+fn reformatted_now(place: &SessionWorld, change: &FileChange) -> Vec<String> {
+    let Ok(at) = resolve(&place.roots, &change.path) else { return Vec::new() };
+    let Text::Open(now) = place.world.documents.text(&at.absolute) else { return Vec::new() };
+    let Some(before) = before_text(place, change) else { return Vec::new() };
+    reformatted(split_bom(&before).1, &change.hunks, split_bom(&now.string()).1)
+}
+
+/// Returns the text before a change; empty if there was no file, and `None` if it is not kept. Blocks.
+pub(super) fn before_text(place: &SessionWorld, change: &FileChange) -> Option<String> {
+    let Some(hash) = change.before.as_deref() else { return Some(String::new()) };
+    String::from_utf8(place.blobs.get(hash).ok()?).ok()
 }
 
 /// What is left to do for a change that is in the text.
