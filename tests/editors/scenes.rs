@@ -4,6 +4,7 @@
 //! message log.
 
 mod ends;
+pub mod everyday;
 mod review;
 
 use adjutant_testkit::command::Line;

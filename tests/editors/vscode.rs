@@ -6,6 +6,7 @@
 mod answers;
 mod changes;
 mod driver;
+mod everyday;
 mod scenes;
 
 use std::cell::RefCell;

@@ -9,6 +9,7 @@ mod encodings;
 mod lies;
 mod names;
 mod reaching;
+mod saving;
 mod settling;
 mod typing;
 

@@ -148,6 +148,11 @@ function withThoseOn(hunk, known) {
   return all;
 }
 
+// The same hunks with the newest first: a later change can stand on an earlier one, and goes before it.
+function newestFirst(hunks) {
+  return [...hunks].sort((one, other) => (other.madeBy?.at ?? 0) - (one.madeBy?.at ?? 0));
+}
+
 // The files of a list of hunks, in its order, each with its hunks from top to bottom.
 function files(hunks) {
   const all = new Map();
@@ -180,5 +185,5 @@ function refusal(results, action) {
 }
 
 module.exports = {
-  at, before, counts, decidable, fenced, files, hover, keyOf, labels, lines, moved, nameOf, next, refusal, targets, threads, title, withThoseOn,
+  at, before, counts, decidable, fenced, files, hover, keyOf, labels, lines, moved, nameOf, newestFirst, next, refusal, targets, threads, title, withThoseOn,
 };

@@ -4,7 +4,7 @@
 
 const path = require('node:path');
 const vscode = require('vscode');
-const { before, decidable, keyOf, lines, next, refusal, targets, withThoseOn } = require('./change');
+const { before, decidable, keyOf, lines, newestFirst, next, refusal, targets, withThoseOn } = require('./change');
 
 const SCHEME = 'adjutant-base';
 const tell = (text) => void vscode.window.showInformationMessage(`Adjutant: ${text}`);
@@ -68,7 +68,7 @@ function createReview({ hunks, proposed }, client, refresh) {
     return results.flatMap(({ sessionId, hunks: all }) => all.filter((hunk) => !hunk.why).map((hunk) => ({ ...hunk, sessionId })));
   };
   const undo = async (some) => {
-    const done = await decide('undo', some);
+    const done = await decide('undo', newestFirst(some));
     if (done.length) undone = done.filter((hunk) => hunk.state === 'undone');
   };
   const goTo = async (back) => {
@@ -97,7 +97,7 @@ function createReview({ hunks, proposed }, client, refresh) {
         if (chosen === 'Show') return this.show({ hunks: [all.at(-1)] });
         if (chosen !== both) return;
       }
-      await undo(all.reverse());
+      await undo(all);
     },
     async keepFile(given) {
       const some = given?.hunks ?? ofFile();
@@ -116,7 +116,7 @@ function createReview({ hunks, proposed }, client, refresh) {
     },
     async restore() {
       if (!undone.length) return tell('no change was undone here');
-      await decide('restore', undone);
+      await decide('restore', undone.toReversed());
       undone = [];
     },
     async show(given) {

@@ -32,6 +32,7 @@ pub use values::redact_url;
 use well_known::WellKnown;
 
 use crate::machine::retry::RetryPolicy;
+use crate::policy::saving::EditsSave;
 use crate::prompt::message::GenerationSettings;
 pub use crate::prompt::message::Wire;
 use crate::record::{EditsMode, Mode, Policy, UnattendedPolicy};
@@ -264,6 +265,8 @@ pub struct Settings {
     pub limits: Limits,
     /// `None` if it is not set, so that the client decides.
     pub edits_mode: Option<EditsMode>,
+    /// What is saved after an edit.
+    pub edits_save: EditsSave,
     /// Megabytes of texts before edits that are kept.
     pub kept_texts_mb: u64,
     pub popups: Popups,

@@ -6,5 +6,6 @@ pub mod choices;
 pub mod key_shape;
 pub mod observation;
 pub mod permission;
+pub mod saving;
 pub(crate) mod standing;
 pub mod unsaved;

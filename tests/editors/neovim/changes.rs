@@ -16,7 +16,7 @@ use crate::stage::{Stage, wait_for};
 const BEFORE: &str = "one\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\nthree\n";
 const EDITED: &str = "1\n.\n.\n.\n.\n2\n.\n.\n.\n.\n";
 
-fn edit(path: &str, old: &str, new: &str) -> Value {
+pub fn edit(path: &str, old: &str, new: &str) -> Value {
     json!({"path": path, "old_text": old, "new_text": new})
 }
 
@@ -46,7 +46,7 @@ fn run(editor: &Neovim<'_>) {
 }
 
 #[track_caller]
-fn wait_drawn(editor: &Neovim<'_>, wanted: &str) {
+pub fn wait_drawn(editor: &Neovim<'_>, wanted: &str) {
     let mut last = String::new();
     let found = crate::stage::wait_or(|| {
         last = drawn(editor);
@@ -60,22 +60,22 @@ fn wait_drawn(editor: &Neovim<'_>, wanted: &str) {
     );
 }
 
-fn drawn(editor: &Neovim<'_>) -> String {
+pub fn drawn(editor: &Neovim<'_>) -> String {
     editor.lua("return Drawn(vim.bo.buftype == '' and 0 or nil)").as_str().unwrap_or_default().to_owned()
 }
 
-fn told(editor: &Neovim<'_>) -> String {
+pub fn told(editor: &Neovim<'_>) -> String {
     editor.lua("return table.concat(vim.g.told, '|')").as_str().unwrap_or_default().to_owned()
 }
 
 #[track_caller]
-fn wait_told(editor: &Neovim<'_>, part: &str) {
+pub fn wait_told(editor: &Neovim<'_>, part: &str) {
     wait_for(&format!("{part:?} in {:?}", told(editor)), || told(editor).contains(part).then_some(()));
 }
 
-const HINT: &str = r"«keep \ak · undo \au»";
+pub const HINT: &str = r"«keep \ak · undo \au»";
 
-fn plain(lines: &str) -> String {
+pub fn plain(lines: &str) -> String {
     lines.lines().map(|line| format!("| {line}\n")).collect()
 }
 
@@ -329,6 +329,8 @@ fn n03_changes_stay_through_a_reload_and_a_hidden_or_wiped_buffer() {
         assert_eq!(editor.lua("return vim.api.nvim_win_get_cursor(0)[1]"), 6, "the keys are back");
         editor.lua("vim.g.file = vim.api.nvim_buf_get_name(0) vim.o.hidden = true vim.cmd('enew') vim.cmd('buffer #')");
         assert_eq!(drawn(editor), all_three(""));
+        // The last buffer cannot be unloaded.
+        editor.lua("vim.cmd('badd other.py')");
         for close in ["bdelete", "bwipeout", "bunload"] {
             editor.lua(&format!("vim.cmd('{close}') vim.cmd('edit ' .. vim.g.file)"));
             wait_drawn(editor, &all_three(""));

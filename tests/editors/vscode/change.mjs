@@ -65,6 +65,8 @@ const listed = change.files([hunk({ hunkId: '3', line: 9 }), hunk(), hunk({ uri:
 is('files', listed.map((file) => [file.path, file.about, file.hunks.map((one) => one.line)]), [
   ['a.txt', '−4 +2 · 2 changes', [1, 9]], ['b', '−2 +1 · 1 change', [1]],
 ]);
+const made = (hunkId, time) => hunk({ hunkId, madeBy: { ...hunk().madeBy, at: time } });
+is('the newest first', change.newestFirst([made('1', 1), made('3', 3), made('2', 2)]).map((one) => one.hunkId), ['3', '2', '1']);
 is('a title has no icon', change.title(hunk({ inserted: '\n  $(trash) x\n' })), '$\\u{28}trash) x');
 is('a title of a removal', change.title(hunk({ inserted: '' })), '− one');
 

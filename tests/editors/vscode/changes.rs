@@ -74,7 +74,7 @@ fn changed(stage: &Stage) -> Code<'_> {
     code
 }
 
-fn wait_coloured(code: &Code<'_>, lines: &[&str]) {
+pub fn wait_coloured(code: &Code<'_>, lines: &[&str]) {
     let wanted = json!(lines);
     if wait_or(|| (code.do_("coloured", json!([])) == wanted).then_some(())).is_none() {
         panic!("coloured are {}, not {wanted}\n{}", code.do_("coloured", json!([])), code.buffer());

@@ -55,6 +55,8 @@ fn is_no_looser(with: &Settings, alone: &Settings) {
     assert_eq!((&with.model, &with.fallback_models), (&alone.model, &alone.fallback_models));
     assert_eq!(with.generation_settings, alone.generation_settings);
     assert_eq!(with.providers, alone.providers);
+    assert!(with.edits_save <= alone.edits_save);
+    assert!(with.edits_mode == alone.edits_mode || with.edits_mode == Some(EditsMode::Ask));
     let (limits, own) = (&with.limits, &alone.limits);
     assert!(limits.model.total_ms <= own.model.total_ms);
     let rest = |limits: &adjutant_core::config::Limits| {

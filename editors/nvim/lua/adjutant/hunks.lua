@@ -230,18 +230,57 @@ local function reject(line)
   end)
 end
 
--- Makes what was undone last in this buffer again.
+-- Returns what was undone of the newest change with an undone part, among changes of one file.
+local function newest_undone(hunks)
+  local newest
+  for _, hunk in ipairs(hunks) do
+    local at = hunk.state == "undone" and hunk.madeBy and hunk.madeBy.at
+    if at and (not newest or at > newest.madeBy.at) then newest = hunk end
+  end
+  return newest and vim.tbl_filter(function(hunk)
+    return hunk.state == "undone" and hunk.changeSetId == newest.changeSetId and hunk.sessionId == newest.sessionId
+  end, hunks)
+end
+
+-- Makes what was undone last in this buffer again; else what the file has lost without a decision here, such as changes in a
+-- buffer that was closed without saving it.
 local function restore()
   local buffer = api.nvim_get_current_buf()
-  local last = undone[buffer] and table.remove(undone[buffer])
   local client = vim.lsp.get_clients({ name = "adjutant", bufnr = buffer })[1]
-  if not last or not client then return say("nothing was undone in this file") end
-  local decisions = {}
-  for _, hunk in ipairs(last) do add(decisions, hunk, "restore") end
-  send(client, decisions, function(_, refusals)
-    if not refusals[1] then return end
-    table.insert(undone[buffer] or {}, last)
-    say(refusals[1].why)
+  if not client then return say("nothing was undone in this file") end
+  local function make_again(last)
+    if not last then return say("nothing was undone in this file") end
+    local decisions = {}
+    for _, hunk in ipairs(last) do add(decisions, hunk, "restore") end
+    send(client, decisions, function(_, refusals)
+      if not refusals[1] then return end
+      undone[buffer] = undone[buffer] or {}
+      table.insert(undone[buffer], last)
+      say(refusals[1].why)
+    end)
+  end
+  local last = undone[buffer] and table.remove(undone[buffer])
+  if last then return make_again(last) end
+  request(client, "agent/review/list", { uri = vim.uri_from_bufnr(buffer), all = true }, function(result)
+    make_again(newest_undone(result.hunks))
+  end)
+end
+
+-- Says which changes are not in a file because its buffer was closed without saving it.
+local function closing(buffer)
+  local at = known[buffer]
+  if not at or not vim.bo[buffer].modified then return end
+  local client, uri, drawn = vim.lsp.get_client_by_id(at.client), vim.uri_from_bufnr(buffer), {}
+  for _, one in ipairs(at.drawn) do drawn[name_of(one.hunk)] = one.hunk.state ~= "proposed" end
+  vim.schedule(function()
+    if not client or client.is_stopped() then return end
+    request(client, "agent/review/list", { uri = uri, all = true }, function(result)
+      local lost = vim.tbl_filter(function(hunk) return hunk.state == "undone" and drawn[name_of(hunk)] end, result.hunks)
+      if #lost > 0 then
+        say(("%s not applied: closed without saving; :AdjutantRestore in the file brings %s back"):format(
+          many(#lost), #lost == 1 and "it" or "them"))
+      end
+    end, true)
   end)
 end
 
@@ -348,10 +387,14 @@ local function events()
   local group = api.nvim_create_augroup("adjutant.hunks", {})
   local function on(names, run) api.nvim_create_autocmd(names, { group = group, callback = run }) end
   -- The text is read again or goes away, and the marks with it. The server sends the changes of what is opened.
+  on("BufUnload", function(event) closing(event.buf) end)
   on({ "BufReadPost", "BufUnload", "BufWipeout" }, function(event) forget(event.buf) end)
   on("BufWipeout", function(event) undone[event.buf] = nil end)
   on("LspDetach", function(event)
-    if known[event.buf] and known[event.buf].client == event.data.client_id then forget(event.buf) end
+    if not known[event.buf] or known[event.buf].client ~= event.data.client_id then return end
+    -- Some versions detach before the buffer is unloaded, others after it.
+    closing(event.buf)
+    forget(event.buf)
   end)
   on({ "WinResized", "VimResized" }, function()
     for buffer in pairs(known) do draw(buffer) end

@@ -42,7 +42,14 @@ vim.api.nvim_create_autocmd({ "BufReadPost", "BufWritePost" }, { callback = func
   local of = vim.api.nvim_buf_get_name(event.buf)
   if event.event == "BufReadPost" or event.match == of then learn(event.buf) end
 end })
-vim.api.nvim_create_autocmd("BufWipeout", { callback = function(event) known[event.buf] = nil end })
+
+-- The files that only an edit of the server has opened, by buffer: whether the buffer itself is new.
+local opened = {}
+
+vim.api.nvim_create_autocmd("BufWinEnter", { callback = function(event) opened[event.buf] = nil end })
+vim.api.nvim_create_autocmd("BufWipeout", { callback = function(event)
+  known[event.buf], opened[event.buf] = nil, nil
+end })
 
 -- Saves a buffer. Of a file that was changed meanwhile Neovim would ask, and take the keys of the user.
 local function save_one(buffer)
@@ -57,10 +64,22 @@ local function save_one(buffer)
   return saved, not saved and tostring(why):gsub("\n.*", ""):gsub("^.*Vim%b():", "") or nil
 end
 
+-- Takes a file away again that the user did not open, unless it has unsaved text.
+local function close(buffer)
+  local is_new = opened[buffer]
+  if is_new == nil or not vim.api.nvim_buf_is_loaded(buffer) then return end
+  opened[buffer] = nil
+  if vim.bo[buffer].modified then return end
+  pcall(vim.api.nvim_buf_delete, buffer, is_new and {} or { unload = true })
+end
+
 local function save(_, params)
   local documents = {}
   for _, uri in ipairs(params.uris) do
-    local saved, why = save_one(vim.uri_to_bufnr(uri))
+    local buffer = vim.uri_to_bufnr(uri)
+    local saved, why = save_one(buffer)
+    -- The answer comes first: it is about a document that is still open.
+    if saved then vim.schedule(function() close(buffer) end) end
     documents[#documents + 1] = { uri = uri, saved = saved, message = why }
   end
   return { documents = documents }
@@ -71,9 +90,15 @@ end
 local function apply(err, params, context)
   local swap = vim.api.nvim_create_autocmd("SwapExists", { callback = function() vim.v.swapchoice = "q" end })
   local result
+  local closed = {}
+  for _, change in ipairs(params.edit.documentChanges or {}) do
+    local name = change.textDocument and vim.uri_to_fname(change.textDocument.uri)
+    if name and vim.fn.bufloaded(name) == 0 then closed[name] = vim.fn.bufexists(name) == 0 end
+  end
   function M.running() result = vim.lsp.handlers["workspace/applyEdit"](err, params, context) end
   local done, why = pcall(vim.cmd, "silent lua require('adjutant').running()")
   vim.api.nvim_del_autocmd(swap)
+  for name, is_new in pairs(closed) do opened[vim.fn.bufadd(name)] = is_new end
   return done and result or { applied = false, failureReason = tostring(why) }
 end
 

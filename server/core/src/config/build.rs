@@ -9,6 +9,7 @@ use super::keys::POPUP_NEVER;
 use super::rules::Denials;
 use super::{KeySource, Limits, ModelLimits, Popups, Provider, Reach, SettingOrigin, Settings, Wire};
 use crate::machine::retry::RetryPolicy;
+use crate::policy::saving::EditsSave;
 use crate::prompt::message::{GenerationSettings, Level};
 use crate::record::{EditsMode, UnattendedPolicy};
 
@@ -55,6 +56,9 @@ pub(super) fn settings(
         },
         limits: limits(&cells),
         edits_mode: text_of(&cells, "edits.mode").and_then(|name| EditsMode::named(&name)),
+        edits_save: text_of(&cells, "edits.save")
+            .and_then(|name| EditsSave::named(&name))
+            .unwrap_or(EditsSave::Never),
         kept_texts_mb: whole_of(&cells, "edits.keep_mb").unwrap_or(500),
         popups: Popups {
             on: text_of(&cells, "asks.popup").as_deref() != Some(POPUP_NEVER),

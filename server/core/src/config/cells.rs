@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::SettingOrigin;
 use super::keys::{Literal, ValueType};
 use super::rules::DenyRule;
+use crate::policy::saving::EditsSave;
 use crate::record::EditsMode;
 
 /// The most rules that all layers may have together.
@@ -49,13 +50,15 @@ impl Value {
 
     /// Returns whether this value of a key allows more than `than`; without `than`, more than the strictest value.
     pub(super) fn is_looser_than(&self, than: Option<&Value>, kind: ValueType) -> bool {
-        let edits = |value: &Value| match value {
-            Value::Text(text) if kind == ValueType::Edits => EditsMode::named(text),
+        // The names of these types go from strict to loose.
+        let rank = |value: &Value| match (kind, value) {
+            (ValueType::Edits, Value::Text(text)) => EditsMode::named(text).map(|mode| mode as u8),
+            (ValueType::Saves, Value::Text(text)) => EditsSave::named(text).map(|saves| saves as u8),
             _ => None,
         };
-        let Some(than) = than else { return edits(self).is_some_and(|mode| mode > EditsMode::Ask) };
+        let Some(than) = than else { return rank(self).is_some_and(|rank| rank > 0) };
         match (self, than) {
-            (Value::Text(_), Value::Text(_)) => edits(self) > edits(than),
+            (Value::Text(_), Value::Text(_)) => rank(self) > rank(than),
             (Value::Truth(value), Value::Truth(than)) => *value && !*than,
             (Value::Whole(value), Value::Whole(than)) => value > than,
             // Texts have no order: none is stricter than another.

@@ -8,6 +8,7 @@ use super::rules::DenyRule;
 use super::tree::{Node, Raw};
 use super::values::{self, Complaint};
 use super::{Flaw, Wire, reach};
+use crate::policy::saving::EditsSave;
 use crate::prompt::message::Level;
 use crate::record::EditsMode;
 
@@ -50,6 +51,7 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
             named(key, node, |text| [POPUP_AUTO, POPUP_NEVER].contains(&text), "is no choice")
         }
         ValueType::Edits => named(key, node, |text| EditsMode::named(text).is_some(), "is no mode"),
+        ValueType::Saves => named(key, node, |text| EditsSave::named(text).is_some(), "is no choice"),
         ValueType::Level => named(key, node, |text| Level::named(text).is_some(), "is no level"),
         ValueType::Url => {
             let url = values::base_url(values::text(node, "a URL")?)?;

@@ -288,6 +288,14 @@ pub const KEYS: &[Key] = &[
         meaning: "What happens to an edit that nothing forbids. With \"ask\", you decide before anything changes. With \"review\", it is applied at once, and you keep or undo each change later. With \"auto\", it is applied and counts as kept. When not set: \"review\" in an editor that draws changes and says that you trust the workspace, else \"ask\". Files that may hold secrets, that run on build or that instruct agents always ask. A project file can only set \"ask\".",
     },
     Key {
+        name: "edits.save",
+        kind: ValueType::Saves,
+        default: Literal::Text("as-left"),
+        strict: Literal::Text("never"),
+        project: Project::LessSaved,
+        meaning: "Whether an open document is saved after an edit of the agent, an undo or a restore. With \"as-left\", it is saved if nothing in it was unsaved before; otherwise it stays unsaved. With \"never\", it stays unsaved until you save it; commands then see the file as it was. With \"always\", it is saved with whatever else is unsaved in it. A closed file is changed on disk. Only an editor that can be asked saves.",
+    },
+    Key {
         name: "edits.keep_mb",
         kind: whole(0, 1_000_000),
         default: Literal::Whole(500),

@@ -360,6 +360,8 @@ pub enum EditOutcome {
         location: EditLocation,
         /// Whether nothing else in the file changed at the same time.
         exact: bool,
+        /// The lines that a formatter made of those of the edit when the editor saved it, hunk after hunk.
+        formatted: Vec<String>,
     },
     /// Only these hunks are in the text: the editor left out the others.
     Partly { landed: Vec<String> },

@@ -275,7 +275,11 @@ fn edited(bench: &Bench, batch: &BatchId, dice: &mut Dice<'_>) -> Report {
                 EditLocation::Unsaved(None),
                 EditLocation::Unknown(String::new()),
             ];
-            EditOutcome::Landed { location: locations[dice.roll(4)].clone(), exact: dice.roll(2) == 0 }
+            EditOutcome::Landed {
+                location: locations[dice.roll(4)].clone(),
+                exact: dice.roll(2) == 0,
+                formatted: Vec::new(),
+            }
         }
     };
     Report::Edited { change_set: state.change.change_set.clone(), outcome, elapsed_ms: 3 }

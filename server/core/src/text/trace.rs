@@ -4,6 +4,7 @@
 
 mod align;
 mod earlier;
+mod formatting;
 mod side;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use crate::text::review::{Hunk, Placement, Presence, placement, present};
 use align::Alignment;
 use earlier::EarlierText;
 
+pub use formatting::reformatted;
 pub use side::{SideRefusal, SideTarget, TurnedHunk, TurnedText, UserText, turn, with_side};
 
 /// One of the two texts of a hunk.

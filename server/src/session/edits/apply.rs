@@ -1,6 +1,6 @@
 //! Makes an approved edit: through the editor where that is possible, else on disk.
 //!
-//! Never believes a reply without the text, and never saves unsaved text of the user. Sends an edit again only
+//! Never believes a reply without the text. Sends an edit again only
 //! if the client has refused it, or has ignored it for 3 s.
 
 use std::borrow::Cow;
@@ -11,13 +11,14 @@ use adjutant_core::machine::accept::{READ_AGAIN, leads_elsewhere};
 use adjutant_core::machine::input::{EditLocation, EditOutcome, Report};
 use adjutant_core::policy::observation::{EditRoute, ObservedPath};
 use adjutant_core::policy::permission::BY_ACTION;
+use adjutant_core::policy::saving::SaveAfter;
 use adjutant_core::record::{CallPart, ChangeSetId, FileChange};
 use adjutant_core::text::edit::{TextEdit, replaced, split_bom, text_edits};
 use adjutant_core::text::review::{Hunk, Placement, apply_hunks, follow, hunks, placement_all};
 use tokio::sync::OwnedMutexGuard;
 
 use super::file_act::{self, FileAct};
-use super::landed::{check_location, has_exactly, may_save, save};
+use super::landed::{before_text, check_location, save, save_after, settled};
 use super::verify::{ApplyAttempt, EditVerifier, HunkCheck, SentEdit, is_called_applied};
 use super::{CurrentFile, SETTLE, SessionWorld, current_file, no_way, put_blob};
 use crate::aside::{self, aside};
@@ -66,10 +67,7 @@ pub async fn apply_edit(place: &Arc<SessionWorld>, edit: &BatchEdit) -> EditOutc
     for _ in 0..=MORE_TRIES {
         match attempt(place, &edit.title, change, &turn).await {
             ApplyAttempt::Landed { exact, text, saves } => {
-                let (here, owned) = (place.clone(), change.clone());
-                let unchanged = move || text.is_none_or(|text| has_exactly(&here, &owned, &text));
-                let saves = saves && exact && aside(unchanged).await;
-                return EditOutcome::Landed { location: save(place, change, saves).await, exact };
+                return settled(place, change, exact, text, saves).await;
             }
             ApplyAttempt::Undone => return EditOutcome::Undone,
             ApplyAttempt::Misplaced => return EditOutcome::Misplaced,
@@ -90,7 +88,7 @@ async fn ask_again(place: &Arc<SessionWorld>, edit: &BatchEdit, why: String) -> 
         Some(outcome) => outcome,
         None => {
             let location = save(place, &edit.change, false).await;
-            EditOutcome::Landed { location, exact: false }
+            EditOutcome::Landed { location, exact: false, formatted: Vec::new() }
         }
     }
 }
@@ -186,8 +184,7 @@ struct PendingEdit {
     edit: DocumentEdit,
     at: Arc<ResolvedPath>,
     wanted: Arc<str>,
-    /// Whether Adjutant may save the file afterwards.
-    saves: bool,
+    saves: SaveAfter,
 }
 
 async fn attempt(
@@ -242,7 +239,11 @@ fn plan(place: &Arc<SessionWorld>, title: &str, change: &FileChange) -> Plan {
     };
     // An empty new file that is open needs only the save.
     if *wanted == *now.text && (now.exists || now.blank.is_some()) {
-        return Plan::Over(ApplyAttempt::Landed { exact: true, text: None, saves: may_save(&at, &now) });
+        return Plan::Over(ApplyAttempt::Landed {
+            exact: true,
+            text: None,
+            saves: save_after(place, &at, &now),
+        });
     }
     let overtaken = |why: &str| Plan::Over(ApplyAttempt::Overtaken(why.to_owned()));
     match place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom) {
@@ -275,7 +276,7 @@ fn pending_edit(
 ) -> PendingEdit {
     let documents = &place.world.documents;
     // Decided by the text that the edit is made for; if the user types later, that text no longer matches.
-    let saves = may_save(&at, &now);
+    let saves = save_after(place, &at, &now);
     let uri = documents.name_of(&at.absolute);
     let text = now.blank.as_ref().unwrap_or(&now.text);
     let (edits, expectation) = edits_to(place, &uri, text, &wanted, now.open);
@@ -333,7 +334,7 @@ async fn write(
             }
             point("edit-landed");
             point("edit-saved");
-            ApplyAttempt::Landed { exact: true, text: None, saves: false }
+            ApplyAttempt::Landed { exact: true, text: None, saves: SaveAfter::No }
         }
         // Another program wrote the file meanwhile; the change may still fit the new text.
         Ok(Err(why @ ReplaceRefusal::Changed(_))) => ApplyAttempt::Stale(why.to_string()),
@@ -466,8 +467,7 @@ fn place_hunks<'a>(
     if places.iter().all(holds) {
         return Ok(Cow::Borrowed(change));
     }
-    let before = change.before.as_deref().and_then(|hash| place.blobs.get(hash).ok()).unwrap_or_default();
-    let before = String::from_utf8(before).unwrap_or_default();
+    let before = before_text(place, change).unwrap_or_default();
     if let Some(hunks) = follow(split_bom(&before).1, text, &change.hunks) {
         return Ok(Cow::Owned(FileChange { hunks: hunks.into(), ..change.clone() }));
     }

@@ -175,7 +175,7 @@ enum ActPlan {
 /// Does an allowed deletion or move, and says what became of it.
 pub(super) async fn apply(place: &Arc<SessionWorld>, title: &str, act: FileAct) -> EditOutcome {
     match carry_out(place, title, act).await {
-        Ok(()) => EditOutcome::Landed { location: EditLocation::Saved, exact: true },
+        Ok(()) => EditOutcome::Landed { location: EditLocation::Saved, exact: true, formatted: Vec::new() },
         Err(ActFailure { why, in_doubt }) => EditOutcome::NotApplied { why, in_doubt },
     }
 }

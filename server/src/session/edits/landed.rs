@@ -1,13 +1,15 @@
 //! Saves a change that is in the text, and finds out where it is: on disk, in a buffer, or in another file.
 //!
-//! Never saves unsaved text of the user.
+//! Never saves unsaved text of the user, unless the setting `edits.save` says so.
 
 use std::sync::Arc;
 
-use adjutant_core::machine::input::EditLocation;
+use adjutant_core::machine::input::{EditLocation, EditOutcome};
 use adjutant_core::policy::cause::Cause;
+use adjutant_core::policy::saving::{DocumentLeft, SaveAfter};
 use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::split_bom;
+use adjutant_core::text::trace::reformatted;
 
 use super::{CurrentFile, SessionWorld, check_text, on_disk};
 use crate::aside::aside;
@@ -16,22 +18,69 @@ use crate::faults::point;
 use crate::tools::paths::{ResolvedPath, resolve};
 use crate::uri;
 
-/// Whether Adjutant may save the file after a change: only if it has no unsaved text now, so that nothing but
-/// the change is written.
-pub(super) fn may_save(at: &ResolvedPath, now: &CurrentFile) -> bool {
-    if now.open.is_none() || now.blank.is_some() {
-        return true;
-    }
-    on_disk(at).is_ok_and(|disk| disk.exists && same_text(&now.text, &disk.text))
+/// Returns whether the file is saved after a change that is made now. Blocks.
+pub(super) fn save_after(place: &SessionWorld, at: &ResolvedPath, now: &CurrentFile) -> SaveAfter {
+    let is_saved = || {
+        // An open document without a text of the user has nothing to save, also if it has no file yet.
+        now.blank.is_some() || on_disk(at).is_ok_and(|disk| disk.exists && same_text(&now.text, &disk.text))
+    };
+    let left = match now.open {
+        None => DocumentLeft::Closed,
+        Some(_) if !is_saved() => DocumentLeft::Unsaved,
+        // The user has not opened it: an editor did, for an earlier edit.
+        Some(_) if place.world.documents.is_opened_by_edit(&at.absolute) => DocumentLeft::Closed,
+        Some(_) => DocumentLeft::Saved,
+    };
+    place.world.settings().edits_save.after(left)
+}
+
+/// Saves a change that is in the text if it is to be saved. Returns where it is then, and what a formatter made of it.
+/// `text` is the whole expected text, if the editor made the edit.
+pub(super) async fn settled(
+    place: &Arc<SessionWorld>,
+    change: &FileChange,
+    exact: bool,
+    text: Option<Arc<str>>,
+    saves: SaveAfter,
+) -> EditOutcome {
+    let by_editor = text.is_some();
+    let (here, owned) = (place.clone(), change.clone());
+    let untouched = move || text.is_none_or(|text| has_exactly(&here, &owned, &text));
+    let saves = match saves {
+        SaveAfter::No => false,
+        SaveAfter::IfUntouched => exact && aside(untouched).await,
+        SaveAfter::Yes => true,
+    };
+    let location = save(place, change, saves).await;
+    let (here, owned) = (place.clone(), change.clone());
+    // An editor that saves on its own formats, too.
+    let is_formatted = by_editor && location == EditLocation::Saved;
+    let formatted =
+        if is_formatted { aside(move || reformatted_now(&here, &owned)).await } else { Vec::new() };
+    EditOutcome::Landed { location, exact, formatted }
 }
 
 /// Whether the document is exactly `text`. If the user typed since the edit, only the user may save it.
-pub(super) fn has_exactly(place: &SessionWorld, change: &FileChange, text: &str) -> bool {
+fn has_exactly(place: &SessionWorld, change: &FileChange, text: &str) -> bool {
     let Ok(at) = resolve(&place.roots, &change.path) else { return false };
     match place.world.documents.text(&at.absolute) {
         Text::Open(snapshot) => same_text(&snapshot.string(), text),
         Text::Unsynced(_) | Text::Closed => false,
     }
+}
+
+/// Returns the lines that a formatter made of those of a change while the editor saved it. Blocks.
+fn reformatted_now(place: &SessionWorld, change: &FileChange) -> Vec<String> {
+    let Ok(at) = resolve(&place.roots, &change.path) else { return Vec::new() };
+    let Text::Open(now) = place.world.documents.text(&at.absolute) else { return Vec::new() };
+    let Some(before) = before_text(place, change) else { return Vec::new() };
+    reformatted(split_bom(&before).1, &change.hunks, split_bom(&now.string()).1)
+}
+
+/// Returns the text before a change; empty if there was no file, and `None` if it is not kept. Blocks.
+pub(super) fn before_text(place: &SessionWorld, change: &FileChange) -> Option<String> {
+    let Some(hash) = change.before.as_deref() else { return Some(String::new()) };
+    String::from_utf8(place.blobs.get(hash).ok()?).ok()
 }
 
 /// What is left to do for a change that is in the text.
@@ -48,7 +97,7 @@ pub(super) async fn save(place: &Arc<SessionWorld>, change: &FileChange, saves: 
         SaveStep::Over(location) => return location,
         SaveStep::Ask(uri) => uri,
     };
-    let answer = place.world.link.save(&uri, "nothing else in the file was unsaved").await;
+    let answer = place.world.link.save(&uri, place.world.settings().edits_save.reason()).await;
     let (here, owned) = (place.clone(), change.clone());
     aside(move || {
         let location = match answer {
@@ -73,22 +122,17 @@ fn save_step(place: &SessionWorld, change: &FileChange, saves: bool) -> SaveStep
     if !matches!(documents.text(&at.absolute), Text::Open(_)) {
         return SaveStep::Over(check_location(place, change, EditLocation::Saved));
     }
-    if !saves {
-        let opened_by_edit = documents.is_opened_by_edit(&at.absolute);
-        return SaveStep::Over(if opened_by_edit { EditLocation::Unsaved(None) } else { EditLocation::Open });
+    if saves && place.world.link.surfaces().abilities.save {
+        return SaveStep::Ask(documents.name_of(&at.absolute));
     }
-    if !place.world.link.surfaces().abilities.save {
-        // Some editors save on their own after an edit of a server.
-        let location = if matches_disk(place, &at) {
-            check_location(place, change, EditLocation::Saved)
-        } else if change.open {
-            EditLocation::Open
-        } else {
-            EditLocation::Unsaved(None)
-        };
-        return SaveStep::Over(location);
-    }
-    SaveStep::Ask(documents.name_of(&at.absolute))
+    // Some editors save on their own after an edit of a server.
+    SaveStep::Over(if matches_disk(place, &at) {
+        check_location(place, change, EditLocation::Saved)
+    } else if documents.is_opened_by_edit(&at.absolute) {
+        EditLocation::Unsaved(None)
+    } else {
+        EditLocation::Open
+    })
 }
 
 /// Returns `location` if the path still leads to the approved file. An editor writes by name, so a link that

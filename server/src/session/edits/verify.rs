@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use adjutant_core::policy::saving::SaveAfter;
 use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::split_bom;
 use adjutant_core::text::review::{Presence, present_all};
@@ -30,8 +31,8 @@ pub(super) enum ApplyAttempt {
         exact: bool,
         /// The whole expected text, if the editor made the edit.
         text: Option<Arc<str>>,
-        /// Whether Adjutant may save the file: it had no unsaved changes before the edit.
-        saves: bool,
+        /// Whether the document is saved now.
+        saves: SaveAfter,
     },
     /// The text had all hunks, and they were undone at once.
     Undone,

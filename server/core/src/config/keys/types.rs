@@ -25,6 +25,7 @@ pub enum ValueType {
     /// Whether an ask may be a popup.
     Popup,
     Edits,
+    Saves,
     Truth,
     Whole {
         min: u64,
@@ -65,6 +66,8 @@ pub enum Project {
     Lower,
     /// Only to the strictest value of `edits.mode`.
     AskOnly,
+    /// Only to a value of `edits.save` that saves less.
+    LessSaved,
     Add,
 }
 
@@ -85,6 +88,7 @@ impl fmt::Display for ValueType {
             Self::Rules => write!(f, "a list of rules"),
             Self::Popup => write!(f, "\"auto\" or \"never\""),
             Self::Edits => write!(f, "\"ask\", \"review\" or \"auto\""),
+            Self::Saves => write!(f, "\"never\", \"as-left\" or \"always\""),
             Self::Truth => write!(f, "true or false"),
             Self::Amount { max } => write!(f, "a number from 0 to {max}"),
             Self::Whole { min, max } => write!(f, "a whole number from {min} to {max}"),
@@ -112,6 +116,7 @@ impl fmt::Display for Project {
             Self::TurnOff => "only to turn it off",
             Self::Lower => "only to lower it",
             Self::AskOnly => "only to \"ask\"",
+            Self::LessSaved => "only to save less",
             Self::Add => "only to add to it",
         })
     }

@@ -58,6 +58,7 @@ fn explain_shows_value_and_origin_in_columns() {
         limits.editor_seconds          30                     default
         limits.requests                (not set)              default
         edits.mode                     (not set)              default
+        edits.save                     "as-left"              default
         edits.keep_mb                  500                    default
         asks.popup                     "auto"                 default
         asks.popup_lines               3                      default

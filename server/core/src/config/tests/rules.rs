@@ -3,6 +3,7 @@
 //! Never resolves a path on disk.
 
 use super::*;
+use crate::policy::saving::EditsSave;
 use crate::record::EditsMode;
 
 /// Returns whether one rule denies `tool` this subject.
@@ -196,4 +197,43 @@ fn a_workspace_can_only_make_edits_ask() {
     let bad =
         expect![[r#"~/config.toml:2: edits.mode: "always" is no mode; write "ask", "review" or "auto""#]];
     assert_eq!(modes(vec![user("[edits]\nmode = \"always\"")], bad), Some(EditsMode::Ask));
+}
+
+#[test]
+fn a_workspace_can_only_make_less_be_saved() {
+    let saves = |layers: Vec<Layer>, problems: Expect| check_problems(layers, problems).edits_save;
+    assert_eq!(saves(Vec::new(), expect![""]), EditsSave::AsLeft);
+    assert_eq!(saves(vec![user("[edits]\nsave = \"always\"")], expect![""]), EditsSave::Always);
+    assert_eq!(saves(vec![project("[edits]\nsave = \"never\"")], expect![""]), EditsSave::Never);
+    let layers = vec![user("[edits]\nsave = \"always\""), project("[edits]\nsave = \"as-left\"")];
+    assert_eq!(saves(layers, expect![""]), EditsSave::AsLeft);
+    assert_eq!(
+        saves(
+            vec![project("[edits]\nsave = \"always\"")],
+            expect![
+                ".adjutant/config.toml:2: edits.save: this is less strict than the value it would replace, so it is ignored; a project file may set it only to save less"
+            ]
+        ),
+        EditsSave::AsLeft
+    );
+    let layers = vec![user("[edits]\nsave = \"never\""), project("[edits]\nsave = \"as-left\"")];
+    assert_eq!(
+        saves(
+            layers,
+            expect![
+                ".adjutant/config.toml:2: edits.save: this is less strict than the value it would replace, so it is ignored; a project file may set it only to save less"
+            ]
+        ),
+        EditsSave::Never
+    );
+    // A bad value is the strictest.
+    assert_eq!(
+        saves(
+            vec![user("[edits]\nsave = \"yes\"")],
+            expect![[
+                r#"~/config.toml:2: edits.save: "yes" is no choice; write "never", "as-left" or "always""#
+            ]]
+        ),
+        EditsSave::Never
+    );
 }

@@ -18,6 +18,8 @@ const MISPLACED: &str = "the editor made it at the wrong place, because the text
                          could not be taken back; tell the user to undo the last change of the file";
 /// How many lines a sentence about hunks names.
 const MOST_LINES: usize = 10;
+/// The most bytes of formatted lines that the model is told.
+const MOST_FORMATTED: usize = 8 * 1024;
 
 /// Returns why an edit is not where the user allowed it.
 pub fn leads_elsewhere(path: &str) -> String {
@@ -30,7 +32,7 @@ pub fn note_of(state: &ChangeState, ids: &[String], outcome: &EditOutcome) -> Op
     let what = state.change.in_words();
     match outcome {
         EditOutcome::Landed { .. } if state.change.operation.is_some() => None,
-        EditOutcome::Landed { location, exact } => landed(path, location, *exact),
+        EditOutcome::Landed { location, exact, formatted } => landed(path, location, *exact, formatted),
         EditOutcome::Partly { landed } => Some(partly(state, ids, landed)),
         EditOutcome::NotApplied { why, in_doubt } => Some(not_applied(&state.change, why, *in_doubt)),
         EditOutcome::Undone => {
@@ -63,7 +65,7 @@ pub fn as_note(result: &CallResult) -> HunkNote {
     HunkNote { end: *end, text: output.to_string(), summary: summary.clone(), cause: *cause }
 }
 
-fn landed(path: &str, location: &EditLocation, exact: bool) -> Option<HunkNote> {
+fn landed(path: &str, location: &EditLocation, exact: bool, formatted: &[String]) -> Option<HunkNote> {
     let strayed = |why: &str, summary: String| {
         let text = format!("The edit of {path} was made, but {why}. Read the file before you continue.");
         Some(failed(text, summary))
@@ -93,9 +95,25 @@ fn landed(path: &str, location: &EditLocation, exact: bool) -> Option<HunkNote> 
             "Something else in the file changed at the same time; read the file before the next edit.";
         said.push(changed.to_owned());
     }
+    if !formatted.is_empty() {
+        said.push(in_words(formatted));
+    }
     let cause = (!summary.is_empty()).then_some(Cause::NotSaved);
     let note = HunkNote { end: CallEnd::Completed, text: said.join(" "), summary, cause };
     (!note.text.is_empty()).then_some(note)
+}
+
+/// Returns what the model has to know of lines that a formatter made of its own.
+fn in_words(formatted: &[String]) -> String {
+    if formatted.iter().map(String::len).sum::<usize>() > MOST_FORMATTED {
+        return "The new lines were changed when the editor saved the file; read them before the next edit."
+            .to_owned();
+    }
+    let text = formatted.join("[..]\n");
+    format!(
+        "The new lines were changed when the editor saved the file; they are now:\n{}",
+        text.trim_end_matches('\n')
+    )
 }
 
 fn not_applied(change: &FileChange, why: &str, in_doubt: bool) -> HunkNote {

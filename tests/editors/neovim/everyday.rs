@@ -1,0 +1,223 @@
+//! Everyday situations in Neovim: a formatter, automatic saving, undo, git, two tasks, a closed buffer, many closed files.
+//!
+//! Never looks into the server.
+
+use adjutant_testkit::model::Reply;
+
+use super::Neovim;
+use super::changes::{HINT, drawn, plain, told, wait_drawn, wait_told};
+use super::scenes::{each, press};
+use crate::editor::Editor;
+use crate::scenes::FILE;
+use crate::scenes::everyday::{
+    MANY, TEXT, all_are, found_in_the_text, git, last_request, many_files, one_file, replace, with,
+    with_branches,
+};
+use crate::stage::wait_for;
+
+/// Returns how line 7 is drawn when the agent has changed it to another.
+fn changed(before: &str, removed: &str, inserted: &str) -> String {
+    let mark = format!("  DiffDelete {removed}\n+ DiffAdd {inserted} {HINT}");
+    plain(before).trim_end().replace(&format!("| {inserted}"), &mark)
+}
+
+#[track_caller]
+fn wait_disk(editor: &Neovim<'_>, text: &str) {
+    let disk = || editor.stage.workspace.read(FILE);
+    let is = crate::stage::wait_or(|| (disk() == text).then_some(()));
+    assert!(is.is_some(), "the file is {:?}, not {text:?}; drawn is\n{}", disk(), drawn(editor));
+}
+
+fn reload(editor: &Neovim<'_>, text: &str) {
+    editor.lua("vim.cmd('checktime')");
+    editor.wait_buffer(text);
+}
+
+#[test]
+fn n06_a_formatter_and_automatic_saving_leave_a_change_what_it_is() {
+    let stage = || {
+        one_file(vec![
+            replace("b = 2\n", "b  =  3\nc  =  4\n"),
+            Reply::text("Done."),
+            replace("b = 2\n", "b = 3\n"),
+            Reply::text("Done."),
+            Reply::text("Seen."),
+            Reply::text("Seen."),
+        ])
+    };
+    each(stage, |editor| {
+        // The formatter runs when the agent's edit is saved: inside the change, and elsewhere in the file.
+        editor.lua(
+            "vim.api.nvim_create_autocmd('BufWritePre', { group = vim.api.nvim_create_augroup('format', {}), \
+             callback = function() vim.cmd([[silent! keepjumps %s/  \\+/ /ge]]) end })",
+        );
+        editor.command("Format");
+        let formatted = with("b = 3\nc = 4\n").replace("a  =", "a =");
+        editor.wait_buffer(&formatted);
+        wait_disk(editor, &formatted);
+        editor.stage.model.wait_for_requests(2);
+        let request = last_request(editor.stage);
+        assert!(
+            request.contains("they are now:\\nb = 3\\nc = 4\""),
+            "the model gets its own lines only: {request}"
+        );
+        wait_for("the change", || drawn(editor).contains("DiffAdd c = 4").then_some(()));
+        assert!(!drawn(editor).contains("DiffAdd a = 1"), "what the formatter did elsewhere is no change");
+        editor.go_to_line(7);
+        press(editor, "\\\\au");
+        let before = TEXT.replace("a  =", "a =");
+        wait_disk(editor, &before);
+        editor.wait_buffer(&before);
+        editor.lua("vim.api.nvim_del_augroup_by_name('format')");
+
+        // A save by the user's own set-up is neutral: marks stay, and the model is told that the file is saved.
+        editor.lua(
+            "vim.api.nvim_create_autocmd({ 'TextChanged', 'InsertLeave' }, { callback = function() vim.cmd('silent wall') end })",
+        );
+        editor.command("Save");
+        let edited = before.replace("b = 2", "b = 3");
+        wait_drawn(editor, &changed(&edited, "b = 2", "b = 3"));
+        press(editor, "ggOmine<Esc>");
+        let typed = format!("mine\n{edited}");
+        wait_disk(editor, &typed);
+        wait_drawn(editor, &changed(&typed, "b = 2", "b = 3"));
+        editor.stage.model.wait_for_requests(4);
+        assert!(last_request(editor.stage).contains("Edited greet.py: +1 -1 lines.\""));
+
+        // One step back for the user's line, one for the edit, and the same forwards.
+        press(editor, "u");
+        wait_disk(editor, &edited);
+        press(editor, "u");
+        wait_disk(editor, &before);
+        wait_drawn(editor, plain(&before).trim_end());
+        let undone = |request: &str| request.matches("The user undid in the editor").count();
+        let go_on = |requests: usize| {
+            editor.lua("vim.cmd.AdjutantGoOn('on')");
+            editor.stage.model.wait_for_requests(requests);
+            last_request(editor.stage)
+        };
+        // It is an undo once it has rested.
+        wait_for("the undo to be understood", || (found_in_the_text(editor.stage) == 1).then_some(()));
+        assert_eq!(undone(&go_on(5)), 1);
+        press(editor, "<C-r>");
+        wait_disk(editor, &edited);
+        wait_drawn(editor, &changed(&edited, "b = 2", "b = 3"));
+        wait_for("the redo to be understood", || (found_in_the_text(editor.stage) == 2).then_some(()));
+        let request = go_on(6);
+        assert_eq!(
+            (undone(&request), request.matches("that was undone is in the file again").count()),
+            (1, 1),
+            "{request}"
+        );
+    });
+}
+
+#[test]
+fn n06_git_two_tasks_and_a_closed_buffer_say_what_became_of_a_change() {
+    let stage = || {
+        with_branches(one_file(vec![
+            replace("b = 2\n", "b = 3\n"),
+            Reply::text("Done."),
+            replace("b = 3\n", "b = 4\n"),
+            Reply::text("Done."),
+            replace("b = 4\n", "b = 5\n"),
+            Reply::text("Done."),
+            Reply::text("Seen."),
+        ]))
+    };
+    each(stage, |editor| {
+        editor.lua("vim.o.hidden, vim.o.columns = true, 200");
+        editor.command("First task");
+        let first = with("b = 3\n");
+        wait_drawn(editor, &changed(&first, "b = 2", "b = 3"));
+        wait_disk(editor, &first);
+
+        // Away to another branch and back.
+        git(editor.stage, "stash -q");
+        git(editor.stage, "checkout -q other");
+        reload(editor, "x\ny\n");
+        wait_drawn(editor, plain("x\ny\n").trim_end());
+        git(editor.stage, "checkout -q main");
+        git(editor.stage, "stash pop -q");
+        reload(editor, &first);
+        wait_drawn(editor, &changed(&first, "b = 2", "b = 3"));
+        // Taken back by git, and brought back.
+        git(editor.stage, "checkout -q -- greet.py");
+        reload(editor, TEXT);
+        wait_drawn(editor, plain(TEXT).trim_end());
+        editor.stage.workspace.write(FILE, &first);
+        reload(editor, &first);
+        wait_drawn(editor, &changed(&first, "b = 2", "b = 3"));
+
+        // Two tasks on one line: both are drawn, and the later one goes first.
+        editor.command("Second task");
+        let second = with("b = 4\n");
+        let both = changed(&second, "b = 3", "b = 4")
+            .replace("  DiffDelete b = 3", "  DiffDelete b = 3\n  DiffDelete b = 2");
+        wait_drawn(editor, &both);
+        editor.go_to_line(7);
+        press(editor, "\\\\au");
+        wait_drawn(editor, &changed(&first, "b = 2", "b = 3"));
+        editor.lua("vim.cmd('AdjutantRestore')");
+        wait_drawn(editor, &both);
+        assert_eq!(told(editor).matches("Adjutant: undone; :AdjutantRestore brings it back").count(), 1);
+
+        // What is committed counts as kept.
+        wait_disk(editor, &second);
+        git(editor.stage, "commit -qam mine");
+        wait_drawn(editor, plain(&second).trim_end());
+
+        // Closed without saving: the change is not in the file, that is said, and one command makes it again.
+        editor.type_at_top("mine");
+        editor.command("Third task");
+        let third = format!("mine\n{}", with("b = 5\n"));
+        wait_drawn(editor, &changed(&third, "b = 4", "b = 5"));
+        assert_eq!(editor.stage.workspace.read(FILE), second, "it has text of the user");
+        let found = found_in_the_text(editor.stage);
+        editor.lua(
+            "vim.g.file = vim.api.nvim_buf_get_name(0) vim.cmd('enew') vim.cmd('bdelete! ' .. vim.g.file)",
+        );
+        wait_told(
+            editor,
+            "1 change not applied: closed without saving; :AdjutantRestore in the file brings it back",
+        );
+        editor.lua("vim.cmd('edit ' .. vim.g.file)");
+        wait_drawn(editor, plain(&second).trim_end());
+        wait_for("the log to say so", || (found_in_the_text(editor.stage) > found).then_some(()));
+        editor.lua("vim.cmd('AdjutantRestore')");
+        wait_drawn(editor, &changed(&with("b = 5\n"), "b = 4", "b = 5"));
+        wait_disk(editor, &with("b = 5\n"));
+    });
+}
+
+#[test]
+fn n06_forty_closed_files_are_changed_and_no_buffer_stays() {
+    const BUFFERS: &str = "local names = {} for _, buffer in ipairs(vim.api.nvim_list_bufs()) do \
+        if vim.bo[buffer].buftype == '' then names[#names + 1] = vim.fn.bufname(buffer) end end \
+        return table.concat(names, ' ') == 'greet.py'";
+    each(many_files, |editor| {
+        editor.command("Rename them");
+        editor.wait_end("done");
+        assert!(all_are(editor.stage, "1\n.\n.\n"));
+        editor.wait_true("no buffer of them to stay", BUFFERS);
+        assert_eq!(
+            editor.lua("return #vim.api.nvim_list_wins() + vim.fn.tabpagenr('$')"),
+            2,
+            "nothing opens"
+        );
+        editor.lua("vim.cmd('AdjutantChanges')");
+        editor.wait_true("the list", "return #vim.api.nvim_list_wins() == 2");
+        let listed = "local names, list = {}, vim.fn.getqflist() for _, item in ipairs(list) do \
+            names[#names + 1] = vim.fn.bufname(item.bufnr) end local sorted = vim.list_slice(names) table.sort(sorted) \
+            return { #names, vim.deep_equal(names, sorted) }";
+        assert_eq!(editor.lua(listed), serde_json::json!([MANY, true]));
+        // A closed file shows its change when it is opened, and is decided about there.
+        editor.lua("vim.cmd('edit parts/f07.py')");
+        let there = "return Drawn(0):find('+ DiffAdd 1', 1, true) ~= nil";
+        editor.wait_true("the change", there);
+        press(editor, "gg\\\\au");
+        wait_for("the file as it was", || {
+            (editor.stage.workspace.read("parts/f07.py") == "one\n.\n.\n").then_some(())
+        });
+    });
+}
