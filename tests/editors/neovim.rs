@@ -5,6 +5,7 @@
 mod changes;
 mod everyday;
 mod questions;
+mod runs;
 mod scenes;
 mod terminal;
 

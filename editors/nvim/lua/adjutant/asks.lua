@@ -11,6 +11,7 @@ local api = vim.api
 
 local LONGEST_TITLE = 80 -- characters, where the whole is shown below it
 local REACTION = 400 -- milliseconds an approval must have been in sight before it counts
+local OFFER = {} -- the id of the question that a command of the user asks
 local open = {} -- the questions that wait: the oldest first, those left for later last
 local shown -- the one in the float
 local window, buffer -- the float
@@ -248,6 +249,18 @@ function M.message(_, params, context)
   return coroutine.yield()
 end
 
+-- Asks what a command of the user needs, before all others: `done` gets the id of the chosen option. With `enters` the user
+-- is in the float at once. Leaving it by a key ends it with no effect, and a second one replaces it.
+function M.offer(entry, client, enters, done)
+  M.remove(OFFER)
+  entry = vim.tbl_extend("force", entry, { id = OFFER, client = client, seen = {}, brief = true, since = now() })
+  entry.answer = function(outcome) done(outcome.optionId) end
+  table.insert(open, 1, entry)
+  if enters then close() end
+  next_one()
+  if enters then M.enter() end
+end
+
 -- Handles `agent/ask/resolved`: it was answered, maybe elsewhere.
 function M.resolved(_, params)
   local entry = M.remove(params.askId, "This was answered elsewhere, or is not asked any more.")
@@ -295,10 +308,11 @@ local function leave()
   next_one()
 end
 
--- Leaves the float; the question stays, behind the others.
+-- Leaves the float; the question stays, behind the others, unless a command of the user asked it.
 function M.leave()
   local index = shown and index_of(shown)
-  if index then table.insert(open, table.remove(open, index)) end
+  local left = index and table.remove(open, index)
+  if left and not left.brief then table.insert(open, left) end
   leave()
 end
 

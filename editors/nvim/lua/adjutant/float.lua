@@ -44,7 +44,7 @@ end
 local function keys_of(entry)
   if entry.gone then return " q close " end
   local words = entry.words and (entry.rejects and "r reason · " or "r my words · ") or ""
-  return (" %s%sq later "):format(words, #entry.lines > 0 and "s in a tab · " or "")
+  return (" %s%sq %s "):format(words, #entry.lines > 0 and "s in a tab · " or "", entry.brief and "close" or "later")
 end
 
 -- One line for those who are at something else.

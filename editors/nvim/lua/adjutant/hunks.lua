@@ -16,11 +16,7 @@ local known = {} -- by buffer: the client, the update, what of it is drawn, and 
 local undone = {} -- by buffer: what was undone, the last one at the end
 local opened = {} -- the proposed changes that the user has opened whole
 
--- Says something in one line. What is longer would wait for a key.
-local function say(text)
-  text = "Adjutant: " .. display.plain((text:gsub("%s*\n%s*", " ")))
-  if vim.fn.strdisplaywidth(text) <= vim.v.echospace then vim.notify(text) else notices.show(text) end
-end
+local say = notices.say
 
 local function name_of(hunk) return table.concat({ hunk.sessionId, hunk.changeSetId, hunk.hunkId }, "\n") end
 local function content_of(hunk) return name_of(hunk) .. "\n" .. hunk.removed .. "\n" .. hunk.inserted end

@@ -6,6 +6,7 @@ local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
 local hunks = require("adjutant.hunks")
 local notices = require("adjutant.notices")
+local runs = require("adjutant.runs")
 
 local M = {}
 
@@ -241,9 +242,14 @@ function attach_all()
   end
 end
 
+-- The client of the file one is in; a second project has another.
+local function client_here()
+  return vim.lsp.get_clients({ name = "adjutant", bufnr = 0 })[1] or vim.lsp.get_clients({ name = "adjutant" })[1]
+end
+runs.setup({ request = request, client = client_here })
+
 local function execute(command, argument, failed)
-  -- That of the file one is in; a second project has another.
-  local client = vim.lsp.get_clients({ name = "adjutant", bufnr = 0 })[1] or vim.lsp.get_clients({ name = "adjutant" })[1]
+  local client = client_here()
   if not client then return notices.show("Adjutant: open a file first") end
   request(client, "workspace/executeCommand", { command = command, arguments = argument and { argument } or {} }, nil, failed)
 end

@@ -1,6 +1,7 @@
 -- Short messages of Adjutant in a float with a frame that is not entered: never a
 -- prompt that waits for a key, as long messages are.
 local buffers = require("adjutant.buffers")
+local display = require("adjutant.display")
 
 local M = {}
 local api = vim.api
@@ -38,6 +39,12 @@ function M.show(text)
   buffers.hide_nothing(window)
   vim.wo[window].winhighlight = "Normal:NormalFloat"
   timer:start(STAYS, 0, vim.schedule_wrap(close))
+end
+
+-- Says something in one line. What is longer would wait for a key.
+function M.say(text)
+  text = "Adjutant: " .. display.plain((text:gsub("%s*\n%s*", " ")))
+  if vim.fn.strdisplaywidth(text) <= vim.v.echospace then vim.notify(text) else M.show(text) end
 end
 
 return M
