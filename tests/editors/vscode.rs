@@ -7,6 +7,7 @@ mod answers;
 mod changes;
 mod driver;
 mod everyday;
+mod runs;
 mod scenes;
 
 use std::cell::RefCell;

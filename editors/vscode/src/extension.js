@@ -11,6 +11,7 @@ const { line } = require('./display');
 const { createHunks } = require('./hunks');
 const { createProposed } = require('./proposed');
 const { createReview } = require('./review');
+const { createRewind } = require('./rewind');
 const { createStatus } = require('./status');
 
 const PATIENCE_MS = 60_000; // for a server that starts
@@ -78,6 +79,9 @@ async function activate(context) {
   register('adjutant.title.keepFile', () => review.keepFile());
   register('adjutant.title.undoFile', () => review.undoFile());
   register('adjutant.change.review', () => vscode.commands.executeCommand('adjutant.changes.focus'));
+  const rewind = createRewind(() => client);
+  register('adjutant.run.undo', rewind.undo);
+  register('adjutant.run.restore', rewind.restore);
   register('adjutant.restart', restart);
   context.subscriptions.push(vscode.workspace.onDidChangeConfiguration((changed) => {
     if (changed.affectsConfiguration('adjutant.server')) restart();

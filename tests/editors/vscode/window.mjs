@@ -42,6 +42,10 @@ export class Window {
     await this.page.screenshot({ path: path.join(this.pictures, `${name}.png`) });
   }
 
+  async resize(width, height) {
+    await this.page.setViewportSize({ width, height });
+  }
+
   // Runs a command of the palette, by its whole title.
   async palette(title) {
     await this.page.keyboard.press('F1');
@@ -284,6 +288,32 @@ export class Window {
 
   async press(title) {
     await this.button(title).click();
+  }
+
+  // Returns the rows of the list that a command shows.
+  async picks() {
+    const rows = this.page.locator('.quick-input-widget:visible .quick-input-list .monaco-list-row');
+    return (await rows.allInnerTexts()).map((one) => one.replaceAll('\u00a0', ' ').replace(/\s+/g, ' ').trim());
+  }
+
+  async pick(title) {
+    await this.page.locator('.quick-input-widget:visible .quick-input-list .monaco-list-row', { hasText: title }).first().click();
+  }
+
+  // Returns the dialog that has to be answered before anything else; nothing without one. The button with the focus is what
+  // Enter presses.
+  async dialog() {
+    const box = this.page.locator('.monaco-dialog-box:visible');
+    return (await box.count()) === 0 ? undefined : box.evaluate((one) => ({
+      message: one.querySelector('.dialog-message-text')?.innerText ?? '',
+      detail: one.querySelector('.dialog-message-detail')?.innerText ?? '',
+      buttons: [...one.querySelectorAll('.dialog-buttons .monaco-button')].map((button) => button.innerText.trim()),
+      focused: document.activeElement?.innerText.trim(),
+    }));
+  }
+
+  async pressDialog(title) {
+    await this.page.locator('.monaco-dialog-box .dialog-buttons .monaco-button', { hasText: new RegExp(`^\\s*${title}\\s*$`) }).click();
   }
 
   // Presses a button without leaving the editor, and types right after it.
