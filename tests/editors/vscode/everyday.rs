@@ -190,7 +190,7 @@ fn n06_forty_closed_files_are_changed_on_disk_and_nothing_opens() {
 
     palette(&code, "Review Changes");
     let list = || code.do_("list", json!([]));
-    wait_for("the number of changes", || (list()["badge"] == MANY.to_string()).then_some(()));
+    wait_for("the number of changes", || (list()["badge"] == json!(MANY.to_string())).then_some(()));
     let drawn = || list()["rows"].as_array().filter(|rows| rows.len() > 9).cloned();
     let rows: Vec<Value> = wait_for("the list", drawn);
     let files: Vec<&str> =
@@ -199,6 +199,6 @@ fn n06_forty_closed_files_are_changed_on_disk_and_nothing_opens() {
     // A closed file is decided about in the list, and stays closed.
     code.do_("pressRow", json!(["f03.py", "Undo"]));
     wait_disk(&code, &closed(3), "one\n.\n.\n");
-    wait_for("one change less", || (list()["badge"] == (MANY - 1).to_string()).then_some(()));
+    wait_for("one change less", || (list()["badge"] == json!((MANY - 1).to_string())).then_some(()));
     assert_eq!(stage.seen().count("in", "textDocument/didOpen"), 1, "{}", stage.seen().shown());
 }
