@@ -12,6 +12,7 @@ pub mod images;
 pub mod inbox;
 mod leaving;
 pub mod mailbox;
+mod outside;
 mod page;
 mod prepare;
 mod publish;
@@ -330,6 +331,7 @@ impl SessionTask {
             Input::Step { step, .. } => !matches!(
                 step,
                 Step::CallModel { .. }
+                    | Step::LookOutside { .. }
                     | Step::Settle { .. }
                     | Step::Review { .. }
                     | Step::DeliverAsk { .. }
@@ -391,6 +393,7 @@ impl SessionTask {
             Step::RunTool { call } => self.session.call(call).is_none_or(|call| !call.is_read()),
             Step::Apply { .. } | Step::Review { .. } | Step::DeliverAsk { .. } => true,
             Step::CallModel { .. }
+            | Step::LookOutside { .. }
             | Step::Prepare { .. }
             | Step::Reobserve { .. }
             | Step::Settle { .. }

@@ -128,6 +128,7 @@ impl Sessions {
             blobs: Arc::new(Blobs::new(log.place().storage.clone(), &dir)),
             dir,
             mailbox,
+            looks: Default::default(),
         });
         let task = SessionTask::new(place, session, log, mail, last_update, notices);
         let (end, mut mail) = task.run(epoch, || life.leaves()).await;

@@ -153,6 +153,9 @@ fn n08_a_replay_shows_nothing_that_is_over() {
     );
     let run = plain.rig.prompt(&session, "once more").run_id;
     plain.rig.await_run_end(&session, &run);
+    // The edit was in a buffer that was never saved.
+    let lost = "Adjutant: 1 file changed since the agent read it: a.txt. The agent is told.";
+    assert_eq!(plain.rig.await_message(), lost);
     plain.rig.await_progress("its end", |value| value["kind"] == "end");
     let begun: Vec<Value> =
         plain.rig.progress().into_iter().filter(|value| value["kind"] == "begin").collect();

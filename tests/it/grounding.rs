@@ -75,6 +75,8 @@ fn n07_an_unsaved_buffer_is_read_before_the_disk() {
     stage.rig.close("src/lib.rs");
     let outputs = stage.play([read("src/lib.rs")]);
     assert!(outputs[0].contains("does not exist") || outputs[0].contains("no file"), "{outputs:?}");
+    let told = "Adjutant: 1 file changed since the agent read it: src/lib.rs (gone). The agent is told.";
+    assert_eq!(stage.rig.await_message(), told);
     assert!(stage.asks().len() <= 1, "reading inside the workspace asks nothing");
 }
 

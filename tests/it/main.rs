@@ -21,6 +21,7 @@ mod face;
 mod failures;
 mod flow;
 mod folders;
+mod fresh;
 mod frozen;
 mod grounding;
 mod held;

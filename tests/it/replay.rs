@@ -201,6 +201,7 @@ impl Past {
             cause: None,
             whole: None,
             unsaved: Vec::new(),
+            reads: Vec::new(),
         }));
     }
 

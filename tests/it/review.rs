@@ -462,7 +462,8 @@ fn a_decision_about_another_text_than_the_one_that_is_there_is_refused() {
 #[test]
 fn p02_a_file_that_was_emptied_is_filled_again() {
     let emptied = Reply::call("write_file", json!({"path": "b.txt", "content": ""}));
-    let reviewed = trusting(FILES, vec![emptied, Reply::text("Done.")], "");
+    let read = Reply::call("read_file", json!({"path": "b.txt"}));
+    let reviewed = trusting(FILES, vec![read, emptied, Reply::text("Done.")], "");
     reviewed.rig.await_run_end(&reviewed.session, &reviewed.run);
     assert_eq!(reviewed.workspace.read("b.txt"), "");
     let hunk = reviewed.hunks().pop().expect("a hunk");

@@ -13,6 +13,7 @@ mod holes;
 mod interleavings;
 mod later;
 mod oracle;
+mod outside;
 mod properties;
 mod random;
 mod side_by_side;
@@ -93,7 +94,14 @@ impl Bench {
 
     /// Reports for the first step that `matches`.
     pub fn report(&mut self, matches: fn(&Step) -> bool, report: Report) -> Vec<Event> {
-        let step = next_steps(&self.session).into_iter().find(matches).expect("the step should run");
+        let steps = next_steps(&self.session);
+        let look = steps.iter().find(|step| matches!(step, Step::LookOutside { .. })).cloned();
+        if let (Some(step), Report::TurnBegan) = (look, &report) {
+            // Files that the model knows are compared first.
+            let report = Report::LookedOutside(None);
+            return self.input(Input::Step { step, report }).expect("the report is accepted");
+        }
+        let step = steps.into_iter().find(matches).expect("the step should run");
         self.input(Input::Step { step, report }).expect("the report is accepted")
     }
 
@@ -146,6 +154,7 @@ pub fn done(end: CallEnd) -> CallResult {
         cause: None,
         whole: None,
         unsaved: Vec::new(),
+        reads: Vec::new(),
     }
 }
 

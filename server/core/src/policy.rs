@@ -5,6 +5,7 @@ pub mod cause;
 pub mod choices;
 pub mod key_shape;
 pub mod observation;
+pub mod outside;
 pub mod permission;
 pub mod saving;
 pub(crate) mod standing;

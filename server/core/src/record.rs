@@ -14,8 +14,8 @@ mod run;
 
 pub use ask::{Ask, AskGroup, AskKind, AskOption, OptionKind, Resolution};
 pub use call::{
-    AllowedBy, CallEnd, CallPart, CallResult, EditCheck, Effect, FileChange, FileOperation, HunkNote,
-    HunkSet, Payload, Rule, UnsavedText,
+    AllowedBy, CallEnd, CallPart, CallResult, ChangedFile, EditCheck, Effect, FileChange, FileOperation,
+    FileRead, HunkNote, HunkSet, Payload, Rule, UnsavedText,
 };
 pub use choice::{ChoiceChange, ChoiceId, Choices, Follows, JudgedChoice, Offer, Takes};
 pub use event::Event;

@@ -8,6 +8,7 @@ mod fold;
 mod forget;
 pub mod hunks;
 mod order;
+pub mod reads;
 pub mod rewind;
 pub mod run;
 
@@ -27,6 +28,7 @@ use crate::session::run::{SessionState, SubState};
 
 pub use crate::session::applied::{AppliedChange, AppliedChanges, AppliedHunk, NameOfFile, PendingReview};
 pub use crate::session::hunks::{ChangeState, Changes, HunkState};
+pub use crate::session::reads::{KnownRead, Reads};
 pub use crate::session::run::{Call, CallPhase, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey};
 use crate::tool::Toolset;
 
@@ -61,6 +63,8 @@ pub struct Session {
     pub applied: AppliedChanges,
     /// The last commands that ran.
     pub commands: VecDeque<RanCommand>,
+    /// The lines of files that the model knows.
+    pub reads: Reads,
     pub rules: Vec<Rule>,
     pub choices: Choices,
     pub keys: VecDeque<UsedKey>,

@@ -5,6 +5,7 @@ pub mod display;
 pub mod document;
 pub mod draft;
 pub mod edit;
+pub mod freshness;
 pub mod locate;
 pub mod position;
 pub mod review;

@@ -9,6 +9,7 @@ mod landed;
 mod operation;
 mod propose;
 mod reobserve;
+mod unseen;
 mod verify;
 
 use std::io::Read;

@@ -13,15 +13,15 @@ use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::policy::observation::ObservedPath;
 use adjutant_core::policy::permission::{Act, forbidden_by};
 use adjutant_core::policy::unsaved::MAX_LISTED;
-use adjutant_core::record::{CallEnd, CallResult, Mode, Payload, UnsavedText};
-use adjutant_core::session::Call;
+use adjutant_core::record::{CallEnd, CallResult, FileRead, Mode, Payload, UnsavedText};
+use adjutant_core::session::{Call, Reads};
 use adjutant_core::text::display::shown;
 use adjutant_core::tool::Arguments;
 use adjutant_protocol::ToolCallId;
 
 use super::edits::{EditAct, GivenEdit};
 use super::stream::Stream;
-use super::{SessionWorld, World, edits};
+use super::{SessionWorld, World, edits, outside};
 use crate::aside::aside;
 use crate::faults::point;
 use crate::settings::private_dir;
@@ -39,10 +39,18 @@ pub struct Rules {
 }
 
 /// Makes the observations for the verdict about one call, or about edits next to each other.
-pub async fn prepare(place: &Arc<SessionWorld>, calls: &[Call], mode: Mode, rules: &Rules) -> Report {
+///
+/// `reads` are the lines of files that the model knows.
+pub async fn prepare(
+    place: &Arc<SessionWorld>,
+    calls: &[Call],
+    mode: Mode,
+    rules: &Rules,
+    reads: Reads,
+) -> Report {
     match calls {
         [call] if !call.is_edit() => prepare_one(place, call, mode, rules).await,
-        edits => Report::PreparedEdits(prepare_edits(place, edits, mode, rules).await),
+        edits => Report::PreparedEdits(prepare_edits(place, edits, mode, rules, reads).await),
     }
 }
 
@@ -51,13 +59,15 @@ async fn prepare_edits(
     calls: &[Call],
     mode: Mode,
     rules: &Rules,
+    reads: Reads,
 ) -> PreparedEdits {
     let mut refused = Vec::new();
     let mut edits = Vec::new();
     for call in calls {
         let given = rules.tools.set().parse(mode, &call.tool, call.arguments());
         let act = match rules.tools.act(&call.tool) {
-            Some(Action::Edit(after)) => Some(EditAct::Text(after)),
+            Some(Action::Edit(after)) => Some(EditAct::Text { after, whole: false }),
+            Some(Action::Write(after)) => Some(EditAct::Text { after, whole: true }),
             Some(Action::Delete) => Some(EditAct::Delete),
             Some(Action::Move) => Some(EditAct::Move),
             _ => None,
@@ -73,7 +83,7 @@ async fn prepare_edits(
             }
         }
     }
-    let mut prepared = edits::prepare(place, edits, deny_rules(place, &rules.deny)).await;
+    let mut prepared = edits::prepare(place, edits, deny_rules(place, &rules.deny), reads).await;
     prepared.refused.extend(refused);
     prepared
 }
@@ -114,7 +124,7 @@ async fn prepare_one(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: 
         }
         Some(Action::Complete) => Preparation::of(Payload::Complete { summary: text("summary") }),
         Some(Action::Fail) => Preparation::of(Payload::Fail { reason: text("reason") }),
-        Some(Action::Edit(_) | Action::Delete | Action::Move) | None => {
+        Some(Action::Edit(_) | Action::Write(_) | Action::Delete | Action::Move) | None => {
             Preparation::refused(no_such_tool(call))
         }
     }))
@@ -187,9 +197,9 @@ pub fn read_denied(world: &World, roots: &Roots, at: &ResolvedPath) -> Option<St
 /// Runs a call that is safe or was allowed.
 pub async fn run(place: &Arc<SessionWorld>, stream: &Stream, call: &Call, rules: &Rules) -> Report {
     let started = Instant::now();
-    let output = match run_allowed(place, stream, call, rules).await {
-        Ok(output) => output,
-        Err(why) => ToolOutput::refused(why.cause, why.text),
+    let (output, reads) = match run_allowed(place, stream, call, rules).await {
+        Ok(done) => done,
+        Err(why) => (ToolOutput::refused(why.cause, why.text), Vec::new()),
     };
     Report::Finished(CallResult {
         end: if output.failed { CallEnd::Failed } else { CallEnd::Completed },
@@ -199,6 +209,7 @@ pub async fn run(place: &Arc<SessionWorld>, stream: &Stream, call: &Call, rules:
         cause: output.cause,
         whole: output.whole.map(|path| path.display().to_string()),
         unsaved: output.unsaved,
+        reads,
     })
 }
 
@@ -207,13 +218,14 @@ async fn run_allowed(
     stream: &Stream,
     call: &Call,
     rules: &Rules,
-) -> Result<ToolOutput, Reason> {
+) -> Result<(ToolOutput, Vec<FileRead>), Reason> {
     let given = rules.tools.set().parse(Mode::Code, &call.tool, call.arguments())?;
     let tool = match rules.tools.act(&call.tool) {
         Some(Action::Read(tool)) => tool,
-        Some(Action::Command) => return run_launched(place, stream, call, given).await,
+        Some(Action::Command) => return Ok((run_launched(place, stream, call, given).await?, Vec::new())),
         Some(
             Action::Edit(_)
+            | Action::Write(_)
             | Action::Delete
             | Action::Move
             | Action::Question
@@ -235,7 +247,10 @@ async fn run_allowed(
         Ok::<_, Reason>((AllowedRead { run: tool.run, given, at }, documents.buffers(), exclusions))
     })
     .await?;
-    Ok(read(reading, place.roots.clone(), buffers, exclusions).await)
+    let file = reading.at.clone().filter(|at| at.inside);
+    let output = read(reading, place.roots.clone(), buffers, exclusions).await;
+    let reads = outside::reads_of(place, file, &output.known).await;
+    Ok((output, reads))
 }
 
 async fn run_launched(

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 
 use adjutant_core::machine::step::Step;
 use adjutant_core::policy::cause::Cause;
-use adjutant_core::policy::unsaved;
+use adjutant_core::policy::{outside, unsaved};
 use adjutant_core::record::{CallResult, Event, Payload, Record};
 use adjutant_core::session::{Call, Session};
 use adjutant_core::wire::state::{self, Projector};
@@ -203,6 +203,12 @@ impl Publisher {
             Event::ToolFinished { call, result } => {
                 let warning = warning_of(session.call(call), result);
                 for message in warning.into_iter().chain(self.old_text(session, call, result)) {
+                    let notice = self.params(session, Update::Notice { message }, true);
+                    self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(notice))));
+                }
+            }
+            Event::OutsideChanged { .. } => {
+                if let Some(message) = outside::notice(session, &record.event) {
                     let notice = self.params(session, Update::Notice { message }, true);
                     self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(notice))));
                 }

@@ -38,6 +38,7 @@ pub fn of(step: &Step, session: &Session) -> Span {
             turn = Some(*number);
             span.record("attempt", attempt);
         }
+        Step::LookOutside { turn: number } => turn = Some(*number),
         Step::Prepare { calls, .. } => about = calls.first(),
         Step::RunTool { call } => about = Some(call),
         Step::Reobserve { changes, .. } => {
@@ -95,6 +96,7 @@ fn name_of(step: &Step) -> &'static str {
         Step::Reobserve { .. } => "reobserve",
         Step::Apply { .. } => "apply",
         Step::DeliverAsk { .. } => "deliver_ask",
+        Step::LookOutside { .. } => "look_outside",
         Step::Settle { .. } => "settle",
         Step::Review { .. } => "review",
         Step::Wake(_) => "wake",

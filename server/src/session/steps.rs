@@ -15,7 +15,7 @@ use adjutant_core::policy::ask;
 use adjutant_core::policy::cause::Cause;
 use adjutant_core::prompt::{self, ModelRequest};
 use adjutant_core::record::{BatchId, CallEnd, CallResult, EditCheck};
-use adjutant_core::session::{Call, ChangeState, HunkState, Session};
+use adjutant_core::session::{Call, ChangeState, HunkState, Reads, Session};
 use adjutant_core::wire;
 use adjutant_protocol::ask::{AskView, PermissionOutcome};
 use futures_util::FutureExt;
@@ -28,7 +28,7 @@ use super::prepare::{Rules, prepare, run};
 use super::review::{self, ReviewPart};
 use super::spans::StepTimer;
 use super::stream::Stream;
-use super::{SessionWorld, edits, images, spans};
+use super::{SessionWorld, edits, images, outside, spans};
 use crate::client::{AskDelivery, CarriedHunks};
 use crate::faults::point;
 use crate::tools::Toolbox;
@@ -131,11 +131,12 @@ impl RunningSteps {
 /// The work of one step, with a copy of what it needs of the session.
 enum Work {
     Model { model: String, request: Box<ModelRequest>, attempt: u32 },
-    Prepare { calls: Vec<Call>, mode: adjutant_core::record::Mode, rules: Rules },
+    Prepare { calls: Vec<Call>, mode: adjutant_core::record::Mode, rules: Rules, reads: Reads },
     Tool { call: Box<Call>, rules: Rules },
     Reobserve { waiting: Vec<WaitingChange> },
     Apply { edits: Vec<BatchEdit> },
     Settle { change: Box<ChangeState> },
+    LookOutside { reads: Reads },
     Review { parts: Vec<ReviewPart> },
     Deliver { ask: Arc<AskView>, edits: Vec<CarriedHunks> },
     Wake { wake: Wake, longest: u64 },
@@ -159,7 +160,10 @@ impl Work {
                 let policy = &run?.policy;
                 let calls = calls.iter().map(|id| session.call(id).cloned()).collect::<Option<Vec<_>>>()?;
                 let rules = Rules { tools: tools.clone(), deny: policy.deny.clone() };
-                Work::Prepare { calls, mode: policy.mode, rules }
+                // Only edits are compared with what was read.
+                let has_edit = calls.iter().any(Call::is_edit);
+                let reads = if has_edit { session.reads.clone() } else { Reads::default() };
+                Work::Prepare { calls, mode: policy.mode, rules, reads }
             }
             Step::RunTool { call } => {
                 let rules = Rules { tools: tools.clone(), deny: run?.policy.deny.clone() };
@@ -176,6 +180,7 @@ impl Work {
             Step::Settle { change_set } => {
                 Work::Settle { change: Box::new(session.changes.get(change_set)?.clone()) }
             }
+            Step::LookOutside { .. } => Work::LookOutside { reads: session.reads.clone() },
             Step::Review { batch, .. } => Work::Review { parts: review::parts_of(session, batch) },
             Step::DeliverAsk { ask } => {
                 // The published view is used if there is one, because a view may have megabytes.
@@ -201,7 +206,8 @@ impl Work {
                 images::load(place.blobs.clone(), &mut request).await;
                 call_model(place, stream, &model, &request, attempt).await
             }
-            Work::Prepare { calls, mode, rules } => prepare(place, &calls, mode, &rules).await,
+            Work::Prepare { calls, mode, rules, reads } => prepare(place, &calls, mode, &rules, reads).await,
+            Work::LookOutside { reads } => outside::look(place, reads).await,
             Work::Tool { call, rules } => run(place, stream, &call, &rules).await,
             Work::Reobserve { waiting } => edits::reobserve(place, waiting).await,
             Work::Apply { edits } => {
@@ -336,6 +342,7 @@ fn failed(cause: Option<Cause>, output: &str, summary: &str) -> CallResult {
         cause,
         whole: None,
         unsaved: Vec::new(),
+        reads: Vec::new(),
     }
 }
 
@@ -367,6 +374,7 @@ pub fn broken(step: &Step) -> Option<Report> {
         | Step::Review { .. }
         | Step::Apply { .. } => Some(Report::Finished(failed(None, why, "broke"))),
         Step::Settle { .. } => Some(Report::Settled(EditCheck::Unclear)),
+        Step::LookOutside { .. } => Some(Report::LookedOutside(None)),
         Step::DeliverAsk { .. } | Step::Wake(_) => None,
     }
 }

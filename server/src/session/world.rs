@@ -15,6 +15,7 @@ use super::catalog::Catalog;
 use super::images::ImageRoom;
 use super::inbox::Watch;
 use super::mailbox::Mailbox;
+use super::outside::FileLooks;
 use crate::client::ClientLink;
 use crate::documents::Documents;
 use crate::editor::{Abilities, EditTurns};
@@ -91,4 +92,6 @@ pub struct SessionWorld {
     /// The session's folder.
     pub dir: PathBuf,
     pub mailbox: Mailbox,
+    /// What the last looks at the files that the model knows found.
+    pub looks: Mutex<FileLooks>,
 }

@@ -36,6 +36,7 @@ use std::time::{Duration, Instant};
 use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::record::UnsavedText;
 use adjutant_core::text::display::one_line;
+use adjutant_core::text::freshness::KnownLines;
 use adjutant_core::tool::{ArgumentType, Arguments, Effect, MAX_TITLE, Parameter, SameName, Tool, Toolset};
 
 use crate::documents::Buffers;
@@ -63,6 +64,8 @@ pub struct ToolOutput {
     pub cause: Option<Cause>,
     /// Open documents whose text a command did not see.
     pub unsaved: Vec<UnsavedText>,
+    /// The lines of the file of the call that the text shows whole.
+    pub known: Vec<KnownLines>,
 }
 
 impl ToolOutput {
@@ -75,6 +78,7 @@ impl ToolOutput {
             failed: false,
             cause: None,
             unsaved: Vec::new(),
+            known: Vec::new(),
         }
     }
 
@@ -88,6 +92,7 @@ impl ToolOutput {
             failed: true,
             cause: None,
             unsaved: Vec::new(),
+            known: Vec::new(),
         }
     }
 
@@ -115,6 +120,8 @@ pub enum Action {
     Read(Read),
     /// Returns the new text of a file, from the arguments of the call and the file as it is.
     Edit(for<'a> fn(&'a Arguments, &FileBefore<'_>) -> Result<Cow<'a, str>, Reason>),
+    /// Like `Edit`, for a tool whose arguments quote nothing of the text before.
+    Write(for<'a> fn(&'a Arguments, &FileBefore<'_>) -> Result<Cow<'a, str>, Reason>),
     /// Deletes the file `path`.
     Delete,
     /// Moves the file `from` to the name `to`.
@@ -129,7 +136,7 @@ impl Action {
     fn effect(self) -> Effect {
         match self {
             Action::Read(_) => Effect::Read,
-            Action::Edit(_) | Action::Delete | Action::Move => Effect::OwnEdit,
+            Action::Edit(_) | Action::Write(_) | Action::Delete | Action::Move => Effect::OwnEdit,
             Action::Command => Effect::Opaque,
             Action::Question => Effect::Question,
             Action::Complete | Action::Fail => Effect::End,

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader};
 
 use adjutant_core::policy::cause::Cause;
+use adjutant_core::text::freshness::{KnownLines, LineHash};
 use adjutant_core::tool::{ArgumentType as Takes, Arguments, Effect, MAX_ARGUMENTS, Parameter, Tool};
 
 use super::list_files::missing;
@@ -109,6 +110,8 @@ struct Excerpt {
     lines: usize,
     /// The number of lines of the file, if it was read to its end.
     total: Option<usize>,
+    /// The hashes of the lines; `None` for one that was cut, so that the model does not know it.
+    hashes: Vec<Option<LineHash>>,
 }
 
 enum Unreadable {
@@ -150,7 +153,28 @@ fn output_of(at: &ResolvedPath, result: Result<Excerpt, Unreadable>, first: usiz
         Some(_) => counted(excerpt.lines, "line"),
         None => format!("{} of many", counted(excerpt.lines, "line")),
     };
-    ToolOutput::done(text, &format!("{lines} of {name}"))
+    let known = known_lines(&excerpt.hashes, first - 1, excerpt.total);
+    ToolOutput { known, ..ToolOutput::done(text, &format!("{lines} of {name}")) }
+}
+
+/// Returns the lines that were shown whole, in pieces between those that were cut. `first` is the number of the first, from
+/// zero, and `total` how many the file has.
+fn known_lines(hashes: &[Option<LineHash>], first: usize, total: Option<usize>) -> Vec<KnownLines> {
+    if total == Some(0) {
+        return vec![KnownLines { first: 0, to_end: true, hashes: Vec::new() }];
+    }
+    let mut at = first;
+    let mut known = Vec::new();
+    for piece in hashes.split(Option::is_none) {
+        let lines = KnownLines {
+            first: at,
+            to_end: total == Some(at + piece.len()),
+            hashes: piece.iter().flatten().copied().collect(),
+        };
+        at += piece.len() + 1;
+        known.extend((!lines.hashes.is_empty()).then_some(lines));
+    }
+    known
 }
 
 fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excerpt, Unreadable> {
@@ -163,7 +187,7 @@ fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excer
         return Err(Unreadable::NotText("it is a binary file".into()));
     }
     let mut lines = LineSplitter { source, read: 0 };
-    let mut out = Excerpt { text: String::new(), lines: 0, total: None };
+    let mut out = Excerpt { text: String::new(), lines: 0, total: None, hashes: Vec::new() };
     let mut number = 0;
     loop {
         let is_wanted = number + 1 >= first && out.lines < limit && out.text.len() < MAX_BYTES;
@@ -178,20 +202,30 @@ fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excer
         if !is_wanted {
             continue;
         }
-        let numbered = format!("{number:>6}\t{}\n", line_text(&line, number)?);
+        let text = line_text(&line, number)?;
+        let hash = text.is_whole.then(|| LineHash::of(&text.shown));
+        let numbered = format!("{number:>6}\t{}\n", text.shown);
         if out.text.len() + numbered.len() > MAX_BYTES {
             // This line does not fit into `MAX_BYTES`: it and the rest are only counted.
             return Ok(Excerpt { total: lines.count_rest(number)?, ..out });
         }
         out.text.push_str(&numbered);
+        out.hashes.push(hash);
         out.lines += 1;
     }
     out.total = Some(number);
     Ok(out)
 }
 
+/// The text of a line as the model sees it.
+struct LineText {
+    shown: String,
+    /// Whether nothing was cut.
+    is_whole: bool,
+}
+
 /// Returns the text of a line, cut to [`MAX_LINE_CHARS`], without a byte order mark.
-fn line_text(line: &FileLine, number: usize) -> Result<String, Unreadable> {
+fn line_text(line: &FileLine, number: usize) -> Result<LineText, Unreadable> {
     let text = match std::str::from_utf8(&line.start) {
         Ok(text) => text,
         // The cut may fall inside the last character.
@@ -207,10 +241,12 @@ fn line_text(line: &FileLine, number: usize) -> Result<String, Unreadable> {
     };
     let text = if number == 1 { text.trim_start_matches('\u{feff}') } else { text };
     match text.char_indices().nth(MAX_LINE_CHARS) {
-        None if line.length == line.start.len() => Ok(text.to_owned()),
+        None if line.length == line.start.len() => Ok(LineText { shown: text.to_owned(), is_whole: true }),
         cut => {
             let end = cut.map_or(text.len(), |(end, _)| end);
-            Ok(format!("{}… [cut, the line has {} bytes]", text.get(..end).unwrap_or_default(), line.length))
+            let start = text.get(..end).unwrap_or_default();
+            let shown = format!("{start}… [cut, the line has {} bytes]", line.length);
+            Ok(LineText { shown, is_whole: false })
         }
     }
 }

@@ -23,7 +23,7 @@ pub const WRITE_FILE: BuiltTool = BuiltTool {
         check: no_check,
         title: |given| format!("Write {}", given.text("path")),
     },
-    act: Action::Edit(new_text),
+    act: Action::Write(new_text),
 };
 
 const PARAMETERS: &[Parameter] =

@@ -64,6 +64,10 @@ pub fn play(line: &Line) {
     let mode = state["mode"].as_str().map_or(json!({}), |mode| json!({"overrides": {"mode": mode}}));
     let run = stage.send_with([Reply::text("So.").and_raw_call(&tool, &arguments)], mode);
     stage.rig.await_run_end(&stage.session, &run);
+    if state["read"].is_string() && state["meanwhile"].is_object() {
+        let told = stage.rig.await_message();
+        assert!(told.contains("changed since the agent read it"), "{}: {told}", line.id);
+    }
     let seen = Seen::last(&stage);
     check(line, &seen);
     // The parser alone refuses for the same reason as the session.
@@ -135,6 +139,7 @@ fn result_of_no_call() -> &'static str {
         cause: None,
         whole: None,
         unsaved: Vec::new(),
+        reads: Vec::new(),
     };
     let step = adjutant_core::machine::step::Step::RunTool { call: "c9".into() };
     let refused = accept(&session, &stamp, Input::Step { step, report: Report::Finished(result) });

@@ -10,6 +10,7 @@ mod edited;
 mod edits;
 mod ending;
 mod lifecycle;
+mod outside;
 mod prompt;
 mod review;
 mod turn;
@@ -124,6 +125,9 @@ fn accept_report(
             review::done(batch, change, outcome)
         }
         (Step::Review { batch, .. }, Report::Finished(_)) => review::broke(session, batch),
+        (Step::LookOutside { turn }, Report::LookedOutside(look)) => {
+            outside::looked(session, stamp, *turn, look)
+        }
         (Step::Settle { change_set }, Report::Settled(found)) => {
             let (hunks, note) = (Vec::new(), None);
             Ok(vec![Event::Settled { change_set: change_set.clone(), found, hunks, note }])

@@ -13,8 +13,8 @@ use crate::policy::observation::ObservedPath;
 use crate::prompt::image::Image;
 use crate::prompt::message::{GenerationSettings, Reply};
 use crate::record::{
-    AskId, AskKind, CallResult, ChangeSetId, EditCheck, FileChange, HunkSet, KeyUse, Payload, Policy, RunId,
-    RunOrigin, SeenHunk, ToolCallId, UnattendedPolicy, UnsavedText,
+    AskId, AskKind, CallResult, ChangeSetId, ChangedFile, EditCheck, FileChange, HunkSet, KeyUse, Payload,
+    Policy, RunId, RunOrigin, SeenHunk, ToolCallId, UnattendedPolicy, UnsavedText,
 };
 
 /// Time and randomness for one input; the core itself has neither.
@@ -264,6 +264,19 @@ pub enum Report {
     },
     /// `Settle` ended.
     Settled(EditCheck),
+    /// `LookOutside` ended; `None` if it could not look.
+    LookedOutside(Option<OutsideLook>),
+}
+
+/// What became of the files that the model knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutsideLook {
+    /// Those that have other lines than the model knows.
+    pub changed: Vec<ChangedFile>,
+    /// The targets of those that could not be compared. Nothing follows for them.
+    pub unknown: Vec<String>,
+    /// What is checked out: a branch, or `commit` with the beginning of its id. `None` if it is not known.
+    pub head: Option<String>,
 }
 
 /// The report of `Prepare` on one call.

@@ -20,6 +20,8 @@ pub enum Step {
     /// prepared together, each on the text that those before it would leave; any other call alone. A call that edits
     /// nothing and waits for an answer is prepared again in each epoch, that is, whenever the session is opened again.
     Prepare { calls: Vec<ToolCallId>, epoch: u64 },
+    /// Look whether the files that the model knows still have the lines that it knows. Its report begins the turn.
+    LookOutside { turn: u32 },
     /// Send one request to the model and report its reply. Before the first attempt starts, the session task records
     /// that the turn began.
     CallModel { turn: u32, attempt: u32 },
@@ -93,7 +95,7 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
         // Before the first turn: the model has a prompt to answer or, in a run that continues another, outputs to see.
         None => match run.not_before {
             Some(at) => steps.push(wake(at, WakeReason::CallModel)),
-            None => steps.push(Step::CallModel { turn: session.turns + 1, attempt: 1 }),
+            None => steps.push(next_turn(session, session.turns + 1)),
         },
         Some(turn) => match turn.phase {
             TurnPhase::Calling => {
@@ -102,7 +104,7 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
             TurnPhase::Backoff { retry_at, .. } => steps.push(wake(retry_at, WakeReason::CallModel)),
             // Every call has its result, or the reply had no call and the user steered: the next turn begins.
             TurnPhase::Acting if turn.runnable_calls().next().is_none() => {
-                steps.push(Step::CallModel { turn: turn.number + 1, attempt: 1 });
+                steps.push(next_turn(session, turn.number + 1));
             }
             TurnPhase::Acting if turn.runnable_calls().any(Call::is_edit) => {
                 steps.extend(edit_steps(session, turn));
@@ -113,6 +115,11 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
         },
     }
     steps
+}
+
+/// Returns the step that begins a turn.
+fn next_turn(session: &Session, turn: u32) -> Step {
+    if session.reads.is_empty() { Step::CallModel { turn, attempt: 1 } } else { Step::LookOutside { turn } }
 }
 
 /// Returns the steps of edits next to each other: what was decided is applied first; then what waits for an answer is

@@ -126,7 +126,7 @@ fn one_answer_applies_all_files_as_one_batch_and_each_call_has_its_own_result() 
         outputs(&bench),
         ["Edited a: +1 -1 lines.", "Edited b: +2 -2 lines.", "Edited a: +1 -1 lines."]
     );
-    assert!(matches!(next_steps(&bench.session)[..], [Step::CallModel { turn: 2, .. }]));
+    assert!(matches!(next_steps(&bench.session)[..], [Step::LookOutside { turn: 2 }]));
     assert_eq!(bench.replayed(), bench.session);
 }
 

@@ -4,9 +4,9 @@
 
 use super::{Bench, done, reply};
 use crate::machine::input::{
-    Answer, ChangeNow, Choice, Decision, EditLocation, EditOutcome, HunkComment, Input, Preparation,
-    PreparedEdits, Prompt, Prospect, RefusedEdit, ReobservedChange, Report, ReviewAct, ReviewInput,
-    ReviewOutcome, ReviewTarget,
+    Answer, ChangeNow, Choice, Decision, EditLocation, EditOutcome, HunkComment, Input, OutsideLook,
+    Preparation, PreparedEdits, Prompt, Prospect, RefusedEdit, ReobservedChange, Report, ReviewAct,
+    ReviewInput, ReviewOutcome, ReviewTarget,
 };
 use crate::machine::retry::{CallFailure, FailureClass};
 use crate::machine::step::{Step, next_steps};
@@ -15,10 +15,11 @@ use crate::policy::choices::{Follows, JudgedChoice, Takes};
 use crate::policy::observation::{FileClass, ObservedPath};
 use crate::prompt::image::{Image, MediaType};
 use crate::record::{
-    BatchId, CallEnd, CallPart, ChangeSetId, EditCheck, EditsMode, FileChange, FileOperation, HunkSet, Mode,
-    Payload, Policy, SeenHunk, ToolCallId, UnattendedPolicy,
+    BatchId, CallEnd, CallPart, CallResult, ChangeSetId, ChangedFile, EditCheck, EditsMode, FileChange,
+    FileOperation, FileRead, HunkSet, Mode, Payload, Policy, SeenHunk, ToolCallId, UnattendedPolicy,
 };
 use crate::session::{AppliedHunk, HunkState};
+use crate::text::freshness::{KnownLines, line_hashes};
 use crate::text::review::Hunk;
 
 /// The numbers of a test case, from which all choices are drawn.
@@ -141,14 +142,44 @@ pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
         Step::Reobserve { changes, .. } => reobserved(bench, changes, dice),
         Step::RunTool { .. } => {
             let ends = [CallEnd::Completed, CallEnd::Completed, CallEnd::Failed];
-            Report::Finished(done(ends[dice.roll(3)]))
+            let reads = (dice.roll(2) == 0).then(|| read(dice)).into_iter().collect();
+            Report::Finished(CallResult { reads, ..done(ends[dice.roll(3)]) })
         }
         Step::Settle { .. } => {
             Report::Settled([EditCheck::Landed, EditCheck::NotLanded, EditCheck::Unclear][dice.roll(3)])
         }
         Step::Review { batch, .. } => reviewed(bench, batch, dice),
+        Step::LookOutside { .. } => looked_outside(bench, dice),
         Step::DeliverAsk { .. } | Step::Wake(_) => Report::TurnBegan,
     }
+}
+
+/// Draws lines of a file that a call showed.
+fn read(dice: &mut Dice<'_>) -> FileRead {
+    let name = ["a.txt", "b.txt"][dice.roll(2)];
+    let hashes = line_hashes(["", "one\n", "one\ntwo\nthree\n"][dice.roll(3)]);
+    let lines = KnownLines { first: dice.roll(3), to_end: dice.roll(2) == 0, hashes };
+    let head = Some("main".to_owned());
+    FileRead { path: name.to_owned(), target: format!("file:///ws/{name}"), lines, head }
+}
+
+/// Draws which of the files that the model knows have changed.
+fn looked_outside(bench: &Bench, dice: &mut Dice<'_>) -> Report {
+    let mut look =
+        OutsideLook { head: Some(["main", "other"][dice.roll(2)].to_owned()), ..OutsideLook::default() };
+    for target in bench.session.reads.by_file().into_keys().map(str::to_owned) {
+        match dice.roll(4) {
+            0 => look.changed.push(ChangedFile {
+                path: "a.txt".to_owned(),
+                target,
+                gone: dice.roll(2) == 0,
+                open: dice.roll(2) == 0,
+            }),
+            1 => look.unknown.push(target),
+            _ => {}
+        }
+    }
+    Report::LookedOutside((dice.roll(5) > 0).then_some(look))
 }
 
 /// Draws what became of the hunks of one change that a decision undoes or restores.

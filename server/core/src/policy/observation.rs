@@ -29,9 +29,21 @@ pub struct ObservedPath {
     /// How the text changed after the user allowed an edit and before the edit was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overtaken: Option<String>,
+    /// The lines that an edit would replace and that the model has not seen as they are; `None` if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<UnseenLines>,
     /// What would be done with the file as a whole; `None` for an edit of its lines and for a read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<ObservedOperation>,
+}
+
+/// Lines of a file that the model has not seen as they are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnseenLines {
+    /// Whether it saw other lines in their place; else it was never shown any there.
+    pub changed: bool,
+    /// The sentence that says so.
+    pub why: String,
 }
 
 /// The deletion or move of a file, as its step observed it.

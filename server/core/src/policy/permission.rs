@@ -83,7 +83,18 @@ impl<'a> Act<'a> {
 ///    by an answer in this run;
 /// 8. by default, reading inside the workspace is allowed, except for files that may hold secrets, and so are a walk
 ///    and a call that touches nothing; everything else asks.
+///
+/// An edit that asks says also that it replaces lines which changed since the model saw them.
 pub fn verdict(session: &Session, policy: &Policy, tool: &str, act: Act<'_>) -> Verdict {
+    match (first_verdict(session, policy, tool, act), act) {
+        (Verdict::Ask(why), Act::Edit(ObservedPath { unseen: Some(unseen), .. })) if unseen.changed => {
+            Verdict::Ask(Reason::new(why.cause, format!("{}; {why}", unseen.why)))
+        }
+        (verdict, _) => verdict,
+    }
+}
+
+fn first_verdict(session: &Session, policy: &Policy, tool: &str, act: Act<'_>) -> Verdict {
     if let Some(why) = forbidden(&session.roots, policy, tool, act) {
         return Verdict::Deny(why);
     }

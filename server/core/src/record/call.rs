@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AskId, ChangeSetId, EditsMode, ToolCallId};
 use crate::policy::cause::Cause;
+use crate::text::freshness::KnownLines;
 use crate::text::review::Hunk;
 
 /// What a tool does to the world. This decides what follows a crash between intent and outcome.
@@ -230,6 +231,9 @@ pub struct CallResult {
     /// For a command: the open documents that were not saved, so the command did not see their text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsaved: Vec<UnsavedText>,
+    /// For a read: the lines of files that the model saw.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<FileRead>,
 }
 
 impl CallResult {
@@ -243,8 +247,37 @@ impl CallResult {
             cause: None,
             whole: None,
             unsaved: Vec::new(),
+            reads: Vec::new(),
         }
     }
+}
+
+/// Lines of a file that a call showed to the model, without their text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRead {
+    /// As shown to the user.
+    pub path: String,
+    /// The URI of the file after following every link.
+    pub target: String,
+    pub lines: KnownLines,
+    /// What was checked out in the first folder of the workspace; `None` if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
+}
+
+/// A file of which the model saw other lines than it has now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedFile {
+    /// As shown to the user.
+    pub path: String,
+    /// The URI of the file after following every link.
+    pub target: String,
+    /// Whether there is no such file any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
+    /// Whether it is open in the editor, so that the user sees its text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
 }
 
 /// An open document whose text differs from the file on disk.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AllowedBy, AmendedTexts, Ask, AskId, BatchId, CallResult, ChangeSetId, ChoiceChange, Choices, EditCheck,
-    Effect, FileChange, Follows, HunkNote, HunkSet, JudgedChoice, KeyUse, MessageId, Offer, Outcome, Payload,
-    Policy, Resolution, ReviewState, ReviewedBy, Rule, RunId, RunOrigin, SeenHunk, SessionId, StopReason,
-    ToolCallId, UnattendedPolicy,
+    AllowedBy, AmendedTexts, Ask, AskId, BatchId, CallResult, ChangeSetId, ChangedFile, ChoiceChange,
+    Choices, EditCheck, Effect, FileChange, Follows, HunkNote, HunkSet, JudgedChoice, KeyUse, MessageId,
+    Offer, Outcome, Payload, Policy, Resolution, ReviewState, ReviewedBy, Rule, RunId, RunOrigin, SeenHunk,
+    SessionId, StopReason, ToolCallId, UnattendedPolicy,
 };
 use crate::machine::retry::CallFailure;
 use crate::policy::observation::ObservedPath;
@@ -291,6 +291,18 @@ pub enum Event {
     CommentsSent {
         hunks: Vec<HunkSet>,
     },
+    /// Files that the model has read were changed by others than this session, or another branch was checked out.
+    OutsideChanged {
+        /// Those that were not reported since the model read them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<ChangedFile>,
+        /// Those that were reported and have again what the model saw.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        back: Vec<ChangedFile>,
+        /// What is checked out now, if it is not what it was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head: Option<String>,
+    },
     Completed {
         run: RunId,
         summary: String,
@@ -342,6 +354,7 @@ impl Event {
             Event::ReviewFailed { .. } => "review_failed",
             Event::Commented { .. } => "commented",
             Event::CommentsSent { .. } => "comments_sent",
+            Event::OutsideChanged { .. } => "outside_changed",
             Event::Completed { .. } => "completed",
             Event::RunEnded { .. } => "run_ended",
         }

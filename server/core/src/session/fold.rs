@@ -2,6 +2,7 @@
 //!
 //! Never decides: a recorded event has happened.
 
+mod outside;
 mod review;
 
 use std::collections::VecDeque;
@@ -76,6 +77,7 @@ impl Session {
             | Event::ReviewFailed { .. }
             | Event::Commented { .. }
             | Event::CommentsSent { .. } => self.fold_review(record),
+            Event::OutsideChanged { .. } => self.fold_outside(record),
         }
     }
 
@@ -304,6 +306,7 @@ impl Session {
                 if counts_now && let Some(run) = &mut self.run {
                     run.mistakes = mistakes_after(run.mistakes, result.end);
                 }
+                self.reads.note(&result.reads, record.seq);
                 self.note_unsettled(call);
                 self.append_results();
             }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{ChangeState, Session};
+use super::{ChangeState, Reads, Session};
 use crate::prompt::message::ModelMessage;
 use crate::record::{ChangeSetId, Event, ToolCallId};
 
@@ -20,6 +20,8 @@ impl Session {
                 self.history.drain(..last.unwrap_or(self.history.len()));
             }
             Event::ToolFinished { call, .. } => {
+                // Only the steps of a live session read them.
+                self.reads = Reads::default();
                 let of_call = self.changes.values().filter(|state| state.is_of(call));
                 let of_call: Vec<ChangeSetId> =
                     of_call.map(|state| state.change.change_set.clone()).collect();

@@ -4,6 +4,7 @@
 //! in the editor.
 
 use std::borrow::Cow;
+use std::hash::Hash;
 use std::time::{Duration, Instant};
 
 use ropey::Rope;
@@ -280,7 +281,7 @@ pub fn apply_edits(text: &str, edits: &[TextEdit], encoding: Encoding) -> Result
 }
 
 /// Returns the difference of two lists of lines. Only this function chooses the diff algorithm.
-pub(crate) fn line_diff(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+pub(crate) fn line_diff<L: Hash + Ord>(old: &[L], new: &[L]) -> Vec<DiffOp> {
     // Patience pairs the lines that are unique in both texts. So a moved or
     // added function does not look like a change of the function after it.
     let deadline = Instant::now().checked_add(DIFF_TIME);

@@ -209,6 +209,8 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
         | Event::ReplyStarted { .. }
         | Event::CallPrepared { .. }
         | Event::RulesChanged { .. }
+        // A notice, which is published once.
+        | Event::OutsideChanged { .. }
         | Event::AskReobserved { .. } => Vec::new(),
     }
 }

@@ -12,15 +12,17 @@ use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::policy::observation::{EditRoute, ObservedOperation, ObservedPath};
 use adjutant_core::policy::permission::{Act, forbidden_by, stricter};
 use adjutant_core::record::{CallPart, FileChange};
+use adjutant_core::session::Reads;
 use adjutant_core::text::display::shown;
 use adjutant_core::text::draft::Draft;
 use adjutant_core::text::edit::lines;
+use adjutant_core::text::freshness::{KnownLines, KnownText, line_hashes};
 use adjutant_core::text::review::Hunk;
 use adjutant_core::tool::Arguments;
 use adjutant_protocol::ToolCallId;
 
 use super::operation::{self, ProposedOperation};
-use super::{CurrentFile, SessionWorld, current_file, no_way, put_blob};
+use super::{CurrentFile, SessionWorld, current_file, no_way, put_blob, unseen};
 use crate::aside::aside;
 use crate::faults::point;
 use crate::tools::FileBefore;
@@ -51,26 +53,35 @@ pub struct GivenEdit {
 /// What an edit does to its file.
 #[derive(Clone, Copy)]
 pub enum EditAct {
-    /// Gives it this text.
-    Text(After),
+    /// Gives it this text. `whole`: the model wrote all of it, and quotes nothing of the text before.
+    Text {
+        after: After,
+        whole: bool,
+    },
     Delete,
     Move,
 }
 
 /// Resolves the paths, reads the texts and locates the changes. Returns the observations and the changes for the
 /// verdict.
-pub async fn prepare(place: &Arc<SessionWorld>, edits: Vec<GivenEdit>, rules: Denials) -> PreparedEdits {
+pub async fn prepare(
+    place: &Arc<SessionWorld>,
+    edits: Vec<GivenEdit>,
+    rules: Denials,
+    reads: Reads,
+) -> PreparedEdits {
     let place = place.clone();
-    aside(move || prepared(&place, &edits, &rules)).await
+    aside(move || prepared(&place, &edits, &rules, &reads)).await
 }
 
 /// As [`prepare`]. Blocks.
-fn prepared(place: &SessionWorld, edits: &[GivenEdit], rules: &Denials) -> PreparedEdits {
-    let mut drafts = Drafts { place, rules, files: Vec::new(), operations: Vec::new(), names: Vec::new() };
+fn prepared(place: &SessionWorld, edits: &[GivenEdit], rules: &Denials, reads: &Reads) -> PreparedEdits {
+    let mut drafts =
+        Drafts { place, rules, reads, files: Vec::new(), operations: Vec::new(), names: Vec::new() };
     let mut refused: Vec<RefusedEdit> = Vec::new();
     for edit in edits {
         let added = match edit.act {
-            EditAct::Text(after) => drafts.add(edit, after),
+            EditAct::Text { after, .. } => drafts.add(edit, after),
             EditAct::Delete => drafts.add_operation(edit, "path", None),
             EditAct::Move => drafts.add_operation(edit, "from", Some("to")),
         };
@@ -107,6 +118,7 @@ impl From<Reason> for EditRefusal {
 struct Drafts<'a> {
     place: &'a SessionWorld,
     rules: &'a Denials,
+    reads: &'a Reads,
     files: Vec<DraftedFile>,
     /// The files that are deleted or moved.
     operations: Vec<PreparedFile>,
@@ -119,6 +131,8 @@ struct DraftedFile {
     at: ResolvedPath,
     seen: ObservedPath,
     now: CurrentFile,
+    /// What the model knows of its lines of now.
+    known: KnownText,
     draft: Draft,
     calls: Vec<ToolCallId>,
 }
@@ -158,6 +172,9 @@ impl Drafts<'_> {
         match added {
             Ok(draft) => {
                 let file = &mut self.files[index];
+                if file.now.exists && replaces_all(edit) {
+                    file.seen.unseen = unseen::of_rewrite(&file.known, &file.seen.path, draft.hunks());
+                }
                 file.draft = draft;
                 file.calls.push(edit.call.clone());
                 Ok(())
@@ -232,7 +249,10 @@ impl Drafts<'_> {
             return Err(Reason::new(Cause::TooLarge, text));
         }
         let draft = Draft::of(now.text.as_str().into());
-        Ok(DraftedFile { seen: ObservedPath { route, ..seen }, at, now, draft, calls: Vec::new() })
+        let target = uri::of_path(&at.absolute);
+        let known: Vec<&KnownLines> = self.reads.of(&target).map(|read| &read.lines).collect();
+        let known = KnownText::of(known, &line_hashes(&now.text));
+        Ok(DraftedFile { seen: ObservedPath { route, ..seen }, at, now, known, draft, calls: Vec::new() })
     }
 
     /// Returns the draft of a file after one more edit. The error says why that is not possible, and whether it may
@@ -256,7 +276,8 @@ impl Drafts<'_> {
         }
         let exists = file.now.exists || !file.calls.is_empty();
         let before = FileBefore { path, text: file.draft.text(), exists, has_mark: file.now.has_bom };
-        let after = after(&edit.given, &before).map_err(|why| (why, exists))?;
+        let after =
+            after(&edit.given, &before).map_err(|why| (unseen::with_change(&file.known, why), exists))?;
         if exists && after == file.draft.text() {
             let text = format!("\"{path}\" has this content already; nothing to change");
             return Err((Reason::new(Cause::NothingToChange, text), true));
@@ -266,6 +287,10 @@ impl Drafts<'_> {
         let others = self.files.iter().enumerate().filter(|(other, _)| *other != index);
         let others = others.flat_map(|(_, file)| file.draft.hunks()).chain(self.operation_hunks());
         fits_review(others, draft.hunks(), &file.now.text, path).map_err(|why| (why, false))?;
+        if !replaces_all(edit) {
+            unseen::check_lines(&file.known, path, &file.now.text, draft.hunks())
+                .map_err(|why| (why, true))?;
+        }
         Ok(draft)
     }
 }
@@ -273,7 +298,7 @@ impl Drafts<'_> {
 impl DraftedFile {
     /// Saves the text before as a blob, and returns the change for the verdict; else its edits with the reason.
     fn kept(self, place: &SessionWorld) -> Result<PreparedFile, Vec<RefusedEdit>> {
-        let Self { at, seen, now, draft, calls } = self;
+        let Self { at, seen, now, draft, calls, .. } = self;
         let bytes = (now.exists && !draft.hunks().is_empty()).then(|| now.bytes_of(&now.text));
         let before = match bytes.map(|bytes| put_blob(place, &bytes)).transpose() {
             Ok(before) => before,
@@ -305,6 +330,11 @@ impl DraftedFile {
         };
         Ok(PreparedFile { change, seen })
     }
+}
+
+/// Whether an edit gives its file a whole new text.
+fn replaces_all(edit: &GivenEdit) -> bool {
+    matches!(edit.act, EditAct::Text { whole: true, .. })
 }
 
 /// The reason for a call about a file that an earlier call of the same reply edits, deletes or moves.

@@ -43,6 +43,7 @@ fn place(dir: &Path) -> SessionWorld {
         blobs: Arc::new(Blobs::new(Arc::new(Disk), dir)),
         dir: dir.to_owned(),
         mailbox: Mailbox::new().0,
+        looks: Default::default(),
     }
 }
 
@@ -85,7 +86,8 @@ fn finding_b2_the_names_of_a_file_are_looked_for_on_a_thread_that_may_wait() {
         // The only blocking thread is busy.
         let (release, released) = std::sync::mpsc::channel::<()>();
         let busy = tokio::task::spawn_blocking(move || released.recv());
-        let mut prepared = Box::pin(prepare(&place, std::slice::from_ref(&call), Mode::Code, &rules));
+        let mut prepared =
+            Box::pin(prepare(&place, std::slice::from_ref(&call), Mode::Code, &rules, Default::default()));
         for _ in 0..3 {
             assert!(poll!(prepared.as_mut()).is_pending(), "the runtime waited for the disk");
             tokio::task::yield_now().await;

@@ -66,6 +66,8 @@ pub fn prepared(
                 format!("the edits of this turn leave \"{}\" as it is; nothing to change", change.path);
             let why = Reason::new(Cause::NothingToChange, text);
             ends.extend(calls_of(session, &change).into_iter().map(|call| (call, refused(&why))));
+        } else if let Some(why) = unseen_by_all(session, run, &change, &seen) {
+            ends.extend(calls_of(session, &change).into_iter().map(|call| (call, refused(&why))));
         } else {
             candidates.push(Candidate { change, seen, replaces: None, known: false });
         }
@@ -79,6 +81,17 @@ pub fn prepared(
     ends.extend(left_out.into_iter().map(|call| (call, refused(&not_prepared()))));
     let proposals = propose(session, stamp, run, candidates);
     finish(session, stamp, batch, proposals, ends, 0)
+}
+
+/// Returns why an edit is not made that would replace lines which neither the model has seen nor the user would be shown
+/// before.
+fn unseen_by_all(session: &Session, run: &Run, change: &FileChange, seen: &ObservedPath) -> Option<Reason> {
+    let why = &seen.unseen.as_ref()?.why;
+    let verdict = verdict_for(session, run, &calls_of(session, change), Act::Edit(seen));
+    matches!(verdict, Verdict::Allow(_)).then(|| {
+        let text = format!("{why}, so nothing was written. Read the file, then write it again");
+        Reason::new(Cause::Changed, text)
+    })
 }
 
 fn not_prepared() -> Reason {

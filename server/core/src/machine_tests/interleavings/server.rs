@@ -59,6 +59,10 @@ impl World<'_> {
         };
         match &step {
             Step::CallModel { .. } => self.model(),
+            Step::LookOutside { .. } => {
+                self.report(step, Report::LookedOutside(None));
+                self.model();
+            }
             Step::Prepare { calls, .. } => {
                 let report = self.prepared(calls);
                 self.report(step, report);

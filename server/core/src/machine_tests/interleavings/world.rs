@@ -255,7 +255,10 @@ impl<'a> World<'a> {
 
 /// Whether a step changes something in the world, other than to call the model or to show an ask.
 pub fn does_work(step: &Step) -> bool {
-    !matches!(step, Step::CallModel { .. } | Step::DeliverAsk { .. } | Step::Wake(_))
+    !matches!(
+        step,
+        Step::CallModel { .. } | Step::LookOutside { .. } | Step::DeliverAsk { .. } | Step::Wake(_)
+    )
 }
 
 pub fn uri(name: &str) -> String {

@@ -215,6 +215,7 @@ mod tests {
                     names_unknown,
                     route,
                     overtaken,
+                    unseen: None,
                     operation: None,
                 }
             },

@@ -15,6 +15,7 @@ impl Session {
         // 0.1 had no review, and its batches have no ids of their own.
         let had_review = |state: &ChangeState| !state.allowed_by.is_empty();
         let Some(before) = before.filter(had_review) else { return };
+        self.note_own_edit(record, &before);
         let run = self.run.as_ref().map(|run| (run.id.clone(), run.title.clone(), run.model.clone()));
         let ended =
             || self.ended.back().map(|last| (last.run.clone(), last.title.clone(), last.model.clone()));
@@ -23,6 +24,7 @@ impl Session {
 
     pub(super) fn fold_review(&mut self, record: &Record) {
         let as_one = self.is_as_one(&record.event);
+        self.note_decision(record);
         self.applied.fold(record);
         if let Event::Reviewed { change_set, .. } = &record.event {
             let change = self.applied.get(change_set);

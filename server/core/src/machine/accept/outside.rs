@@ -1,0 +1,46 @@
+//! The report of `LookOutside`: what is told of changes from outside, and the begin of the turn.
+//!
+//! Never decides whether a file has changed; the step compared its lines.
+
+use super::{Refusal, turn};
+use crate::machine::input::{OutsideLook, Stamp};
+use crate::record::{ChangedFile, Event};
+use crate::session::Session;
+
+/// Handles what became of the files that the model knows: each change is reported once, then the turn begins.
+pub fn looked(
+    session: &Session,
+    stamp: &Stamp,
+    number: u32,
+    look: Option<OutsideLook>,
+) -> Result<Vec<Event>, Refusal> {
+    let run = session.open_run().ok_or(Refusal::Stale)?;
+    let mut events: Vec<Event> = look.and_then(|look| news(session, look)).into_iter().collect();
+    events.extend(turn::begin(session, stamp, run, number));
+    Ok(events)
+}
+
+/// Returns what was not reported before; `None` if there is nothing.
+fn news(session: &Session, look: OutsideLook) -> Option<Event> {
+    let OutsideLook { changed, unknown, head } = look;
+    let known = session.reads.by_file();
+    let was_told = |target: &str| known.get(target).is_some_and(|reads| reads.iter().any(|read| read.told));
+    let is_named = |target: &str| {
+        unknown.iter().any(|other| other == target) || changed.iter().any(|file| file.target == target)
+    };
+    let back = known
+        .iter()
+        .filter(|(target, _)| was_told(target) && !is_named(target))
+        .filter_map(|(target, reads)| {
+            let path = reads.first()?.path.clone();
+            Some(ChangedFile { path, target: (*target).to_owned(), gone: false, open: false })
+        })
+        .collect::<Vec<_>>();
+    let files: Vec<ChangedFile> = changed
+        .into_iter()
+        .filter(|file| known.contains_key(file.target.as_str()) && !was_told(&file.target))
+        .collect();
+    let head = head.filter(|head| session.reads.head.as_ref().is_some_and(|was| was != head));
+    let is_new = !files.is_empty() || !back.is_empty() || head.is_some();
+    is_new.then_some(Event::OutsideChanged { files, back, head })
+}

@@ -1,0 +1,39 @@
+//! Whether an edit replaces lines that the model has not seen as they are.
+//!
+//! Never looks at the file: it gets what the model knows of its lines of now.
+
+use adjutant_core::policy::cause::{Cause, Reason};
+use adjutant_core::policy::observation::UnseenLines;
+use adjutant_core::policy::outside;
+use adjutant_core::text::edit::lines;
+use adjutant_core::text::freshness::{Freshness, KnownText};
+use adjutant_core::text::review::Hunk;
+
+/// Returns why an edit cannot be made, with a word on the change if the file is not as the model saw it.
+pub fn with_change(known: &KnownText, why: Reason) -> Reason {
+    if known.stands() { why } else { Reason { text: outside::with_change(&why.text), ..why } }
+}
+
+/// Refuses an edit of quoted text inside what changed since the model read the file. Lines that the model never read are
+/// no reason: it quotes them.
+pub fn check_lines(known: &KnownText, path: &str, now: &str, hunks: &[Hunk]) -> Result<(), Reason> {
+    let Some(hunk) = hunks.iter().find(|hunk| known.freshness(hunk) == Freshness::Changed) else {
+        return Ok(());
+    };
+    let changed: Vec<&str> = lines(now).skip(hunk.line).take(hunk.removed.len()).collect();
+    Err(Reason::new(Cause::Changed, outside::changed_inside(path, hunk.line, changed.into_iter())))
+}
+
+/// Returns the lines that a whole new text would replace without that the model has seen them; `None` if it has seen all.
+pub fn of_rewrite(known: &KnownText, path: &str, hunks: &[Hunk]) -> Option<UnseenLines> {
+    let going = hunks.iter().filter(|hunk| !hunk.removed.is_empty());
+    let unseen: Vec<(Freshness, &Hunk)> = going
+        .map(|hunk| (known.freshness(hunk), hunk))
+        .filter(|(freshness, _)| *freshness != Freshness::Known)
+        .collect();
+    let changed = unseen.iter().any(|(freshness, _)| *freshness == Freshness::Changed);
+    let places: Vec<(usize, usize)> =
+        unseen.iter().map(|(_, hunk)| (hunk.line + 1, hunk.line + hunk.removed.len())).collect();
+    let lines = || UnseenLines { changed, why: outside::unseen_lines(path, changed, &places) };
+    (!places.is_empty()).then(lines)
+}
