@@ -216,6 +216,24 @@ fn n14_a_whole_file_is_replaced_only_where_all_of_it_was_read_or_the_user_is_ask
 }
 
 #[test]
+fn n14_lines_that_the_user_deleted_do_not_come_back_with_a_whole_text() {
+    let (workspace, outside) = workspace();
+    let fewer = TEXT.replace("five = 5\n", "");
+    let change = {
+        let fewer = fewer.clone();
+        move || outside("a.txt", &fewer)
+    };
+    let whole = format!("{TEXT}eleven = 11\n");
+    let turns = vec![calm(read("a.txt")), then(change, write("a.txt", &whole))];
+    let stage = Stage::of(workspace, AUTO, turns);
+    stage.run();
+    let outputs = stage.outputs();
+    assert!(outputs[1].contains("changed since the agent read it"), "{outputs:?}");
+    assert_eq!(stage.workspace.read("a.txt"), fewer);
+    stage.end();
+}
+
+#[test]
 fn n14_where_edits_are_asked_the_question_says_that_the_file_changed() {
     let (workspace, outside) = workspace();
     let change = move || outside("a.txt", &format!("{TEXT}user\n"));

@@ -51,7 +51,10 @@ impl Sessions {
             let place = world.catalog.place(&own.session_id.0).map_err(super::opening::catalog_error)?;
             inbox::leave_decision(&place, &own).map_err(|error| {
                 let why = format!("leave the decision for the process that has the session open: {error}");
-                ClientError::new(ErrorName::SessionLocked, why)
+                // No second try makes it smaller.
+                let is_too_large = error.kind() == std::io::ErrorKind::FileTooLarge;
+                let name = if is_too_large { ErrorName::AnswerInvalid } else { ErrorName::SessionLocked };
+                ClientError::new(name, why)
             })
         });
         let mut left = match left.await {
@@ -106,8 +109,8 @@ fn look(left: &LeftLetter, is_late: bool, is_held: impl Fn() -> bool) -> LetterL
     match left.withdraw() {
         Ok(true) if !is_held => LetterLook::Withdrawn,
         Ok(true) => locked(
-            "the process that has the session open did not answer, so the decision was withdrawn; it may still be \
-             carrying it out",
+            "the process that has the session open did not answer in time; if it had read the decision, it may still \
+             carry it out",
         ),
         // It was taken meanwhile, so there is a reply now.
         Ok(false) => LetterLook::Waits,

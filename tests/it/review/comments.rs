@@ -75,3 +75,21 @@ fn p06_a_comment_that_cannot_be_kept_is_refused_with_the_reason() {
     assert_eq!(comment(&reviewed.rig, &four, &"x".repeat(4_000)), 1);
     reviewed.rig.end();
 }
+
+#[test]
+fn p06_a_round_that_is_sent_twice_at_once_reaches_the_model_once() {
+    let reviewed = Reviewed::start();
+    comment(&reviewed.rig, &reviewed.hunk("4"), "only once");
+    let Reviewed { rig, model, session, .. } = reviewed;
+    let editor: &adjutant_testkit::editor::Editor = &rig;
+    let sends: Vec<bool> = std::thread::scope(|scope| {
+        let send = || editor.request(methods::REVIEW_SEND, json!({"sessionId": session})).is_ok();
+        let threads: Vec<_> = (0..3).map(|_| scope.spawn(send)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("it ends")).collect()
+    });
+    assert_eq!(sends.iter().filter(|sent| **sent).count(), 1, "{sends:?}");
+    model.wait_for_requests(4);
+    let last = model.requests().pop().expect("a request");
+    assert_eq!(String::from_utf8(last.body).expect("text").matches("only once").count(), 1);
+    rig.end();
+}

@@ -170,3 +170,19 @@ fn p04_names_that_a_run_used_twice_are_told_apart_after_a_restart() {
     assert_eq!(tree(&operated.stage), operated.after);
     operated.stage.rig.shutdown();
 }
+
+#[test]
+fn p04_a_file_that_was_opened_after_the_preview_is_not_undone_in_another_way() {
+    let operated = Operated::start();
+    let preview = operated.preview(false);
+    operated.stage.rig.open("b.txt");
+    let refused = operated.stage.rig.request(methods::REVIEW_REWIND, decision(&preview, false));
+    assert!(refused.expect_err("a conflict").message.contains("b.txt changed since it was shown"));
+    assert_eq!(tree(&operated.stage), operated.after, "nothing is half done");
+    // What is left then is said before.
+    let preview = operated.preview(false);
+    let b = preview.files.iter().find(|file| file.path == "b.txt").expect("the file");
+    assert!(!b.left.is_empty(), "{preview:#?}");
+    assert_eq!(operated.rewind(&preview), [""; 0]);
+    operated.stage.rig.shutdown();
+}

@@ -254,7 +254,8 @@ fn outcome(
 /// Returns the digest of a file and of everything that is known of its changes.
 fn digest(file: &FoundFile<'_>) -> String {
     let mut parts = Parts::default();
-    parts.add(&[u8::from(file.text.is_some())]);
+    // Whether it is open decides what can be done with the file as a whole.
+    parts.add(&[u8::from(file.text.is_some()), u8::from(file.is_created)]);
     parts.add(file.text.unwrap_or_default().as_bytes());
     let operations = file.operations.iter().map(|found| found.change);
     for change in file.changes.iter().map(|found| found.change).chain(operations) {

@@ -26,14 +26,20 @@ pub fn check_lines(known: &KnownText, path: &str, now: &str, hunks: &[Hunk]) -> 
 
 /// Returns the lines that a whole new text would replace without that the model has seen them; `None` if it has seen all.
 pub fn of_rewrite(known: &KnownText, path: &str, hunks: &[Hunk]) -> Option<UnseenLines> {
-    let going = hunks.iter().filter(|hunk| !hunk.removed.is_empty());
+    // Lines that went since stand in no hunk. A whole text may bring them back, so any line that it adds may be one.
+    let may_bring_back = |hunk: &Hunk| !known.stands() && !hunk.inserted.is_empty();
+    let freshness = |hunk: &Hunk| match may_bring_back(hunk) {
+        true => Freshness::Changed,
+        false => known.freshness(hunk),
+    };
+    let going = hunks.iter().filter(|hunk| !hunk.removed.is_empty() || may_bring_back(hunk));
     let unseen: Vec<(Freshness, &Hunk)> = going
-        .map(|hunk| (known.freshness(hunk), hunk))
+        .map(|hunk| (freshness(hunk), hunk))
         .filter(|(freshness, _)| *freshness != Freshness::Known)
         .collect();
     let changed = unseen.iter().any(|(freshness, _)| *freshness == Freshness::Changed);
     let places: Vec<(usize, usize)> =
-        unseen.iter().map(|(_, hunk)| (hunk.line + 1, hunk.line + hunk.removed.len())).collect();
+        unseen.iter().map(|(_, hunk)| (hunk.line + 1, hunk.line + hunk.removed.len().max(1))).collect();
     let lines = || UnseenLines { changed, why: outside::unseen_lines(path, changed, &places) };
     (!places.is_empty()).then(lines)
 }

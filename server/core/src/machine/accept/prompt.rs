@@ -33,6 +33,9 @@ pub fn accept(session: &Session, stamp: &Stamp, prompt: Prompt) -> Result<Vec<Ev
         let model = open.map_or(prompt.model.as_str(), |run| run.current_model());
         return Err(Refusal::ImagesUnsupported { model: model.to_owned() });
     }
+    if !prompt.comments.is_empty() && sent_comments(session, &prompt).is_none() {
+        return Err(Refusal::AnswerInvalid("these comments were sent or changed meanwhile".to_owned()));
+    }
     match open {
         Some(run) if run.pending.len() >= MAX_PENDING => Err(Refusal::Overloaded),
         Some(run) => Ok(steer(session, stamp, prompt, run)),

@@ -189,7 +189,10 @@ impl<'a> Rehearsal<'a> {
             let (file, change) = changes[target.change];
             self.past[file][change].hunks[target.hunk].expected = to;
         }
-        let after = Some(turned.text).filter(|text| !(is_created && text.is_empty()));
+        let is_turned = |result: &Result<TurnedHunk, _>| matches!(result, Ok(TurnedHunk::Turned { .. }));
+        // An empty file that needs nothing stays.
+        let goes = is_created && (text.is_none() || turned.results.iter().any(is_turned));
+        let after = Some(turned.text).filter(|text| !(goes && text.is_empty()));
         if after.is_none() {
             self.removed.insert(name.clone());
         }
