@@ -43,6 +43,13 @@ impl Message {
     }
 }
 
+/// What a client draws in its texts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Draws {
+    Nothing,
+    Hunks,
+}
+
 /// The client and its server.
 pub struct Client {
     child: Child,
@@ -63,6 +70,11 @@ pub struct Client {
 impl Client {
     /// Starts a server in `home` and initializes it; returns the client and the time this took.
     pub fn start(program: &Path, home: &Path, workspace: &Path) -> (Client, Duration) {
+        Self::start_as(program, home, workspace, Draws::Nothing)
+    }
+
+    /// The same with a client that may draw hunks.
+    pub fn start_as(program: &Path, home: &Path, workspace: &Path, draws: Draws) -> (Client, Duration) {
         let began = Instant::now();
         let mut child = process::start(program, home);
         let input = child.stdin.take();
@@ -100,6 +112,7 @@ impl Client {
                         "updates": {"chunks": true},
                         "asks": {"request": true},
                         "documents": {"save": true, "complete": true},
+                        "review": {"hunks": draws == Draws::Hunks},
                     }},
                 },
             }),
@@ -137,8 +150,8 @@ impl Client {
         reply.at - sent
     }
 
-    /// Types one character into an open document.
-    pub fn types(&mut self, path: &Path) {
+    /// Types one character into an open document; returns the time of sending.
+    pub fn types(&mut self, path: &Path) -> Instant {
         let uri = uri(path);
         let (version, text) = self.documents.get_mut(&uri).expect("only open documents are typed in");
         *version += 1;
@@ -148,7 +161,9 @@ impl Client {
             "textDocument": {"uri": uri, "version": *version},
             "contentChanges": [{"range": {"start": start, "end": start}, "text": "x"}],
         });
+        let sent = Instant::now();
         self.notify("textDocument/didChange", &params);
+        sent
     }
 
     /// Sends an unknown request and waits for its answer, which needs no work. The server has then handled
@@ -177,10 +192,12 @@ impl Client {
         self.documents.insert(uri, (1, text));
     }
 
-    /// Drops all messages that no wait has checked.
+    /// Drops all messages that no wait has checked; answers requests among them.
     pub fn passed_over(&mut self) {
         self.passed.clear();
-        while self.messages.try_recv().is_ok() {}
+        while let Ok(message) = self.messages.try_recv() {
+            self.answer_request(&message);
+        }
     }
 
     /// Waits for a message that `wanted` accepts, and answers requests of the server meanwhile.
@@ -246,10 +263,14 @@ impl Client {
             Ok(message) => message,
             Err(error) => panic!("the server sent nothing for {DEADLINE:?} or ended: {error}"),
         };
-        if message.body.get("method").is_some() && message.body.get("id").is_some() {
-            self.answer(&message);
-        }
+        self.answer_request(&message);
         message
+    }
+
+    fn answer_request(&mut self, message: &Message) {
+        if message.body.get("method").is_some() && message.body.get("id").is_some() {
+            self.answer(message);
+        }
     }
 
     fn answer(&mut self, request: &Message) {
@@ -346,7 +367,7 @@ fn offset(text: &str, position: &Value) -> usize {
     (before + number("character")).min(text.len())
 }
 
-fn uri(path: &Path) -> String {
+pub fn uri(path: &Path) -> String {
     format!("file://{}", path.display())
 }
 

@@ -9,7 +9,7 @@ use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::client::{Client, Message};
+use super::client::{Client, Draws, Message};
 use super::process::{cpu, memory};
 use super::samples::{Samples, ms};
 use super::workspace::{Workspace, line_of_edited};
@@ -33,7 +33,7 @@ pub struct Stage {
     pub model: ModelServer,
     pub client: Client,
     pub session: String,
-    _home: TempDir,
+    pub home: TempDir,
     started: Duration,
 }
 
@@ -50,13 +50,18 @@ impl Bench<'_> {
 
     /// The same with a provider at another address than the model's.
     pub fn stage_at(&self, url: &str, model: ModelServer, more: &str) -> Stage {
+        self.stage_of(url, model, more, Draws::Nothing)
+    }
+
+    /// The same with a client that may draw hunks.
+    pub fn stage_of(&self, url: &str, model: ModelServer, more: &str, draws: Draws) -> Stage {
         let home = TempDir::new_in(self.directory).expect("the directory can be written");
         let settings = format!("model = \"bench/scripted\"\n[providers.bench]\nbase_url = \"{url}\"\n{more}");
         std::fs::write(home.path().join("config.toml"), settings).expect("the settings can be written");
         model.forget_bodies();
-        let (mut client, started) = Client::start(self.program, home.path(), &self.workspace.root);
+        let (mut client, started) = Client::start_as(self.program, home.path(), &self.workspace.root, draws);
         let (session, _) = client.new_session();
-        Stage { model, client, session, _home: home, started }
+        Stage { model, client, session, home, started }
     }
 }
 

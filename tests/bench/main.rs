@@ -11,6 +11,7 @@ mod figures;
 mod hostile;
 mod logs;
 mod process;
+mod review;
 mod samples;
 mod setup;
 mod streams;
@@ -88,6 +89,9 @@ const SCENES: &[(&str, Scene)] = &[
     ("opening", logs::opening),
     ("opening-long", logs::opening_long),
     ("listing", logs::listing),
+    ("review", review::thousand),
+    ("ask", review::ask),
+    ("rewind", review::rewind),
     ("arguments-2", |bench, samples| figures::arguments(bench, samples, 2)),
     ("arguments-4", |bench, samples| figures::arguments(bench, samples, 4)),
     ("arguments-8", |bench, samples| figures::arguments(bench, samples, 8)),

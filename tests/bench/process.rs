@@ -12,18 +12,24 @@ const TICK_NANOS: u64 = 10_000_000;
 
 /// Starts `adjutant lsp` without the settings and sessions of the user.
 pub fn start(program: &Path, home: &Path) -> Child {
-    Command::new(program)
+    let mut command = Command::new(program);
+    at_home(&mut command, home)
         .arg("lsp")
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", home)
-        .env("ADJUTANT_CONFIG", home.join("config.toml"))
-        .env("ADJUTANT_STATE_DIR", home.join("state"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .expect("the server starts")
+}
+
+/// Gives a command the settings and sessions in `home`, and nothing else of the environment but the search path.
+pub fn at_home<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home)
+        .env("ADJUTANT_CONFIG", home.join("config.toml"))
+        .env("ADJUTANT_STATE_DIR", home.join("state"))
 }
 
 /// Returns the processor time of a process. It is exact for running threads; the time of ended threads

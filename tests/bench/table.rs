@@ -196,6 +196,34 @@ const ROWS: &[Row] = &[
     ("listing 10 000 sessions: the first page, ms", NONE, "–", |s| shown(s.median("listing 10k"))),
     ("the same to the last page, ms", NONE, "1000", |s| shown(s.median("paging 10k"))),
     ("first request of a session, kB", NONE, "12", |s| shown(s.median("first kB"))),
+    // The review, with 1 000 hunks in 100 files.
+    ("1 000 hunks to review: `didChange` → the next answer p50 / p99, ms", NONE, "– / 1", |s| {
+        tail(s, "typed")
+    }),
+    ("the same in a document of 10 MB", NONE, "– / 1", |s| tail(s, "typed 10 MB")),
+    ("undo of a hunk in an open document → `workspace/applyEdit` p50 / p99, ms", NONE, "5", |s| {
+        tail(s, "undo: applyEdit")
+    }),
+    ("the same in a document of 10 MB", NONE, "–", |s| tail(s, "undo: applyEdit 10 MB")),
+    ("end of a reply with 200 hunks in 40 files → its question p50 / p99, ms", NONE, "100", |s| {
+        tail(s, "ask 200")
+    }),
+    ("listing 1 000 hunks p50 / p99, ms", NONE, "10", |s| tail(s, "list")),
+    ("the same with a document of 10 MB among the files", NONE, "–", |s| tail(s, "list 10 MB")),
+    ("undo of a hunk in a closed file p50 / p99, ms", NONE, "20", |s| tail(s, "undo: closed")),
+    ("undo of a run over 40 closed files: the preview p50 / worst, ms", NONE, "300", |s| worst(s, "preview")),
+    ("the same: the undo", NONE, "300", |s| worst(s, "rewind")),
+    ("hover on a changed line, the first of a server, ms", NONE, "5", |s| shown(s.median("hover: first"))),
+    ("the same after a typed character p50 / p99", NONE, "5", |s| tail(s, "hover: typed")),
+    ("the same without a change since the last hover p50 / p99", NONE, "5", |s| tail(s, "hover")),
+    ("hover in a document of 10 MB, the first of a server, ms", NONE, "5", |s| {
+        shown(s.median("hover: first 10 MB"))
+    }),
+    ("the same after a typed character p50 / p99", NONE, "5", |s| tail(s, "hover: typed 10 MB")),
+    ("the same without a change since the last hover p50 / p99", NONE, "5", |s| tail(s, "hover 10 MB")),
+    ("`adjutant why`, the whole process p50 / p99, ms", NONE, "5", |s| tail(s, "why")),
+    ("the same with a document of 10 MB among the files", NONE, "–", |s| tail(s, "why 10 MB")),
+    ("`adjutant --version`, the start of a process p50 / p99, ms", NONE, "–", |s| tail(s, "version")),
     ("connections for 52 requests", ["52", "1", "1", "1", "2", "1", "–", "–"], "1", |s| {
         shown(s.median("connections"))
     }),
@@ -205,6 +233,11 @@ const NONE: [&str; 8] = ["–"; 8];
 
 fn both(one: Option<f64>, other: Option<f64>) -> String {
     format!("{} / {}", shown(one), shown(other))
+}
+
+/// Returns the median and the 99th percentile of one name.
+fn tail(samples: &Samples, name: &str) -> String {
+    both(samples.median(name), samples.over_all(name, 99))
 }
 
 /// Returns the median and the largest measurement of one name.
