@@ -211,7 +211,8 @@ impl Place {
         };
         let names = std::iter::once(&hunk.uri).chain(to);
         let mut places = names.filter_map(|uri| place_of_name(&uri::to_path(uri).ok()?));
-        places.any(|place| place == self.uri) && self.line.is_none_or(|line| hunk.lines().contains(&line))
+        // The line first: the place needs the disk.
+        self.line.is_none_or(|line| hunk.lines().contains(&line)) && places.any(|place| place == self.uri)
     }
 }
 
