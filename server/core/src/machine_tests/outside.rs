@@ -1,4 +1,4 @@
-//! What the model knows of files, and what is told of changes from outside.
+//! Tests what the model knows of files, and what it hears when other programs or the user change them.
 
 use super::edits::{EDIT, READ, outputs, turn_of};
 use super::random::change;

@@ -14,7 +14,7 @@ const MAX_NAME: usize = 200;
 const MAX_LINES: usize = 20;
 const MAX_LINE: usize = 200;
 
-/// Returns the line that tells the model. At least one of the arguments has something.
+/// Returns the line for the model. The caller gives at least one file or a head.
 pub fn note(files: &[ChangedFile], back: &[ChangedFile], head: Option<&str>) -> String {
     let mut said = Vec::new();
     if let Some(head) = head {
@@ -37,8 +37,8 @@ pub fn note(files: &[ChangedFile], back: &[ChangedFile], head: Option<&str>) -> 
     format!("[note] {}", said.join(" "))
 }
 
-/// Returns the notice for the user, or `None` if there is nothing to tell. If the same is checked out as before, only the
-/// model is told of open documents, which the user sees, and of files that changed while a command of the agent ran.
+/// Returns the notice for the user; `None` if the user knows it already. Without a new checkout it leaves out open documents,
+/// because the user sees them, and files that changed while a command of the agent ran. The model hears of both.
 pub fn notice(session: &Session, event: &Event) -> Option<String> {
     let Event::OutsideChanged { files, head, .. } = event else { return None };
     let calls = session.open_run().and_then(|run| run.turn.as_ref()).into_iter().flat_map(|turn| &turn.calls);

@@ -230,7 +230,8 @@ fn edit_asks(session: &Session, target: &ObservedPath) -> Option<Reason> {
     all.reduce(|one, other| Reason { text: format!("{}; {}", one.text, other.text), ..one })
 }
 
-/// Returns why a deletion or a move asks. `None` if this run created the file and nobody else has changed it.
+/// Returns the reason to ask the user about a deletion or a move. A run may delete and move a file that it created itself, if
+/// nobody else has changed the file; then it returns `None`.
 fn operation_asks(session: &Session, target: &ObservedPath) -> Option<Reason> {
     let operation = target.operation.as_ref()?;
     let run = session.open_run().map(|run| run.id.0.as_str());

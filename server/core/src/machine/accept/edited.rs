@@ -18,7 +18,7 @@ const MISPLACED: &str = "the editor made it at the wrong place, because the text
                          could not be taken back; tell the user to undo the last change of the file";
 /// How many lines a sentence about hunks names.
 const MOST_LINES: usize = 10;
-/// The most bytes of formatted lines that the model is told.
+/// The model gets at most this many bytes of lines that a formatter changed.
 const MOST_FORMATTED: usize = 8 * 1024;
 
 /// Returns why an edit is not where the user allowed it.

@@ -1,4 +1,4 @@
-//! The report of `LookOutside`: what is told of changes from outside, and the begin of the turn.
+//! Handles the report of `LookOutside`: records which files other programs or the user changed, and begins the turn.
 //!
 //! Never decides whether a file has changed; the step compared its lines.
 

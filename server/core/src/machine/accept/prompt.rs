@@ -33,14 +33,17 @@ pub fn accept(session: &Session, stamp: &Stamp, prompt: Prompt) -> Result<Vec<Ev
         let model = open.map_or(prompt.model.as_str(), |run| run.current_model());
         return Err(Refusal::ImagesUnsupported { model: model.to_owned() });
     }
-    if !prompt.comments.is_empty() && sent_comments(session, &prompt).is_none() {
+    let sent = sent_comments(session, &prompt);
+    if !prompt.comments.is_empty() && sent.is_none() {
         return Err(Refusal::AnswerInvalid("these comments were sent or changed meanwhile".to_owned()));
     }
-    match open {
-        Some(run) if run.pending.len() >= MAX_PENDING => Err(Refusal::Overloaded),
-        Some(run) => Ok(steer(session, stamp, prompt, run)),
-        None => Ok(start(session, stamp, prompt)),
-    }
+    let mut events = match open {
+        Some(run) if run.pending.len() >= MAX_PENDING => return Err(Refusal::Overloaded),
+        Some(run) => steer(session, stamp, prompt, run),
+        None => start(session, stamp, prompt),
+    };
+    events.extend(sent);
+    Ok(events)
 }
 
 fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
@@ -67,9 +70,7 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
         origin: prompt.origin.clone(),
         toolset: session.tools.hash().to_owned(),
     });
-    let sent = sent_comments(session, &prompt);
     events.push(prompted(stamp, prompt, run, false));
-    events.extend(sent);
     events
 }
 
@@ -83,9 +84,7 @@ fn steer(session: &Session, stamp: &Stamp, prompt: Prompt, run: &Run) -> Vec<Eve
     // A prompt may give consent to a run that has none. It never removes or changes consent.
     let given = prompt.policy.unattended.filter(|_| run.policy.unattended.is_none());
     events.extend(given.and_then(|given| consent::change(run, Some(given))));
-    let sent = sent_comments(session, &prompt);
     events.push(prompted(stamp, prompt, run.id.clone(), true));
-    events.extend(sent);
     events
 }
 

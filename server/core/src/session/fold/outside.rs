@@ -46,7 +46,8 @@ impl Session {
         }
     }
 
-    /// Follows a decision of the user about applied hunks, of which the model is told. Before the decision is folded.
+    /// Updates the lines that the model knows, because it hears of each decision about applied hunks. The caller folds the
+    /// decision after this.
     pub(super) fn note_decision(&mut self, record: &Record) {
         let Event::Reviewed { change_set, hunks, state, amended, .. } = &record.event else { return };
         let Some(change) = self.applied.get(change_set).cloned() else { return };

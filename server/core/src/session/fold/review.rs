@@ -106,7 +106,7 @@ fn note_for_model(change: &AppliedChange, event: &Event) -> Option<String> {
     Some(text)
 }
 
-/// Returns the sentence that tells the model of a decision about the deletion or the move of a file.
+/// Returns the sentence for the model when the user undoes or restores a deletion or a move.
 fn note_on_operation(
     path: &str,
     operation: &FileOperation,
