@@ -20,7 +20,7 @@ use adjutant_core::machine::input::Report;
 use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::{BOM, split_bom};
-use adjutant_core::text::review::{Presence, present_all};
+use adjutant_core::text::review::{Presence, present_all, text_after};
 
 use file_act::FileAct;
 
@@ -207,6 +207,12 @@ fn check_text(text: &str, change: &FileChange) -> EditCheck {
     }
 }
 
+/// Whether a text is exactly what a change makes of the text for which it was made. Where lines repeat, nothing else tells
+/// whether it was made.
+fn has_exactly(text: &str, before: &str, change: &FileChange) -> bool {
+    text_after(split_bom(before).1, &change.hunks).is_some_and(|after| after == text)
+}
+
 /// Finds out by the text what became of an edit whose run was cut short. An edit that was sent may still
 /// land, so this waits for it, at most `SETTLE`.
 pub async fn settle(place: &Arc<SessionWorld>, change: &FileChange) -> Report {
@@ -243,7 +249,11 @@ fn check_edit(place: &SessionWorld, change: &FileChange) -> EditCheck {
     }
     match current_file(place, &at) {
         Ok(now) if !now.exists => EditCheck::NotLanded,
-        Ok(now) => check_text(&now.text, change),
+        Ok(now) => match landed::before_text(place, change) {
+            Some(before) if has_exactly(&now.text, &before, change) => EditCheck::Landed,
+            Some(before) if split_bom(&before).1 == now.text => EditCheck::NotLanded,
+            _ => check_text(&now.text, change),
+        },
         Err(_) => EditCheck::Unclear,
     }
 }

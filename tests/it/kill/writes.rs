@@ -120,6 +120,26 @@ fn finding_c6_what_another_program_writes_in_the_last_moment_survives_a_kill_beh
     assert_eq!(workspace.read("a.txt"), "of another program\n", "{ran}");
 }
 
+/// Neither the edited lines nor those around them tell whether the edit was made. The whole text does.
+#[test]
+fn finding_c6_an_edit_among_lines_that_repeat_is_made_once() {
+    let lines = |before: &str, count: usize| format!("{before}{}end\n", "same\n".repeat(count));
+    // An edit that removes one of many equal lines, and one that adds one.
+    for (old, new, count) in [("top\\nsame\\n", "top\\n", 59), ("top\\n", "top\\nsame\\n", 61)] {
+        let workspace = Workspace::new("//- /keep.txt\n");
+        workspace.write("a.txt", &lines("top\n", 60));
+        workspace.script(&edits([edit("a.txt", old, new)]));
+        let run = Line::new(BINARY, &workspace, &["run", "-y", "go"]);
+        let ran = run.env("ADJUTANT_FAULT", "write-proved:1").run();
+        assert!(ran.was_killed(), "{ran}");
+        assert_eq!(workspace.read("a.txt"), lines("top\n", count));
+        Line::new(BINARY, &workspace, &["run", "--continue", "-y"]).run().expect(0);
+        assert_eq!(workspace.read("a.txt"), lines("top\n", count), "it was made twice, or taken back");
+        let listed = Line::new(BINARY, &workspace, &["review"]).run();
+        assert!(listed.expect(0).stdout.contains("a.txt"), "{listed}");
+    }
+}
+
 /// Returns how many kills must leave a temporary file.
 fn kills() -> usize {
     if campaign::is_slow() { 40 } else { 4 }

@@ -147,16 +147,24 @@ impl Buffers {
         };
         // In real editors, the mark is a property of the file and not a part of its text.
         let (mark, text) = without_mark(&text);
-        let text = text.to_owned();
+        self.announce(path, mark, text.to_owned(), false);
+        Ok(())
+    }
+
+    /// Announces a document with a text that is not on disk, as an editor does that outlived its server.
+    pub fn open_unsaved(&mut self, name: &str, text: &str) {
+        self.announce(self.path(name), false, text.to_owned(), true);
+    }
+
+    fn announce(&mut self, path: PathBuf, mark: bool, text: String, dirty: bool) {
         let uri = uri_of_path(&path);
         if self.sync.open_close {
             let item = json!({"uri": uri, "languageId": language(&path), "version": self.first_version, "text": text});
             self.outbox.push(("textDocument/didOpen", json!({"textDocument": item})));
         }
         let version = self.first_version;
-        let buffer = Buffer { uri, version, text, mark, dirty: false, notifies: true, undo: Vec::new() };
+        let buffer = Buffer { uri, version, text, mark, dirty, notifies: true, undo: Vec::new() };
         self.open.insert(path, buffer);
-        Ok(())
     }
 
     /// Closes a document; unsaved changes are lost.
@@ -187,6 +195,11 @@ impl Buffers {
     pub fn set_text(&mut self, name: &str, text: &str) {
         let end = self.present(name).text.len();
         self.change(name, &[(0..end, text.to_owned())]);
+    }
+
+    /// Returns whether a change can be undone.
+    pub fn has_undo(&self, name: &str) -> bool {
+        self.buffer(name).is_some_and(|buffer| !buffer.undo.is_empty())
     }
 
     /// Undoes the last change, as one more change.

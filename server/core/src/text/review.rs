@@ -87,6 +87,25 @@ pub fn hunks(before: &str, after: &str) -> Vec<Hunk> {
     hunks
 }
 
+/// Returns the text that hunks make of the text for which they were made; `None` if it is another text.
+///
+/// Only this tells a text with hunks from one without them where lines repeat.
+pub fn text_after(before: &str, hunks: &[Hunk]) -> Option<String> {
+    let all: Vec<&str> = lines(before).collect();
+    let (mut text, mut done) = (String::with_capacity(before.len()), 0);
+    for hunk in hunks {
+        let end = hunk.line.checked_add(hunk.removed.len())?;
+        if all.get(hunk.line..end)? != hunk.removed.as_slice() {
+            return None;
+        }
+        text.extend(all.get(done..hunk.line)?.iter().copied());
+        text.extend(hunk.inserted.iter().map(String::as_str));
+        done = end;
+    }
+    text.extend(all[done..].iter().copied());
+    Some(text)
+}
+
 /// A changed range of lines in both texts.
 struct LineChange {
     old: Range<usize>,

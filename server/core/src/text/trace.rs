@@ -91,6 +91,9 @@ pub struct Trace {
 /// A change that takes an earlier one back leaves the same text as neither of them, and no text tells the two apart. If both
 /// were undone when last known, they still are, and the later one has no place.
 pub fn trace_all(now: &str, changes: &[PastChange<'_>]) -> Vec<Vec<Trace>> {
+    if let Some(first) = undone_from(now, changes) {
+        return trace_undone(now, changes, first);
+    }
     let all = trace_without(now, changes, &BTreeSet::new());
     let in_doubt = made_again(&all, changes);
     if in_doubt.is_empty() {
@@ -112,6 +115,24 @@ pub fn trace_all(now: &str, changes: &[PastChange<'_>]) -> Vec<Vec<Trace>> {
         others[change][hunk] = Trace { found: HunkText::Gone, lines: 0..0, beneath: Vec::new() };
     }
     others
+}
+
+/// Returns the number of the oldest change for which this text was made, if it and all later ones are undone.
+fn undone_from(now: &str, changes: &[PastChange<'_>]) -> Option<usize> {
+    let is_undone = |change: &PastChange<'_>| change.hunks.iter().all(|past| past.expected == Side::Before);
+    let undone = changes.iter().rev().take_while(|change| is_undone(change)).count();
+    (changes.len() - undone..changes.len()).find(|number| changes[*number].before == Some(now))
+}
+
+/// As [`trace_all`], for a text that has nothing of the changes from `first` on, also where it looks as if.
+fn trace_undone(now: &str, changes: &[PastChange<'_>], first: usize) -> Vec<Vec<Trace>> {
+    let hunks = |number: usize| (0..changes[number].hunks.len()).map(move |hunk| (number, hunk));
+    let absent: BTreeSet<HunkNumber> = (first..changes.len()).flat_map(hunks).collect();
+    let mut all = trace_without(now, changes, &absent);
+    for trace in all[first..].iter_mut().flatten().filter(|trace| trace.found != HunkText::Is(Side::Before)) {
+        *trace = Trace { found: HunkText::Gone, lines: 0..0, beneath: Vec::new() };
+    }
+    all
 }
 
 /// An undone hunk of an earlier change, beside which a later hunk was made.

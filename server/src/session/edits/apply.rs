@@ -20,7 +20,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::file_act::{self, FileAct};
 use super::landed::{before_text, check_location, save, save_after, settled};
 use super::verify::{ApplyAttempt, EditVerifier, HunkCheck, SentEdit, is_called_applied};
-use super::{CurrentFile, SETTLE, SessionWorld, current_file, no_way, put_blob};
+use super::{CurrentFile, SETTLE, SessionWorld, current_file, has_exactly, no_way, put_blob};
 use crate::aside::{self, aside};
 use crate::documents::{Expectation, ExpectedText, MisplacedEdit};
 use crate::editor::{DocumentEdit, NoAnswer};
@@ -229,8 +229,13 @@ fn plan(place: &Arc<SessionWorld>, title: &str, change: &FileChange) -> Plan {
     if change.existed && !now.exists {
         return failed("the file is gone since it was shown".to_owned());
     }
+    let landed = || {
+        let saves = save_after(place, &at, &now);
+        Plan::Over(ApplyAttempt::Landed { exact: true, text: None, saves })
+    };
     let change = match place_hunks(place, change, &now.text) {
-        Ok(change) => change,
+        Ok(Some(change)) => change,
+        Ok(None) => return landed(),
         Err(attempt) => return Plan::Over(attempt),
     };
     let wanted = match apply_hunks(&now.text, &change.hunks) {
@@ -239,11 +244,7 @@ fn plan(place: &Arc<SessionWorld>, title: &str, change: &FileChange) -> Plan {
     };
     // An empty new file that is open needs only the save.
     if *wanted == *now.text && (now.exists || now.blank.is_some()) {
-        return Plan::Over(ApplyAttempt::Landed {
-            exact: true,
-            text: None,
-            saves: save_after(place, &at, &now),
-        });
+        return landed();
     }
     let overtaken = |why: &str| Plan::Over(ApplyAttempt::Overtaken(why.to_owned()));
     match place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom) {
@@ -454,26 +455,34 @@ fn reverting_edit(
 
 /// Places the hunks of a change in the present text. An approval binds each hunk with its context (design 15).
 /// If the context changed, a hunk still follows the lines that it replaces, if these are unchanged and unique.
-/// Anything else was not approved.
+/// Anything else was not approved. Returns `None` if the text is exactly what the change makes: a server that was killed
+/// has made it.
 fn place_hunks<'a>(
     place: &SessionWorld,
     change: &'a FileChange,
     text: &str,
-) -> Result<Cow<'a, FileChange>, ApplyAttempt> {
+) -> Result<Option<Cow<'a, FileChange>>, ApplyAttempt> {
     let places = placement_all(text, &change.hunks);
+    let is_in_its_line = |(found, hunk): (&Placement, &Hunk)| matches!(found, Placement::At { line, unchanged: true } if *line == hunk.line);
+    if places.iter().zip(change.hunks.iter()).all(is_in_its_line) {
+        return Ok(Some(Cow::Borrowed(change)));
+    }
+    let before = before_text(place, change).unwrap_or_default();
+    if has_exactly(text, &before, change) {
+        return Ok(None);
+    }
     let holds = |place: &Placement| {
         matches!(place, Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. })
     };
     if places.iter().all(holds) {
-        return Ok(Cow::Borrowed(change));
+        return Ok(Some(Cow::Borrowed(change)));
     }
-    let before = before_text(place, change).unwrap_or_default();
     if let Some(hunks) = follow(split_bom(&before).1, text, &change.hunks) {
-        return Ok(Cow::Owned(FileChange { hunks: hunks.into(), ..change.clone() }));
+        return Ok(Some(Cow::Owned(FileChange { hunks: hunks.into(), ..change.clone() })));
     }
     if places.iter().any(|place| matches!(place, Placement::At { unchanged: false, .. })) {
         return Err(ApplyAttempt::Overtaken("the lines around it changed since it was shown".to_owned()));
     }
     // The caller finds the conflict when it applies the hunks.
-    Ok(Cow::Borrowed(change))
+    Ok(Some(Cow::Borrowed(change)))
 }

@@ -118,6 +118,11 @@ impl World<'_> {
     fn decides(&mut self, act: ReviewAct, chosen: Vec<ShownHunk>) {
         let mut targets: Vec<ReviewTarget> = Vec::new();
         for ShownHunk { change_set, hunk, seen, .. } in chosen {
+            if act == ReviewAct::Keep && self.bench.session.changes.values().any(|state| state.is_applying())
+            {
+                // What an edit on its way has made of a hunk is kept as the user's.
+                self.files.iter_mut().for_each(|file| file.is_agents = false);
+            }
             // The server itself looks at what is kept.
             let seen = if act == ReviewAct::Keep { self.text_in_place(&change_set.0, &hunk) } else { seen };
             let hunk = SeenHunk { hunk, seen };

@@ -42,8 +42,15 @@ impl<'a> EarlierText<'a> {
         start..end.max(start)
     }
 
-    /// Returns the hunks that were taken out inside these lines.
+    /// Returns the hunks that were taken out inside these lines; for a place between two lines, those that were taken out with
+    /// both lines.
     pub(super) fn hunks_inside(&self, lines: &Range<usize>) -> Vec<HunkNumber> {
+        if lines.is_empty() {
+            let above = lines.start.checked_sub(1).and_then(|above| self.over_lines.get(above));
+            let below = self.over_lines.get(lines.start);
+            let (above, below) = (above.into_iter().flatten(), below.map_or(&[][..], Vec::as_slice));
+            return above.filter(|hunk| below.contains(hunk)).copied().collect();
+        }
         let between = self.boundaries.get(lines.start + 1..lines.end).unwrap_or_default();
         let over = self.over_lines[lines.clone()].iter().chain(between.iter().map(|boundary| &boundary.over));
         let mut hunks: Vec<HunkNumber> = over.flatten().copied().collect();

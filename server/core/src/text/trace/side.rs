@@ -1,6 +1,6 @@
 //! The text with hunks undone or made again.
 
-use super::{HunkText, PastChange, Side, Trace, trace_all, trace_known};
+use super::{HunkText, PastChange, PastHunk, Side, Trace, trace_all, trace_known};
 use crate::text::edit::{LineEnds, lines, push_line};
 
 /// Why a hunk cannot be undone or made again.
@@ -77,6 +77,7 @@ pub fn turn(
     let mut text = now.to_owned();
     let mut results = vec![Err(SideRefusal::Gone); targets.len()];
     let count = changes.len();
+    let mut is_tail_turned = false;
     for step in 0..count {
         // Later changes stand on earlier ones.
         let number = if to == Side::Before { count - 1 - step } else { step };
@@ -118,6 +119,7 @@ pub fn turn(
         let mut result = String::with_capacity(text.len());
         let mut done = 0;
         let all: Vec<&str> = lines(&text).collect();
+        is_tail_turned |= places.last().is_some_and(|(_, trace)| trace.lines.end == all.len());
         let style = LineEnds::of(&text).dominant().unwrap_or_default().as_str();
         let mut push = |lines: &[&str]| lines.iter().for_each(|line| push_whole(&mut result, line, style));
         for (hunk, trace) in places {
@@ -128,7 +130,28 @@ pub fn turn(
         push(all.get(done..).unwrap_or_default());
         text = result;
     }
+    if is_tail_turned && gave_line_end(&text, &changes) {
+        let content = text.trim_end_matches(['\r', '\n']).len();
+        text.truncate(content);
+    }
     TurnedText { text, results }
+}
+
+/// Whether the line end after the last line is Adjutant's own: that line is the last of a side that ends without one, and it
+/// got one only while lines of a later change were below it.
+fn gave_line_end(text: &str, changes: &[PastChange<'_>]) -> bool {
+    let content = |line: &str| line.trim_end_matches(['\r', '\n']).len();
+    let count = lines(text).count();
+    let Some(last) = lines(text).last().filter(|line| content(line) < line.len()) else { return false };
+    let is_of = |past: &PastHunk<'_>| {
+        past.side(past.expected).last().is_some_and(|own| *own == &last[..content(last)])
+    };
+    // Few files end without a line end, so the search below is rare.
+    changes.iter().any(|change| change.hunks.iter().any(is_of))
+        && trace_all(text, changes).iter().zip(changes).any(|(traces, change)| {
+            let mut hunks = traces.iter().zip(&change.hunks);
+            hunks.any(|(trace, past)| trace.lines.end == count && !trace.lines.is_empty() && is_of(past))
+        })
 }
 
 /// Returns the text of the user that goes with a hunk, or why it must not go. `is_of_user`: the inserted side is a text of

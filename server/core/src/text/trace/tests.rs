@@ -188,6 +188,19 @@ fn a_later_change_on_an_earlier_one_has_to_go_first() {
 }
 
 /// A change that takes an earlier one back leaves the same text as neither of them.
+/// Its place is between two lines of now, and both came after it.
+#[test]
+fn a_deletion_inside_of_a_later_change_has_to_wait_for_it() {
+    let first = Made::of("one\ntwo\nthree\nfour\nend\n", "one\ntwo\nfour\nend\n");
+    let second = Made::of("one\ntwo\nfour\nend\n", "one\nfour\nmine\nend\n");
+    assert_eq!(second.hunks.len(), 1, "both lines are of one hunk");
+    let changes = [first.past(), second.past()];
+    let traces = trace_all(&second.after, &changes);
+    assert_eq!(traces[0][0].beneath, [(1, 0)]);
+    let refused = with_side(&second.after, &changes, &only(0, 0), Side::Before).unwrap_err();
+    assert_eq!(refused, (0, 0, SideRefusal::Beneath { change: 1, hunk: 0 }));
+}
+
 #[test]
 fn a_change_on_one_that_was_undone_with_it_is_not_found_again() {
     let first = Made::of("one\ntwo\nthree\n", "one\nnew\ntwo\nthree\n");
@@ -225,6 +238,22 @@ enum TypedLine {
     Insert(usize, u8),
     Remove(usize),
     Change(usize),
+}
+
+/// The later change stood on the last line when the earlier one was undone, so that line got a line end.
+#[test]
+fn a_last_line_loses_the_end_it_only_got_for_a_line_below() {
+    let first = Made::of("one\nend", "one\nends\n");
+    let second = Made::of("one\nends\n", "one\nends\nbelow\n");
+    let changes = [first.past(), second.past()];
+    let text = with_side("one\nends\nbelow\n", &changes, &only(0, 0), Side::Before).unwrap();
+    assert_eq!(text, "one\nend\nbelow\n");
+    let changes = [first.expecting(Side::Before), second.past()];
+    assert_eq!(with_side(&text, &changes, &only(1, 0), Side::Before).unwrap(), "one\nend");
+    // A line end of the user stays.
+    let third = Made::of("one\nend", "zero\none\nend");
+    let changes = [first.expecting(Side::Before), third.past()];
+    assert_eq!(with_side("zero\none\nend\n", &changes, &only(1, 0), Side::Before).unwrap(), "one\nend\n");
 }
 
 fn typing() -> impl Strategy<Value = Vec<TypedLine>> {
