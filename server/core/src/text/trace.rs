@@ -366,13 +366,19 @@ fn find(
     }
     let around = alignment.has_equal(region.start.saturating_sub(NEAR)..region.start)
         || alignment.has_equal(region.end..(region.end + NEAR).min(expected.len()));
+    // Lines of the other side at its edges: that side is back, and the user changed it before anybody saw that.
+    let is_of_other = |line: &&str| opposite.contains(line) && !own.contains(line);
+    let is_back = [outer.start..inner.start, inner.end..outer.end]
+        .into_iter()
+        .any(|edge| text.get(edge).is_some_and(|lines| lines.iter().any(is_of_other)));
+    let inner = if is_back { outer } else { inner };
     let others = alignment.strangers(&inner, region);
     // Of an empty text every place is there.
     let is_all = expected.is_empty() && text.is_empty();
     if !around && !is_all && others == inner.len() && !alignment.has_alike(region) {
         return HunkPlace::GONE;
     }
-    if region.is_empty() {
+    if region.is_empty() && !is_back {
         return is(known, inner);
     }
     HunkPlace { found: HunkText::Amended { others }, lines: inner }

@@ -192,17 +192,19 @@ fn push_change(pieces: &mut Vec<Piece>, old: Range<usize>, new: Range<usize>) {
 
 /// Pairs old lines with new ones so that together they are as alike as possible, in the order of both. `None` if there are
 /// too many to compare.
-fn pairs(old: &[&str], new: &[&str]) -> Option<Vec<(usize, usize)>> {
+fn pairs<'a>(old: &[&'a str], new: &[&'a str]) -> Option<Vec<(usize, usize)>> {
     if old.len() * new.len() > MOST_PAIRS {
         return None;
     }
+    let compared = |lines: &[&'a str]| lines.iter().map(|line| ComparedLine::of(line)).collect::<Vec<_>>();
+    let (old, new) = (compared(old), compared(new));
     let width = new.len() + 1;
     // The best sum for the first lines of both.
     let mut best = vec![0_usize; (old.len() + 1) * width];
     for (i, one) in old.iter().enumerate() {
         for (j, other) in new.iter().enumerate() {
             let skipped = best[i * width + j + 1].max(best[(i + 1) * width + j]);
-            let paired = likeness(one, other).map_or(0, |like| best[i * width + j] + like);
+            let paired = one.likeness(other).map_or(0, |like| best[i * width + j] + like);
             best[(i + 1) * width + j + 1] = skipped.max(paired);
         }
     }
@@ -240,16 +242,52 @@ fn splits(pairs: &[(usize, usize)], counts: (usize, usize), shift: usize) -> Vec
     (0..=old).map(boundary).map(|range| range.start + shift..range.end + shift).collect()
 }
 
-/// Returns how alike two lines are, in thousandths; `None` if one is not a changed form of the other.
-fn likeness(one: &str, other: &str) -> Option<usize> {
-    let (one, other) = (one.trim(), other.trim());
-    let total = one.len() + other.len();
-    if total == 0 {
-        return Some(ALIKE);
+/// A line that is compared with others.
+struct ComparedLine<'a> {
+    text: &'a str,
+    /// In alphabetical order.
+    words: Vec<&'a str>,
+}
+
+impl<'a> ComparedLine<'a> {
+    fn of(line: &'a str) -> Self {
+        let text = line.trim();
+        let mut words: Vec<&str> = text.split(|char: char| !char.is_alphanumeric()).collect();
+        words.retain(|word| !word.is_empty());
+        words.sort_unstable();
+        Self { text, words }
     }
-    let head = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
-    let rest = (one.bytes().skip(head).rev()).zip(other.bytes().skip(head).rev());
-    let tail = rest.take_while(|(one, other)| one == other).count();
-    let like = 2 * (head + tail) * 1_000 / total;
-    (like >= ALIKE).then_some(like)
+
+    /// Returns how alike two lines are, in thousandths; `None` if one is not a changed form of the other.
+    ///
+    /// Somebody may have written at both ends of a line, so its words count as much as its ends.
+    fn likeness(&self, other: &Self) -> Option<usize> {
+        let (one, two) = (self.text, other.text);
+        let total = one.len() + two.len();
+        if total == 0 {
+            return Some(ALIKE);
+        }
+        let head = one.bytes().zip(two.bytes()).take_while(|(one, two)| one == two).count();
+        let rest = (one.bytes().skip(head).rev()).zip(two.bytes().skip(head).rev());
+        let tail = rest.take_while(|(one, two)| one == two).count();
+        let like = 2 * (head + tail).max(self.common_words(other)) * 1_000 / total;
+        (like >= ALIKE).then_some(like)
+    }
+
+    /// Returns the length of the words that both have.
+    fn common_words(&self, other: &Self) -> usize {
+        let (mut one, mut two) = (self.words.as_slice(), other.words.as_slice());
+        let mut common = 0;
+        while let (Some((first, after)), Some((second, behind))) = (one.split_first(), two.split_first()) {
+            match first.cmp(second) {
+                std::cmp::Ordering::Less => one = after,
+                std::cmp::Ordering::Greater => two = behind,
+                std::cmp::Ordering::Equal => {
+                    common += first.len();
+                    (one, two) = (after, behind);
+                }
+            }
+        }
+        common
+    }
 }

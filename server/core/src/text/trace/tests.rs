@@ -188,6 +188,34 @@ fn a_later_change_on_an_earlier_one_has_to_go_first() {
 }
 
 /// A change that takes an earlier one back leaves the same text as neither of them.
+/// The editor's undo brought the lines back, and the user typed between them before the server looked.
+#[test]
+fn an_undone_hunk_that_came_back_and_was_changed_shows_all_of_its_lines() {
+    let made = Made::of("top\ntwo\nend\n", "top\none\ntwo\nthree\nend\n");
+    let now = "top\none\ntwo, mine\nthree\nend\n";
+    let traces = trace(now, &made.expecting(Side::Before));
+    assert_eq!(traces[0].lines, 1..4);
+    let target = |seen: &str| vec![SideTarget { change: 0, hunk: 0, seen: Some(seen.to_owned()) }];
+    let changes = [made.expecting(Side::Before)];
+    let restored = with_side(now, &changes, &target("one\ntwo, mine\nthree\n"), Side::After);
+    assert_eq!(restored.unwrap(), made.after);
+}
+
+/// The line below looks more like it at its begin.
+#[test]
+fn a_line_that_was_written_on_at_both_ends_is_not_taken_for_the_next_one() {
+    let lines = |third: &str| {
+        format!("«1»a line 00\na line 01\na line 02\n{third}\n«2»a line 04\na line 05\na line 06\n")
+    };
+    let made = Made::of(&lines("a line 03"), &lines("a line 03 agent 0;"));
+    let now = "«68»\n«57»«39»«1»a line 00«7»\n\na line 01\n«55»\n«5»😀a line 02\n«27»𝄞\n\
+        «62»😀«52»«37»e\u{301}a line 03 agent 0;«49»e\u{301}\na line 04\n«20»\na line 05«17»𝄞\n\na line 06\n";
+    let found = found(now, &made);
+    assert_eq!(found.len(), 1);
+    assert!(matches!(found[0].0, HunkText::Amended { .. }), "{found:?}");
+    assert!(found[0].1.contains(&7) && found[0].1.end == 8, "{found:?}");
+}
+
 /// Its place is between two lines of now, and both came after it.
 #[test]
 fn a_deletion_inside_of_a_later_change_has_to_wait_for_it() {
