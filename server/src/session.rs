@@ -42,13 +42,15 @@ use std::sync::{Arc, Mutex};
 
 use adjutant_core::machine::accept::{Refusal, accept};
 use adjutant_core::machine::input::{Input, Report, ReviewTarget, Stamp};
-use adjutant_core::machine::step::{Step, next_steps};
+use adjutant_core::machine::step::{Step, next_steps, unfinished_writes};
+use adjutant_core::policy::unfinished;
 use adjutant_core::record::{Event, SeenHunk};
 use adjutant_core::session::Session;
 use futures_util::FutureExt;
 use tracing::Instrument;
 
 use crate::aside;
+use crate::client::Level;
 use crate::clock::now_ms;
 use crate::faults::point;
 use crate::tools::Toolbox;
@@ -165,7 +167,12 @@ impl SessionTask {
             if ended > 0 {
                 tracing::warn!(session = %self.place.id, ended, "ended what a killed server left running");
             }
+            let unfinished = unfinished::notice(unfinished_writes(&self.session));
             let _ = self.input(Input::Opened { epoch }).await;
+            // No client follows the session yet.
+            if let Some(message) = unfinished {
+                self.place.world.link.say(Level::Warning, &format!("Adjutant: {message}"));
+            }
             self.inbox.wake();
         }
         loop {

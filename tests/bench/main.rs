@@ -92,6 +92,7 @@ const SCENES: &[(&str, Scene)] = &[
     ("review", review::thousand),
     ("ask", review::ask),
     ("rewind", review::rewind),
+    ("writes", review::writes),
     ("arguments-2", |bench, samples| figures::arguments(bench, samples, 2)),
     ("arguments-4", |bench, samples| figures::arguments(bench, samples, 4)),
     ("arguments-8", |bench, samples| figures::arguments(bench, samples, 8)),

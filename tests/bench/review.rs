@@ -1,12 +1,16 @@
 //! The review of edits: typing next to a thousand hunks, lists, decisions, a whole run, and who wrote a line.
 //!
-//! Asserts that the hunks are there and that the decisions were carried out. Never measures the edits themselves.
+//! Asserts that the hunks are there and that the decisions were carried out. Of the edits themselves it measures only how
+//! long a watcher sees files change.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::watch::{FileEvent, FolderWatch};
 use serde_json::{Value, json};
 
 use super::client::{Client, Draws, Message, uri};
@@ -220,6 +224,45 @@ pub fn ask(bench: &Bench, samples: &mut Samples) {
         ms(question.at - answered)
     });
     samples.add("ask 200", asked.collect());
+}
+
+/// Measures how long a watcher sees a reply over forty closed files change them, and the undo of its run.
+pub fn writes(bench: &Bench, samples: &mut Samples) {
+    let (mut written, mut undone) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let edited = Edited::make(bench, RUN_FILES, RUN_HUNKS, 0);
+        let bench = &edited.bench(bench);
+        let mut stage = stage(bench, [edited.edits(0..RUN_FILES), done()], REVIEW);
+        let root = &edited.workspace.root;
+        written.push(seen_by_watcher(root, || stage.run()));
+        undone.push(seen_by_watcher(root, || carried_out(&mut stage, false)));
+    }
+    samples.add("writes", written);
+    samples.add("writes: undo", undone);
+}
+
+/// Returns the milliseconds between the first and the last change that a watcher sees while something is done.
+fn seen_by_watcher<T>(folder: &Path, work: impl FnOnce() -> T) -> f64 {
+    let watch = FolderWatch::start([folder]);
+    let is_over = AtomicBool::new(false);
+    let events: Vec<FileEvent> = std::thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let mut events = Vec::new();
+            while !is_over.load(Ordering::Acquire) {
+                watch.wait(Duration::from_millis(10));
+                events.extend(watch.events());
+            }
+            events
+        });
+        work();
+        is_over.store(true, Ordering::Release);
+        watching.join().expect("the watcher ends")
+    });
+    let seen: Vec<&FileEvent> = events.iter().filter(|event| !event.is_ignored()).collect();
+    let names: BTreeSet<&str> = seen.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(names.len(), RUN_FILES, "every file changed");
+    let (first, last) = (seen.first().expect("a change"), seen.last().expect("a change"));
+    ms(last.at - first.at)
 }
 
 /// Measures the preview and the undo of a run over forty closed files.

@@ -213,6 +213,10 @@ const ROWS: &[Row] = &[
     ("undo of a hunk in a closed file p50 / p99, ms", NONE, "20", |s| tail(s, "undo: closed")),
     ("undo of a run over 40 closed files: the preview p50 / worst, ms", NONE, "300", |s| worst(s, "preview")),
     ("the same: the undo", NONE, "300", |s| worst(s, "rewind")),
+    ("a reply over 40 closed files: first to last change p50 / worst, ms", NONE, "50", |s| {
+        worst(s, "writes")
+    }),
+    ("the same: of its undo", NONE, "50", |s| worst(s, "writes: undo")),
     ("hover on a changed line, the first of a server, ms", NONE, "5", |s| shown(s.median("hover: first"))),
     ("the same after a typed character p50 / p99", NONE, "5", |s| tail(s, "hover: typed")),
     ("the same without a change since the last hover p50 / p99", NONE, "5", |s| tail(s, "hover")),

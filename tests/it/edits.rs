@@ -3,6 +3,7 @@
 //!
 //! Never looks into the server: the tests read the buffers, the files and the model's next request.
 
+mod burst;
 mod carried;
 mod clients;
 mod encodings;

@@ -17,3 +17,4 @@ pub mod process;
 pub mod proxy;
 mod side;
 pub mod terminal;
+pub mod watch;

@@ -7,6 +7,7 @@ mod changes;
 mod choices;
 mod clocks;
 mod consent;
+mod cut_short;
 mod decisions;
 mod edits;
 mod holes;

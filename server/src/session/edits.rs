@@ -4,11 +4,13 @@
 //! Never writes an open document, and never makes an edit that the text already has.
 
 mod apply;
+mod burst;
 pub mod file_act;
 mod landed;
 mod operation;
 mod propose;
 mod reobserve;
+mod together;
 mod unseen;
 mod verify;
 
@@ -24,9 +26,10 @@ use adjutant_core::text::review::{Presence, present_all, text_after};
 
 use file_act::FileAct;
 
-pub use apply::{BatchEdit, apply_all, apply_edit};
+pub use apply::{BatchEdit, apply_edit};
 pub use propose::{EditAct, GivenEdit, prepare};
 pub use reobserve::{WaitingChange, reobserve};
+pub use together::{DiskEdit, apply_all, groups, is_for_disk, write_together};
 
 use super::SessionWorld;
 use super::mailbox::Message;

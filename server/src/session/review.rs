@@ -11,7 +11,10 @@ use adjutant_core::text::review::hunks;
 use adjutant_core::text::trace::{Side, SideTarget, TurnedHunk, TurnedText, UserText, turn};
 
 use super::SessionWorld;
-use super::edits::{BatchEdit, apply_edit, file_act, present_file, put_before, remove};
+use super::edits::{
+    BatchEdit, DiskEdit, apply_edit, file_act, groups, is_for_disk, present_file, put_before, remove,
+    write_together,
+};
 use crate::aside::aside;
 use crate::reviews::FileChanges;
 use crate::uri;
@@ -91,45 +94,94 @@ pub fn parts_of(session: &Session, batch: &BatchId) -> Vec<ReviewPart> {
     parts
 }
 
-/// Carries out a decision, one file after the other, and reports on each change.
+/// Carries out a decision, and reports on each change. Closed files next to each other change at once.
 pub async fn carry_out(place: &Arc<SessionWorld>, parts: Vec<ReviewPart>, report: impl Fn(Report)) {
-    for part in parts {
-        let file = match part {
-            ReviewPart::Lines(file) => Arc::new(file),
-            ReviewPart::Operation(OperationReview { change, restore, hunk }) => {
-                let result = match restore {
-                    true => file_act::restore(place, &change).await,
-                    false => file_act::undo(place, &change).await,
-                };
-                let mut outcome = ReviewOutcome::default();
-                match result {
-                    Ok(()) => outcome.done.push(hunk),
-                    Err(why) => outcome.failed.push((hunk, why)),
-                }
-                report(Report::Reviewed { change_set: change.change_set.clone(), outcome });
-                continue;
-            }
-        };
-        let results = turn_over(place, &file).await;
-        let mut outcomes: Vec<(ChangeSetId, ReviewOutcome)> = Vec::new();
-        for (wanted, result) in results {
-            let at = outcomes.iter().position(|(id, _)| *id == wanted.change_set).unwrap_or_else(|| {
-                outcomes.push((wanted.change_set.clone(), ReviewOutcome::default()));
-                outcomes.len() - 1
-            });
-            match result {
-                Ok(dropped) => {
-                    let outcome = &mut outcomes[at].1;
-                    outcome.dropped.extend(dropped.then(|| wanted.hunk.clone()));
-                    outcome.done.push(wanted.hunk);
-                }
-                Err(why) => outcomes[at].1.failed.push((wanted.hunk, why)),
+    let target = |part: &ReviewPart| match part {
+        ReviewPart::Lines(file) => Some(file.target.clone()),
+        ReviewPart::Operation(_) => None,
+    };
+    for group in groups(parts, target) {
+        let mut files = Vec::new();
+        for part in group {
+            match part {
+                ReviewPart::Lines(file) => files.push(Arc::new(file)),
+                ReviewPart::Operation(operation) => report(turn_operation(place, operation).await),
             }
         }
-        for (change_set, outcome) in outcomes {
-            report(Report::Reviewed { change_set, outcome });
+        let firsts = turn_together(place, &files).await;
+        for (file, first) in files.iter().zip(firsts) {
+            let results = match first {
+                Some(results) => results,
+                None => turn_over(place, file).await,
+            };
+            outcomes_of(results).into_iter().for_each(&report);
         }
     }
+}
+
+async fn turn_operation(place: &Arc<SessionWorld>, operation: OperationReview) -> Report {
+    let OperationReview { change, restore, hunk } = operation;
+    let result = match restore {
+        true => file_act::restore(place, &change).await,
+        false => file_act::undo(place, &change).await,
+    };
+    let mut outcome = ReviewOutcome::default();
+    match result {
+        Ok(()) => outcome.done.push(hunk),
+        Err(why) => outcome.failed.push((hunk, why)),
+    }
+    Report::Reviewed { change_set: change.change_set.clone(), outcome }
+}
+
+/// Returns the report on each change of a file.
+fn outcomes_of(results: HunkResults) -> Vec<Report> {
+    let mut outcomes: Vec<(ChangeSetId, ReviewOutcome)> = Vec::new();
+    for (wanted, result) in results {
+        let at = outcomes.iter().position(|(id, _)| *id == wanted.change_set).unwrap_or_else(|| {
+            outcomes.push((wanted.change_set.clone(), ReviewOutcome::default()));
+            outcomes.len() - 1
+        });
+        match result {
+            Ok(dropped) => {
+                let outcome = &mut outcomes[at].1;
+                outcome.dropped.extend(dropped.then(|| wanted.hunk.clone()));
+                outcome.done.push(wanted.hunk);
+            }
+            Err(why) => outcomes[at].1.failed.push((wanted.hunk, why)),
+        }
+    }
+    outcomes.into_iter().map(|(change_set, outcome)| Report::Reviewed { change_set, outcome }).collect()
+}
+
+/// Tries once to undo or restore the hunks of closed files, all at once. Returns for each file the results if the text has
+/// them; `None` if it must be turned over by itself.
+async fn turn_together(place: &Arc<SessionWorld>, files: &[Arc<FileReview>]) -> Vec<Option<HunkResults>> {
+    let mut turned: Vec<Option<HunkResults>> = files.iter().map(|_| None).collect();
+    if files.len() < 2 {
+        return turned;
+    }
+    let (here, owned) = (place.clone(), files.to_vec());
+    let plans = aside(move || owned.iter().map(|file| plan(&here, file).ok()).collect::<Vec<_>>()).await;
+    let (mut edits, mut results) = (Vec::new(), Vec::new());
+    for (number, planned) in plans.into_iter().enumerate() {
+        let Some(planned) = planned else { continue };
+        let edit = match planned.change {
+            PlannedEdit::Change(change) if is_for_disk(place, &change) => DiskEdit::Edit(change),
+            PlannedEdit::Remove(disk) => {
+                let FileReview { path, target, .. } = &*files[number];
+                DiskEdit::Remove { path: path.clone(), target: target.clone(), disk }
+            }
+            PlannedEdit::Change(_) | PlannedEdit::Nothing => continue,
+        };
+        edits.push(edit);
+        results.push((number, planned.results));
+    }
+    for ((number, results), attempt) in results.into_iter().zip(write_together(place, edits).await) {
+        if attempt.is_some_and(|attempt| attempt.has_landed()) {
+            turned[number] = Some(results);
+        }
+    }
+    turned
 }
 
 /// For each hunk, whether text of the user was in its place, or why nothing was done.

@@ -3,6 +3,7 @@
 //! Never compares paths as strings, never expands `~` or variables, and never opens a path before it has followed
 //! each link of it.
 
+mod burst;
 mod locks;
 mod open;
 mod refusal;
@@ -23,12 +24,13 @@ use adjutant_core::text::display::{shown, shown_path, unescaped};
 use adjutant_core::tool::MAX_PATH;
 use rustix::fs::{Mode, OFlags};
 
+pub use burst::{PreparedChange, commit_all};
 pub use locks::WriteLocks;
 pub(super) use open::read_beneath;
 pub use open::{OpenRefusal, open_directory, open_read};
 pub use refusal::PathRefusal;
 pub use relocate::{move_file, remove_file};
-pub use replace::{ReplaceOutcome, ReplaceRefusal, create_file, hash_of, replace_file};
+pub use replace::{ReplaceOutcome, ReplaceRefusal, create_file, hash_of};
 
 /// The most links to follow for one path, as in the kernel.
 const MAX_LINKS: usize = 40;

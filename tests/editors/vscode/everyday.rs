@@ -191,7 +191,7 @@ fn n06_forty_closed_files_are_changed_on_disk_and_nothing_opens() {
     let (files, others): (Vec<&String>, Vec<&String>) = names.iter().partition(|name| !name.starts_with('.'));
     let wanted: Vec<String> = (0..MANY).map(|number| closed(number).replace("parts/", "")).collect();
     assert_eq!(files, wanted.iter().collect::<Vec<_>>());
-    let is_temporary = |name: &&&String| name.starts_with(".adjutant-") && name.ends_with(".tmp");
+    let is_temporary = |name: &&&String| name.starts_with(".adjutant-") && name.ends_with(".swp");
     assert_eq!(others.iter().filter(is_temporary).count(), others.len(), "{others:?}");
 
     palette(&code, "Review Changes");

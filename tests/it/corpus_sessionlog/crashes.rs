@@ -125,6 +125,11 @@ impl Over {
         rig.answer(&ask.ask_id, "resume");
         rig.await_run_end(&self.session, &open_run(&now));
         rig.await_state(State::Idle);
+        // An edit of a closed file is finished when the session is opened, and the user hears of it.
+        for _ in rig.messages() {
+            let message = rig.await_message();
+            assert!(message.contains("The server stopped while it changed a file."), "{message}");
+        }
         rig.end();
         let requests = self.model.requests();
         requests[before..].iter().for_each(assert_paired);

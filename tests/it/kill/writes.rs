@@ -7,12 +7,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use adjutant::faults::WRITE_POINTS;
+use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::methods;
+use adjutant_protocol::session::SessionListResult;
 use adjutant_testkit::campaign;
 use adjutant_testkit::command::Line;
 use adjutant_testkit::editor::Options;
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::process::{Server, wait_until};
 use rustix::process::Signal;
+use serde_json::json;
 
 use super::ends::send;
 use super::story::BINARY;
@@ -137,6 +141,58 @@ fn finding_c6_an_edit_among_lines_that_repeat_is_made_once() {
         assert_eq!(workspace.read("a.txt"), lines("top\n", count), "it was made twice, or taken back");
         let listed = Line::new(BINARY, &workspace, &["review"]).run();
         assert!(listed.expect(0).stdout.contains("a.txt"), "{listed}");
+    }
+}
+
+/// A reply over several files is on disk as a whole after the next start that opens its session, wherever it was cut.
+#[test]
+fn n06_a_reply_that_is_cut_short_among_its_files_is_finished_by_the_next_start_which_says_so() {
+    const FILES: usize = 5;
+    let name = |file: usize| format!("d{}/{file}.txt", file % 2);
+    let texts =
+        |workspace: &Workspace| (0..FILES).filter(|file| workspace.read(&name(*file)) == "two\n").count();
+    for (point, passing, written) in [
+        ("write-begun", 3, 0),
+        ("write-compared", 1, 0),
+        ("write-exchanged", 3, 3),
+        ("write-proved", FILES, FILES),
+    ] {
+        let when = format!("{point} for the {passing}th time");
+        let fixture: String = (0..FILES).map(|file| format!("//- /{}\none\n", name(file))).collect();
+        let workspace = Workspace::new(&fixture);
+        workspace.script(&edits((0..FILES).map(|file| edit(&name(file), "one", "two"))));
+        let run = Line::new(BINARY, &workspace, &["run", "-y", "go"]);
+        let ran = run.env("ADJUTANT_FAULT", format!("{point}:{passing}")).run();
+        assert!(ran.was_killed(), "{when}: {ran}");
+        assert_eq!(texts(&workspace), written, "{when}");
+        assert!(!left(workspace.path()).is_empty(), "{when}: nothing is left over");
+
+        let mut server = Server::spawn(BINARY, &workspace, &["lsp"]);
+        let editor = server.editor(Options::new(&workspace));
+        // As our own clients do at their start.
+        let listed: SessionListResult = editor.call(methods::SESSION_LIST, json!({}));
+        let session = listed.sessions[0].session_id.clone();
+        let resumed = editor.resume(&session, None);
+        assert_eq!(
+            resumed.asks.iter().map(|ask| ask.kind).collect::<Vec<_>>(),
+            [AskKind::ResumeTask],
+            "{when}"
+        );
+        wait_until(&format!("{when}: the whole reply"), || {
+            texts(&workspace) == FILES && left(workspace.path()).is_empty()
+        });
+        assert_eq!(
+            editor.await_message(),
+            "Adjutant: The server stopped while it changed 5 files. What is not on disk yet is finished now.",
+            "{when}"
+        );
+        // The run itself still waits for the user.
+        editor.answer(&resumed.asks[0].ask_id, "resume");
+        let run = resumed.state.run_id.clone().expect("a run waits");
+        editor.await_run_end(&session, &run);
+        assert!(editor.messages().is_empty(), "{when}: {:?}", editor.messages());
+        editor.shutdown();
+        server.wait();
     }
 }
 

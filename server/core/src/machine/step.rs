@@ -88,7 +88,9 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
     steps.extend(deliveries(session));
     let Some(run) = session.open_run() else { return steps };
     if session.has_open_ask(AskKind::ResumeTask) {
-        // The server stopped during this run. The user decides whether it continues.
+        // The server stopped during this run. The user decides whether it continues. What was being written on disk is
+        // finished before, so that no reply stays written by half.
+        steps.extend(cut_short_writes(session));
         return steps;
     }
     match &run.turn {
@@ -152,6 +154,24 @@ fn edit_steps(session: &Session, turn: &Turn) -> Vec<Step> {
         return vec![Step::RunTool { call: call.id.clone() }];
     }
     vec![prepare(session, turn.runnable_calls().map(|call| call.id.clone()).collect())]
+}
+
+/// Returns the steps that apply what was decided about closed files. After a restart some of these files may be written and
+/// others not (decision 019).
+fn cut_short_writes(session: &Session) -> Vec<Step> {
+    let live = session.live_changes();
+    let batches: BTreeSet<&BatchId> = live.iter().flat_map(|state| state.batches.keys()).collect();
+    let closed = |batch: &&BatchId| batch_part(&live, batch) == BatchPart::Closed;
+    let step = |batch: &BatchId| Step::Apply { batch: batch.clone(), part: BatchPart::Closed };
+    batches.into_iter().filter(closed).map(step).collect()
+}
+
+/// Returns how many changes of closed files were decided and have no outcome yet: what a server that stopped may have done
+/// in part.
+pub fn unfinished_writes(session: &Session) -> usize {
+    let live = session.live_changes();
+    let is_unfinished = |state: &&&ChangeState| !state.change.open && !state.batches.is_empty();
+    live.iter().filter(is_unfinished).count() + session.applied.unfinished_reviews()
 }
 
 /// Returns which changes of a batch are applied now.

@@ -237,6 +237,13 @@ impl AppliedChanges {
         batches
     }
 
+    /// Returns how many changes have hunks that are to be undone or restored.
+    pub fn unfinished_reviews(&self) -> usize {
+        let is_pending =
+            |change: &&Arc<AppliedChange>| change.hunks.iter().any(|hunk| hunk.pending.is_some());
+        self.all.values().filter(is_pending).count()
+    }
+
     /// Returns how many deletions and moves of a decision are still to be undone or restored.
     pub fn pending_operations(&self, batch: &BatchId) -> usize {
         let operations = self.all.values().filter(|change| change.operation.is_some());

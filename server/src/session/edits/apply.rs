@@ -5,31 +5,27 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
 
 use adjutant_core::machine::accept::{READ_AGAIN, leads_elsewhere};
-use adjutant_core::machine::input::{EditLocation, EditOutcome, Report};
+use adjutant_core::machine::input::{EditLocation, EditOutcome};
 use adjutant_core::policy::observation::{EditRoute, ObservedPath};
 use adjutant_core::policy::permission::BY_ACTION;
 use adjutant_core::policy::saving::SaveAfter;
-use adjutant_core::record::{CallPart, ChangeSetId, FileChange};
+use adjutant_core::record::{CallPart, FileChange};
 use adjutant_core::text::edit::{TextEdit, replaced, split_bom, text_edits};
 use adjutant_core::text::review::{Hunk, Placement, apply_hunks, follow, hunks, placement_all};
-use tokio::sync::OwnedMutexGuard;
 
+use super::burst::{DiskWrite, Turns, approved_place, write_all};
 use super::file_act::{self, FileAct};
 use super::landed::{before_text, check_location, save, save_after, settled};
 use super::verify::{ApplyAttempt, EditVerifier, HunkCheck, SentEdit, is_called_applied};
 use super::{CurrentFile, SETTLE, SessionWorld, current_file, has_exactly, no_way, put_blob};
-use crate::aside::{self, aside};
+use crate::aside::aside;
 use crate::documents::{Expectation, ExpectedText, MisplacedEdit};
 use crate::editor::{DocumentEdit, NoAnswer};
 use crate::faults::point;
-use crate::tools::paths::{ReplaceOutcome, ReplaceRefusal, ResolvedPath, replace_file, resolve};
+use crate::tools::paths::ResolvedPath;
 use crate::uri;
-
-/// The lock of one file.
-type Turn = OwnedMutexGuard<()>;
 
 /// How often an edit is placed and sent again after the first try.
 const MORE_TRIES: u32 = 2;
@@ -42,17 +38,6 @@ pub struct BatchEdit {
     pub change: FileChange,
 }
 
-/// Makes the approved edits of a batch, one file after the other, and reports on each.
-pub async fn apply_all(place: &Arc<SessionWorld>, edits: Vec<BatchEdit>, report: impl Fn(Report)) {
-    for edit in edits {
-        let started = Instant::now();
-        let change_set: ChangeSetId = edit.change.change_set.clone();
-        let outcome = apply_edit(place, &edit).await;
-        let elapsed_ms = started.elapsed().as_millis() as u64;
-        report(Report::Edited { change_set, outcome, elapsed_ms });
-    }
-}
-
 /// Makes an approved edit in at most three tries. Each try places the hunks in the present text, and counts
 /// only if the text has them afterwards.
 pub async fn apply_edit(place: &Arc<SessionWorld>, edit: &BatchEdit) -> EditOutcome {
@@ -62,7 +47,7 @@ pub async fn apply_edit(place: &Arc<SessionWorld>, edit: &BatchEdit) -> EditOutc
     }
     // Held until the save: another edit in between would be saved too, or look like a save that failed.
     let target = uri::to_path(&change.target).unwrap_or_default();
-    let turn = Arc::new(place.world.edit_turns.turn(&target).await);
+    let turn = Arc::new(vec![place.world.edit_turns.turn(&target).await]);
     let mut stale = String::new();
     for _ in 0..=MORE_TRIES {
         match attempt(place, &edit.title, change, &turn).await {
@@ -101,7 +86,7 @@ fn overtaken(
     why: &str,
 ) -> Option<EditOutcome> {
     let failed = |why: String| Some(EditOutcome::NotApplied { why, in_doubt: false });
-    let at = match approved_place(place, change) {
+    let at = match approved_place(place, &change.path, &change.target) {
         Ok(at) => at,
         Err(why) => return failed(why),
     };
@@ -171,11 +156,7 @@ enum Plan {
     /// Waits for the edit of the chosen code action.
     Await(Box<PendingEdit>),
     /// Replaces the file on disk.
-    Write {
-        at: Box<ResolvedPath>,
-        now: Box<CurrentFile>,
-        wanted: Arc<str>,
-    },
+    Write(Box<DiskWrite>),
 }
 
 /// An edit that the editor makes, and its verifier.
@@ -187,94 +168,101 @@ struct PendingEdit {
     saves: SaveAfter,
 }
 
-async fn attempt(
-    place: &Arc<SessionWorld>,
-    title: &str,
-    change: &FileChange,
-    turn: &Arc<Turn>,
-) -> ApplyAttempt {
+async fn attempt(place: &Arc<SessionWorld>, title: &str, change: &FileChange, turn: &Turns) -> ApplyAttempt {
     let (here, label, owned) = (place.clone(), title.to_owned(), change.clone());
     match aside(move || plan(&here, &label, &owned)).await {
         Plan::Over(attempt) => attempt,
         Plan::Send(pending) => send(place, title, change, *pending).await,
         Plan::Await(pending) => await_action(place, *pending).await,
-        Plan::Write { at, now, wanted } => write(place, *at, *now, wanted, turn.clone()).await,
+        Plan::Write(write) => {
+            let written = write_all(place, vec![*write], turn.clone()).await;
+            written
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| ApplyAttempt::Stale("nothing was written".to_owned()))
+        }
     }
 }
 
-/// Resolves the path of a change again. Fails if it does not lead to the file that the user was shown, and to
-/// that file alone: another file is neither read nor changed.
-pub(super) fn approved_place(place: &SessionWorld, change: &FileChange) -> Result<ResolvedPath, String> {
-    let at = resolve(&place.roots, &change.path).map_err(|why| why.to_string())?;
-    if !at.inside || uri::of_path(&at.absolute) != change.target {
-        return Err("the path leads elsewhere than when it was shown".to_owned());
+/// An approved edit that has a place in the present text.
+struct PlacedEdit<'a> {
+    /// With the hunks at their present lines.
+    change: Cow<'a, FileChange>,
+    at: ResolvedPath,
+    now: CurrentFile,
+    wanted: Arc<str>,
+    route: EditRoute,
+}
+
+/// Reads the present text and places the edit in it. Blocks.
+///
+/// # Errors
+///
+/// Returns the attempt that is over: it failed, or nothing is left to do.
+fn placed<'a>(place: &SessionWorld, change: &'a FileChange) -> Result<PlacedEdit<'a>, ApplyAttempt> {
+    let failed = |why: String| ApplyAttempt::Failed { why, in_doubt: false };
+    let at = approved_place(place, &change.path, &change.target).map_err(failed)?;
+    let now = current_file(place, &at).map_err(|why| failed(why.text))?;
+    if change.existed && !now.exists {
+        return Err(failed("the file is gone since it was shown".to_owned()));
     }
-    if at.has_other_names() {
-        return Err("the file has other names (hard links) since it was shown".to_owned());
+    let landed = || ApplyAttempt::Landed { exact: true, text: None, saves: save_after(place, &at, &now) };
+    let Some(change) = place_hunks(place, change, &now.text)? else { return Err(landed()) };
+    let wanted = match apply_hunks(&now.text, &change.hunks) {
+        Ok(text) => Arc::<str>::from(text),
+        Err(conflict) => return Err(failed(format!("{conflict}{READ_AGAIN}"))),
+    };
+    // An empty new file that is open needs only the save.
+    if *wanted == *now.text && (now.exists || now.blank.is_some()) {
+        return Err(landed());
     }
-    Ok(at)
+    let route = place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom);
+    match route {
+        EditRoute::DiskIfSaved if change.open => {
+            Err(ApplyAttempt::Overtaken("the editor does not have the file open any more".to_owned()))
+        }
+        EditRoute::Nowhere => Err(failed(no_way(&change.path))),
+        _ => Ok(PlacedEdit { change, at, now, wanted, route }),
+    }
+}
+
+/// Returns the write of an edit, if it is made on disk in the first try. Blocks.
+pub(super) fn disk_write(place: &SessionWorld, change: &FileChange) -> Option<DiskWrite> {
+    let placed = placed(place, change).ok()?;
+    matches!(placed.route, EditRoute::Disk | EditRoute::DiskIfSaved).then(|| placed.into_write())
 }
 
 /// Reads the present text and decides how the edit is made. Blocks.
 fn plan(place: &Arc<SessionWorld>, title: &str, change: &FileChange) -> Plan {
-    let failed = |why: String| Plan::Over(ApplyAttempt::Failed { why, in_doubt: false });
-    let at = match approved_place(place, change) {
-        Ok(at) => at,
-        Err(why) => return failed(why),
-    };
-    let now = match current_file(place, &at) {
-        Ok(now) => now,
-        Err(why) => return failed(why.text),
-    };
-    if change.existed && !now.exists {
-        return failed("the file is gone since it was shown".to_owned());
-    }
-    let landed = || {
-        let saves = save_after(place, &at, &now);
-        Plan::Over(ApplyAttempt::Landed { exact: true, text: None, saves })
-    };
-    let change = match place_hunks(place, change, &now.text) {
-        Ok(Some(change)) => change,
-        Ok(None) => return landed(),
+    let placed = match placed(place, change) {
+        Ok(placed) => placed,
         Err(attempt) => return Plan::Over(attempt),
     };
-    let wanted = match apply_hunks(&now.text, &change.hunks) {
-        Ok(text) => Arc::<str>::from(text),
-        Err(conflict) => return failed(format!("{conflict}{READ_AGAIN}")),
-    };
-    // An empty new file that is open needs only the save.
-    if *wanted == *now.text && (now.exists || now.blank.is_some()) {
-        return landed();
-    }
-    let overtaken = |why: &str| Plan::Over(ApplyAttempt::Overtaken(why.to_owned()));
-    match place.world.abilities().way(now.open.is_some(), now.exists, now.has_bom) {
-        EditRoute::Editor => {
-            Plan::Send(Box::new(pending_edit(place, title, change.into_owned(), at, now, wanted)))
-        }
+    match placed.route {
         // The code action has the hunks at their old lines.
-        EditRoute::Action if matches!(change, Cow::Owned(_)) => {
-            overtaken("the lines around it changed since it was shown")
+        EditRoute::Action if matches!(placed.change, Cow::Owned(_)) => {
+            Plan::Over(ApplyAttempt::Overtaken("the lines around it changed since it was shown".to_owned()))
         }
-        EditRoute::Action => {
-            Plan::Await(Box::new(pending_edit(place, title, change.into_owned(), at, now, wanted)))
+        EditRoute::Action => Plan::Await(Box::new(pending_edit(place, title, placed))),
+        EditRoute::Editor => Plan::Send(Box::new(pending_edit(place, title, placed))),
+        EditRoute::Disk | EditRoute::DiskIfSaved | EditRoute::Nowhere => {
+            Plan::Write(Box::new(placed.into_write()))
         }
-        EditRoute::DiskIfSaved if change.open => overtaken("the editor does not have the file open any more"),
-        EditRoute::Disk | EditRoute::DiskIfSaved => {
-            Plan::Write { at: Box::new(at), now: Box::new(now), wanted }
-        }
-        EditRoute::Nowhere => failed(no_way(&change.path)),
+    }
+}
+
+impl PlacedEdit<'_> {
+    fn into_write(self) -> DiskWrite {
+        let bytes = self.now.bytes_of(&self.wanted);
+        let FileChange { path, target, .. } = self.change.into_owned();
+        DiskWrite { path, target, at: self.at, expected: self.now.disk, bytes: Some(bytes) }
     }
 }
 
 /// Makes the edit for the editor, and begins to check each new text of its document. Blocks.
-fn pending_edit(
-    place: &Arc<SessionWorld>,
-    title: &str,
-    change: FileChange,
-    at: ResolvedPath,
-    now: CurrentFile,
-    wanted: Arc<str>,
-) -> PendingEdit {
+fn pending_edit(place: &Arc<SessionWorld>, title: &str, placed: PlacedEdit<'_>) -> PendingEdit {
+    let PlacedEdit { change, at, now, wanted, .. } = placed;
+    let change = change.into_owned();
     let documents = &place.world.documents;
     // Decided by the text that the edit is made for; if the user types later, that text no longer matches.
     let saves = save_after(place, &at, &now);
@@ -308,44 +296,6 @@ fn edits_to(
     let replaced = replaced(text, &edits, documents.encoding());
     let awaited = ExpectedText { text: wanted.clone(), replaced, version, edits: edits.clone() };
     (edits, documents.expect(uri, awaited))
-}
-
-/// Replaces the file on disk. A cancel ends the wait but not the write. The write holds the lock until its end,
-/// so that a later check finds the edit whole or not at all.
-async fn write(
-    place: &SessionWorld,
-    at: ResolvedPath,
-    now: CurrentFile,
-    wanted: Arc<str>,
-    turn: Arc<Turn>,
-) -> ApplyAttempt {
-    let failed = |why: String| ApplyAttempt::Failed { why, in_doubt: false };
-    let locks = place.world.write_locks.clone();
-    point("edit-sent");
-    let replace = move || {
-        let _turn = turn;
-        replace_file(&locks, &at, now.disk, &now.bytes_of(&wanted))
-    };
-    let written = aside::attempt(replace).await;
-    point("edit-answered");
-    match written {
-        Ok(Ok(replaced)) => {
-            if let ReplaceOutcome::Unsynced(error) = replaced {
-                tracing::warn!(%error, "the folder of an edited file could not be synced");
-            }
-            point("edit-landed");
-            point("edit-saved");
-            ApplyAttempt::Landed { exact: true, text: None, saves: SaveAfter::No }
-        }
-        // Another program wrote the file meanwhile; the change may still fit the new text.
-        Ok(Err(why @ ReplaceRefusal::Changed(_))) => ApplyAttempt::Stale(why.to_string()),
-        // The file of that name may be this edit's.
-        Ok(Err(why @ ReplaceRefusal::Crossed(..))) => {
-            ApplyAttempt::Failed { why: why.to_string(), in_doubt: true }
-        }
-        Ok(Err(why)) => failed(why.to_string()),
-        Err(_) => failed("writing it broke inside Adjutant".to_owned()),
-    }
 }
 
 /// Sends the edit to the editor and waits until the text has it.

@@ -12,7 +12,8 @@ use adjutant_core::policy::permission::stricter;
 use adjutant_core::record::FileChange;
 use adjutant_core::text::review::{CONTEXT_LINES, Hunk, apply_hunks, hunks};
 
-use super::apply::{approved_place, updated_change};
+use super::apply::updated_change;
+use super::burst::approved_place;
 use super::file_act::FileAct;
 use super::propose::observed;
 use super::{SessionWorld, current_file};
@@ -41,7 +42,7 @@ pub async fn reobserve(place: &Arc<SessionWorld>, waiting: Vec<WaitingChange>) -
 /// Blocks.
 fn now(place: &SessionWorld, WaitingChange { change, seen }: WaitingChange) -> ChangeNow {
     let gone = |why: String| ChangeNow::Gone { why };
-    let at = match approved_place(place, &change) {
+    let at = match approved_place(place, &change.path, &change.target) {
         Ok(at) => at,
         Err(why) => return gone(why),
     };

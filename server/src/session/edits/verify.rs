@@ -24,7 +24,7 @@ const REFUSED: Duration = Duration::from_millis(50);
 const MUTE: Duration = Duration::from_millis(500);
 
 /// The result of one try to make an edit.
-pub(super) enum ApplyAttempt {
+pub enum ApplyAttempt {
     /// The text has all hunks.
     Landed {
         /// Whether the text is exactly the expected one.
@@ -46,6 +46,13 @@ pub(super) enum ApplyAttempt {
     Misplaced,
     /// The edit cannot be made. If `in_doubt`, it may still appear.
     Failed { why: String, in_doubt: bool },
+}
+
+impl ApplyAttempt {
+    /// Whether the text has all hunks.
+    pub fn has_landed(&self) -> bool {
+        matches!(self, ApplyAttempt::Landed { .. })
+    }
 }
 
 /// What a check of the text found.

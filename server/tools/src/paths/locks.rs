@@ -228,7 +228,9 @@ impl WriteNote {
 
     /// Returns the status of the temporary file, if it is a regular file with a name that only Adjutant uses.
     fn temporary_file(&self) -> Option<std::fs::Metadata> {
-        let rest = self.temporary.file_name()?.to_str()?.strip_prefix(".adjutant-")?.strip_suffix(".tmp")?;
+        let rest = self.temporary.file_name()?.to_str()?.strip_prefix(".adjutant-")?;
+        // Earlier versions wrote the other ending.
+        let rest = rest.strip_suffix(".swp").or_else(|| rest.strip_suffix(".tmp"))?;
         let own_name = rest.len() == 16 && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
         let found = std::fs::symlink_metadata(&self.temporary).ok()?;
         (own_name && found.is_file()).then_some(found)

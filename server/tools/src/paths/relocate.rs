@@ -6,47 +6,67 @@
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 
 use adjutant_host::faults::point;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use super::locks::WriteLocks;
+use super::locks::{WriteLock, WriteLocks};
 use super::replace::{
-    ReplaceRefusal, hash_below, may_be_written, parent_directory, rename_to_free, same_content,
-    temporary_name,
+    CommittedChange, ReplaceRefusal, hash_below, may_be_written, parent_directory, rename_to_free,
+    same_content, temporary_name,
 };
 use super::{ResolvedPath, file_name};
 
 /// Removes a file whose content has the hash `expected`.
-///
-/// It is taken aside under a temporary name. Only if it has the expected content there, it is removed; else it gets its
-/// name back. If this process is killed in between, the next one does the same.
 pub fn remove_file(locks: &WriteLocks, at: &ResolvedPath, expected: [u8; 32]) -> Result<(), ReplaceRefusal> {
-    let name = || at.display.clone();
-    let io = |error: Errno| ReplaceRefusal::Io(name(), error.into());
-    let lock = locks.acquire(&at.absolute).map_err(|_| ReplaceRefusal::Busy(name()))?;
-    let parent = compared(at, expected)?;
-    let aside = temporary_name().map_err(|error| ReplaceRefusal::Io(name(), error))?;
-    lock.note_temporary(&at.absolute.with_file_name(&aside));
-    lock.note_removal(&at.absolute, expected);
-    point("removal-begun");
-    rename_to_free(&parent, file_name(at), &parent, OsStr::new(&aside)).map_err(io)?;
-    point("removal-aside");
-    if hash_below(&parent, Path::new(&aside)).is_ok_and(|(_, sum)| sum == expected) {
-        rustix::fs::unlinkat(&parent, &aside, AtFlags::empty()).map_err(io)?;
-        // Without the sync a power failure could bring the file back, which is no loss.
-        let _ = rustix::fs::fsync(&parent);
-        point("removal-done");
-        return Ok(());
+    // Without the sync a power failure could bring the file back, which is no loss.
+    PreparedRemoval::new(locks, at, expected)?.commit().map(|done| drop(done.settle()))
+}
+
+/// The removal of a file that is ready; nothing is done yet.
+#[derive(Debug)]
+pub struct PreparedRemoval {
+    at: ResolvedPath,
+    expected: [u8; 32],
+    parent: Arc<OwnedFd>,
+    lock: WriteLock,
+}
+
+impl PreparedRemoval {
+    /// Compares a file, whose content must have the hash `expected`.
+    pub fn new(locks: &WriteLocks, at: &ResolvedPath, expected: [u8; 32]) -> Result<Self, ReplaceRefusal> {
+        let lock = locks.acquire(&at.absolute).map_err(|_| ReplaceRefusal::Busy(at.display.clone()))?;
+        let parent = Arc::new(compared(at, expected)?);
+        Ok(Self { at: at.clone(), expected, parent, lock })
     }
-    Err(match rename_to_free(&parent, OsStr::new(&aside), &parent, file_name(at)) {
-        Ok(()) => ReplaceRefusal::Changed(name()),
-        Err(_) => {
-            let other = Path::new(&at.display).with_file_name(&aside);
-            ReplaceRefusal::Crossed(name(), other.display().to_string())
+
+    /// Takes the file aside under a temporary name. Only if it has the expected content there, it is removed; else it gets
+    /// its name back. If this process is killed in between, the next one does the same.
+    pub fn commit(self) -> Result<CommittedChange, ReplaceRefusal> {
+        let Self { lock, parent, expected, at } = self;
+        let name = || at.display.clone();
+        let io = |error: Errno| ReplaceRefusal::Io(name(), error.into());
+        let aside = temporary_name().map_err(|error| ReplaceRefusal::Io(name(), error))?;
+        lock.note_temporary(&at.absolute.with_file_name(&aside));
+        lock.note_removal(&at.absolute, expected);
+        point("removal-begun");
+        rename_to_free(&parent, file_name(&at), &parent, OsStr::new(&aside)).map_err(io)?;
+        point("removal-aside");
+        if hash_below(&parent, Path::new(&aside)).is_ok_and(|(_, sum)| sum == expected) {
+            rustix::fs::unlinkat(&parent, &aside, AtFlags::empty()).map_err(io)?;
+            point("removal-done");
+            return Ok(CommittedChange { parent, old: None, lock });
         }
-    })
+        Err(match rename_to_free(&parent, OsStr::new(&aside), &parent, file_name(&at)) {
+            Ok(()) => ReplaceRefusal::Changed(name()),
+            Err(_) => {
+                let other = Path::new(&at.display).with_file_name(&aside);
+                ReplaceRefusal::Crossed(name(), other.display().to_string())
+            }
+        })
+    }
 }
 
 /// Gives a file whose content has the hash `expected` the name `to`, which no file has, and creates the missing

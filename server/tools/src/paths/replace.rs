@@ -1,5 +1,5 @@
 //! Writes a file of the workspace (P2): a temporary file in the same folder is written and synced, then exchanged with
-//! it. There is no other way to write a text.
+//! it. There is no other way to write a text. `burst` writes several files at once.
 //!
 //! Never follows a link, never writes through a second name of a file, and never replaces bytes other than those from
 //! which the change was made.
@@ -10,8 +10,9 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
@@ -59,97 +60,145 @@ pub enum ReplaceRefusal {
     Io(String, io::Error),
 }
 
-/// Returns the hash of the bytes from which a change is made, for [`replace_file`].
+/// Returns the hash of the bytes from which a change is made.
 pub fn hash_of(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// Replaces a file whose content has the hash `expected` with `bytes`. If `expected` is none, creates the file and its
-/// missing directories.
-///
-/// A lock for each file keeps other servers out. If another program changes the file between the comparison and the
-/// exchange, its text comes out of the exchange and is put back.
-pub fn replace_file(
-    locks: &WriteLocks,
-    at: &ResolvedPath,
-    expected: Option<[u8; 32]>,
-    bytes: &[u8],
-) -> Result<ReplaceOutcome, ReplaceRefusal> {
-    write_file(locks, at, expected, bytes, None)
-}
-
-/// Creates a file with these permission bits, and its missing directories.
+/// Creates a file with these permission bits, and its missing directories. No file has that name.
 pub fn create_file(
     locks: &WriteLocks,
     at: &ResolvedPath,
     bytes: &[u8],
     mode: u32,
 ) -> Result<ReplaceOutcome, ReplaceRefusal> {
-    write_file(locks, at, None, bytes, Some(mode))
+    PreparedWrite::new(locks, at, None, bytes, Some(mode))
+        .and_then(PreparedWrite::commit)
+        .map(|done| done.settle())
 }
 
-/// Does either; `mode` is for a file that is created.
-fn write_file(
-    locks: &WriteLocks,
-    at: &ResolvedPath,
-    expected: Option<[u8; 32]>,
-    bytes: &[u8],
-    mode: Option<u32>,
-) -> Result<ReplaceOutcome, ReplaceRefusal> {
-    let name = || at.display.clone();
-    if !at.inside {
-        return Err(ReplaceRefusal::Outside(name()));
-    }
-    let io = |error: Errno| match error {
-        Errno::LOOP => ReplaceRefusal::Changed(name()),
-        other => ReplaceRefusal::Io(name(), other.into()),
-    };
-    let lock = locks.acquire(&at.absolute).map_err(|_| ReplaceRefusal::Busy(name()))?;
-    let folder = at.relative.parent().unwrap_or(Path::new(""));
-    let parent = parent_directory(at, folder, expected.is_none()).map_err(io)?;
-    let file = file_name(at);
-    let before = rustix::fs::statat(&parent, file, AtFlags::SYMLINK_NOFOLLOW);
-    let before = match (before, expected) {
-        (Err(Errno::NOENT), None) => None,
-        (Err(Errno::NOENT), Some(_)) => return Err(ReplaceRefusal::Changed(name())),
-        (Err(error), _) => return Err(io(error)),
-        (Ok(_), None) => return Err(ReplaceRefusal::Exists(name())),
-        (Ok(found), Some(hash)) => Some(ComparedFile { stat: same_content(at, &parent, found, hash)?, hash }),
-    };
-    if before.is_some() {
-        may_be_written(at, &parent)?;
-    }
-    let stat = before.as_ref().map(|before| &before.stat);
-    let temporary = TemporaryFile::write(&parent, stat, mode, &lock, &at.absolute, bytes)
-        .map_err(|error| ReplaceRefusal::Io(name(), error))?;
-    lock.note_exchange(&at.absolute, temporary.id, hash_of(bytes), expected);
-    point("write-whole");
-    match &before {
-        Some(before) => exchange(at, &parent, &temporary, before)?,
-        None => create(&parent, &temporary.name, file).map_err(|error| match error {
-            Errno::EXIST => ReplaceRefusal::Exists(name()),
-            other => io(other),
-        })?,
-    }
-    drop(temporary);
-    Ok(match rustix::fs::fsync(&parent) {
-        Ok(()) => ReplaceOutcome::Durably,
-        Err(error) => ReplaceOutcome::Unsynced(error.into()),
-    })
+/// A write that is ready: the new content is on disk in the folder of its file, under a temporary name. A drop removes
+/// it.
+#[derive(Debug)]
+pub struct PreparedWrite {
+    at: ResolvedPath,
+    before: Option<ComparedFile>,
+    temporary: TemporaryFile,
+    // Dropped last: the note in it is for the temporary file.
+    lock: WriteLock,
 }
 
-/// Checks that the file may be written: a rename needs permission for the folder only, not for the file.
+impl PreparedWrite {
+    /// Prepares the write of a file whose content has the hash `expected`. If `expected` is none, the file is created,
+    /// with its missing directories and the permission bits `mode`.
+    ///
+    /// A lock for each file keeps other servers out until the end of the write.
+    pub fn new(
+        locks: &WriteLocks,
+        at: &ResolvedPath,
+        expected: Option<[u8; 32]>,
+        bytes: &[u8],
+        mode: Option<u32>,
+    ) -> Result<Self, ReplaceRefusal> {
+        let name = || at.display.clone();
+        if !at.inside {
+            return Err(ReplaceRefusal::Outside(name()));
+        }
+        let io = |error: Errno| refusal_of(at, error);
+        let lock = locks.acquire(&at.absolute).map_err(|_| ReplaceRefusal::Busy(name()))?;
+        let folder = at.relative.parent().unwrap_or(Path::new(""));
+        let parent = Arc::new(parent_directory(at, folder, expected.is_none()).map_err(io)?);
+        let before = rustix::fs::statat(&parent, file_name(at), AtFlags::SYMLINK_NOFOLLOW);
+        let before = match (before, expected) {
+            (Err(Errno::NOENT), None) => None,
+            (Err(Errno::NOENT), Some(_)) => return Err(ReplaceRefusal::Changed(name())),
+            (Err(error), _) => return Err(io(error)),
+            (Ok(_), None) => return Err(ReplaceRefusal::Exists(name())),
+            (Ok(found), Some(hash)) => {
+                Some(ComparedFile { stat: same_content(at, &parent, found, hash)?, hash })
+            }
+        };
+        if before.is_some() {
+            may_be_written(at, &parent)?;
+        }
+        let stat = before.as_ref().map(|before| &before.stat);
+        let temporary = TemporaryFile::write(&parent, stat, mode, &lock, &at.absolute, bytes)
+            .map_err(|error| ReplaceRefusal::Io(name(), error))?;
+        lock.note_exchange(&at.absolute, temporary.id, hash_of(bytes), expected);
+        point("write-whole");
+        Ok(Self { at: at.clone(), before, temporary, lock })
+    }
+
+    /// Gives the new content the name of the file.
+    ///
+    /// If another program changes the file between the comparison and the exchange, its text comes out of the exchange
+    /// and is put back.
+    pub fn commit(self) -> Result<CommittedChange, ReplaceRefusal> {
+        // Dropped in reverse: the lock last.
+        let Self { lock, temporary, before, at } = self;
+        let parent = temporary.parent.clone();
+        match &before {
+            Some(before) => exchange(&at, &parent, &temporary, before)?,
+            None => create(&parent, &temporary.name, file_name(&at)).map_err(|error| match error {
+                Errno::EXIST => ReplaceRefusal::Exists(at.display.clone()),
+                other => refusal_of(&at, other),
+            })?,
+        }
+        Ok(CommittedChange { parent, old: Some(temporary), lock })
+    }
+}
+
+/// A file that has its new content, or is gone, for every reader. A drop leaves out the sync of its folder.
+#[derive(Debug)]
+pub struct CommittedChange {
+    pub(super) parent: Arc<OwnedFd>,
+    /// The old content under its temporary name.
+    pub(super) old: Option<TemporaryFile>,
+    pub(super) lock: WriteLock,
+}
+
+impl CommittedChange {
+    /// Removes the old content and syncs the folder.
+    pub fn settle(mut self) -> ReplaceOutcome {
+        self.old = None;
+        let synced = rustix::fs::fsync(&self.parent);
+        drop(self.lock);
+        ReplaceOutcome::of(synced)
+    }
+}
+
+impl ReplaceOutcome {
+    /// Returns the outcome of a change whose folder was synced with this result.
+    pub(super) fn of(synced: Result<(), Errno>) -> Self {
+        match synced {
+            Ok(()) => ReplaceOutcome::Durably,
+            Err(error) => ReplaceOutcome::Unsynced(error.into()),
+        }
+    }
+}
+
+/// Returns the refusal for an error of the folder of a file.
+fn refusal_of(at: &ResolvedPath, error: Errno) -> ReplaceRefusal {
+    match error {
+        Errno::LOOP => ReplaceRefusal::Changed(at.display.clone()),
+        other => ReplaceRefusal::Io(at.display.clone(), other.into()),
+    }
+}
+
+/// Checks that the file may be written: a rename needs permission for the folder only, not for the file. The file is not
+/// opened, because watchers take the end of an opening for writing for a change.
 pub(super) fn may_be_written(at: &ResolvedPath, parent: &OwnedFd) -> Result<(), ReplaceRefusal> {
-    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-    match open_beneath(parent.as_fd(), Path::new(file_name(at)), flags) {
+    let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
+    match rustix::fs::accessat(parent, file_name(at), Access::WRITE_OK, flags) {
         Err(Errno::ACCESS | Errno::PERM) => Err(ReplaceRefusal::ReadOnly(at.display.clone())),
         Err(Errno::ROFS) => Err(ReplaceRefusal::Io(at.display.clone(), Errno::ROFS.into())),
-        // Other problems show in the exchange. A running program cannot be opened, but may be replaced.
-        Ok(_) | Err(_) => Ok(()),
+        // Other problems show in the exchange. A running program may be replaced.
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 
 /// A file as it was compared with the expected content.
+#[derive(Debug)]
 struct ComparedFile {
     stat: Stat,
     hash: [u8; 32],
@@ -160,7 +209,7 @@ struct ComparedFile {
 fn exchange(
     at: &ResolvedPath,
     parent: &OwnedFd,
-    temporary: &TemporaryFile<'_>,
+    temporary: &TemporaryFile,
     compared: &ComparedFile,
 ) -> Result<(), ReplaceRefusal> {
     let (new, file) = (temporary.name.as_str(), file_name(at));
@@ -177,7 +226,7 @@ fn exchange(
 fn exchange_by(
     at: &ResolvedPath,
     parent: &OwnedFd,
-    temporary: &TemporaryFile<'_>,
+    temporary: &TemporaryFile,
     compared: &ComparedFile,
     swap: impl Fn() -> Result<(), Errno>,
 ) -> Result<(), ReplaceRefusal> {
@@ -213,7 +262,7 @@ fn exchange_by(
 /// Gives the old file its name back after an exchange.
 fn put_back(
     parent: &OwnedFd,
-    temporary: &TemporaryFile<'_>,
+    temporary: &TemporaryFile,
     swap: impl Fn() -> Result<(), Errno>,
 ) -> Result<(), Errno> {
     swap()?;
@@ -313,8 +362,9 @@ pub(super) fn rename_to_free(
 
 /// A temporary name in the folder of the file: of the new content, and after the exchange of the old one. A drop
 /// removes it.
-struct TemporaryFile<'a> {
-    parent: &'a OwnedFd,
+#[derive(Debug)]
+pub(super) struct TemporaryFile {
+    parent: Arc<OwnedFd>,
     name: String,
     /// Device and inode of the new content.
     id: (u64, u64),
@@ -322,9 +372,9 @@ struct TemporaryFile<'a> {
     stays: Cell<bool>,
 }
 
-impl<'a> TemporaryFile<'a> {
+impl TemporaryFile {
     fn write(
-        parent: &'a OwnedFd,
+        parent: &Arc<OwnedFd>,
         before: Option<&Stat>,
         created_with: Option<u32>,
         lock: &WriteLock,
@@ -337,7 +387,7 @@ impl<'a> TemporaryFile<'a> {
         let mode = Mode::from_raw_mode(if before.is_some() { 0o600 } else { 0o666 });
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(parent, &name, flags, mode)?;
-        let mut temporary = Self { parent, name, id: (0, 0), stays: Cell::new(false) };
+        let mut temporary = Self { parent: parent.clone(), name, id: (0, 0), stays: Cell::new(false) };
         let mut file = File::from(opened);
         point("write-begun");
         let stat = rustix::fs::fstat(&file)?;
@@ -359,21 +409,22 @@ impl<'a> TemporaryFile<'a> {
     }
 }
 
-impl Drop for TemporaryFile<'_> {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         if self.stays.get() {
             return;
         }
         // A created file no longer has this name. If the removal fails, nothing more can be done.
-        let _ = rustix::fs::unlinkat(self.parent, &self.name, AtFlags::empty());
+        let _ = rustix::fs::unlinkat(&self.parent, &self.name, AtFlags::empty());
     }
 }
 
-/// Returns a new name for a temporary file; only Adjutant uses such names.
+/// Returns a new name for a temporary file; only Adjutant uses such names. Programs that watch files ignore it, because it
+/// looks like the swap file of an editor: chokidar, and so vite and vitest, by `\..*\.(sw[px])$`, watchexec by `.*.sw?`.
 pub(super) fn temporary_name() -> io::Result<String> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(format!(".adjutant-{:016x}.tmp", u64::from_le_bytes(random)))
+    Ok(format!(".adjutant-{:016x}.swp", u64::from_le_bytes(random)))
 }
 
 fn keep_owner_and_mode(file: &File, before: &Stat) -> io::Result<()> {
@@ -403,7 +454,7 @@ mod tests {
         fs::write(&target, "read").expect("file");
         let (roots, _) = Roots::open(&[dir.path().to_owned()]);
         let at = resolve(&roots, "d/a.txt").expect("a place");
-        let parent = parent_directory(&at, Path::new("d"), false).expect("folder");
+        let parent = Arc::new(parent_directory(&at, Path::new("d"), false).expect("folder"));
         let stat = rustix::fs::statat(&parent, "a.txt", AtFlags::SYMLINK_NOFOLLOW).expect("there");
         let lock = WriteLocks::default().acquire(&target).expect("a lock");
         let temporary =

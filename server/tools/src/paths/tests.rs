@@ -228,6 +228,15 @@ fn hash(text: &str) -> Option<[u8; 32]> {
     Some(hash_of(text.as_bytes()))
 }
 
+fn replace_file(
+    locks: &WriteLocks,
+    at: &ResolvedPath,
+    expected: Option<[u8; 32]>,
+    bytes: &[u8],
+) -> Result<ReplaceOutcome, ReplaceRefusal> {
+    commit_all(vec![PreparedChange::write(locks, at, expected, bytes)?]).pop().expect("one result")
+}
+
 #[test]
 fn p2_a_file_is_replaced_whole_and_keeps_its_mode() {
     let place = place();

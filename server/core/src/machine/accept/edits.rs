@@ -387,7 +387,8 @@ pub fn edited(
             batch.push(settled(hunks, note));
         }
         EditOutcome::Overtaken { change, seen, .. } => {
-            if state.attempt < MOST_PROPOSALS {
+            // While the user has not resumed the run, it asks nothing: the edit fails, and the model reads the file again.
+            if state.attempt < MOST_PROPOSALS && !session.has_open_ask(AskKind::ResumeTask) {
                 // The old approval is void.
                 let replaces = Some(HunkSet { change_set: change_set.clone(), hunks });
                 let again = Candidate { change: *change, seen: *seen, replaces, known: false };
