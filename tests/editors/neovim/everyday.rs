@@ -10,7 +10,7 @@ use super::scenes::{each, press};
 use crate::editor::Editor;
 use crate::scenes::FILE;
 use crate::scenes::everyday::{
-    MANY, TEXT, all_are, found_in_the_text, git, last_request, many_files, one_file, replace, with,
+    MANY, TEXT, all_are, closed, found_in_the_text, git, last_request, many_files, one_file, replace, with,
     with_branches,
 };
 use crate::stage::wait_for;
@@ -200,6 +200,8 @@ fn n06_forty_closed_files_are_changed_and_no_buffer_stays() {
         editor.wait_end("done");
         assert!(all_are(editor.stage, "1\n.\n.\n"));
         editor.wait_true("no buffer of them to stay", BUFFERS);
+        let seen = editor.stage.seen();
+        assert_eq!(seen.count("out", "workspace/applyEdit"), 0, "{}", seen.shown());
         assert_eq!(
             editor.lua("return #vim.api.nvim_list_wins() + vim.fn.tabpagenr('$')"),
             2,
@@ -219,5 +221,59 @@ fn n06_forty_closed_files_are_changed_and_no_buffer_stays() {
         wait_for("the file as it was", || {
             (editor.stage.workspace.read("parts/f07.py") == "one\n.\n.\n").then_some(())
         });
+    });
+}
+
+/// Every file that Neovim has open is announced, so that only closed ones are written on disk: one without a type, one that is
+/// loaded, hidden and unlisted, one that was loaded without events, and one that was given another name.
+#[test]
+fn n06_a_file_that_is_open_anywhere_in_neovim_is_never_written_below_it() {
+    const OPENED: &str = "vim.cmd('edit parts/f00.py | setlocal filetype= | hide edit greet.py') \
+        hidden = vim.fn.bufadd('parts/f01.py') vim.fn.bufload(hidden) \
+        vim.cmd('noautocmd edit parts/f02.py') \
+        vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('Gomine<Esc>', true, false, true), 'tx', false) \
+        vim.cmd('hide edit parts/f03.py') vim.cmd('silent file parts/other.py') vim.cmd('hide edit greet.py') \
+        for number = 0, 1 do \
+          vim.api.nvim_buf_set_lines(vim.fn.bufnr(('parts/f%02d.py'):format(number)), -1, -1, false, { 'mine' }) end";
+    const TEXTS: &str = "local texts = {} for number = 0, 2 do \
+        local buffer = vim.fn.bufnr(('parts/f%02d.py'):format(number)) \
+        texts[#texts + 1] = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), ' ') end return texts";
+    const ATTACHED: &str =
+        "return vim.lsp.buf_is_attached(hidden, vim.lsp.get_clients({ name = 'adjutant' })[1].id)";
+    each(many_files, |editor| {
+        editor.lua(&format!("vim.o.hidden = true {OPENED}"));
+        editor.command("Rename them");
+        editor.wait_end("done");
+        let disk = |number: usize| editor.stage.workspace.read(&closed(number));
+        assert_eq!(editor.lua(TEXTS), serde_json::json!(["1 . . mine", "1 . . mine", "1 . . mine"]));
+        assert!((0..3).all(|number| disk(number) == "one\n.\n.\n"), "an open file was written on disk");
+        assert!((3..MANY).all(|number| disk(number) == "1\n.\n.\n"), "a closed file was not written");
+        assert!(!editor.stage.workspace.exists("parts/other.py"));
+        // What is unloaded is closed, and announced anew when it is loaded.
+        editor.lua("vim.cmd('bunload! ' .. hidden)");
+        assert_eq!(editor.lua(ATTACHED), serde_json::json!(false));
+        editor.lua("vim.fn.bufload(hidden)");
+        assert_eq!(editor.lua(ATTACHED), serde_json::json!(true));
+    });
+}
+
+/// A project inside another has a server of its own, and the outer one knows what is open in it.
+#[test]
+fn n06_a_file_of_an_inner_project_is_announced_to_the_outer_server_too() {
+    const INNER: &str = "vim.fn.mkdir('parts/.git') vim.cmd('edit parts/f00.py') \
+        vim.api.nvim_buf_set_lines(0, -1, -1, false, { 'mine' }) vim.cmd('hide edit greet.py')";
+    const CLIENTS: &str = "local count = 0 for _, client in ipairs(vim.lsp.get_clients({ name = 'adjutant' })) do \
+        if client.initialized and vim.lsp.buf_is_attached(vim.fn.bufnr('parts/f00.py'), client.id) \
+        then count = count + 1 end end return count == 2";
+    each(many_files, |editor| {
+        editor.lua(&format!("vim.o.hidden = true {INNER}"));
+        editor.wait_true("both servers to know it", CLIENTS);
+        editor.command("Rename them");
+        wait_for("the edits", || {
+            (editor.stage.workspace.read(&closed(MANY - 1)) == "1\n.\n.\n").then_some(())
+        });
+        let text = "return vim.api.nvim_buf_get_lines(vim.fn.bufnr('parts/f00.py'), 0, -1, false)[1] == '1'";
+        editor.wait_true("the edit in the buffer", text);
+        assert_eq!(editor.stage.workspace.read(&closed(0)), "one\n.\n.\n");
     });
 }

@@ -68,7 +68,11 @@ function M.update(_, params, context)
   local buffer = buffer_of(context.client_id, params.uri)
   if not buffer then return end
   local drawable = vim.tbl_filter(drawing.knows, params.hunks)
-  if #drawable == 0 then return forget(buffer) end
+  if #drawable == 0 then
+    -- A file can have two servers: that of its project, and that of a project around it.
+    if known[buffer] and known[buffer].client == context.client_id then forget(buffer) end
+    return
+  end
   known[buffer] = known[buffer] or { drawn = {} }
   known[buffer].client, known[buffer].update = context.client_id, params
   draw(buffer)

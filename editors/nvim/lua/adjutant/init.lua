@@ -17,8 +17,8 @@ vim.g.adjutant = ""
 local capabilities = vim.lsp.protocol.make_client_capabilities()
 capabilities.experimental = { agent = {
   version = 0,
-  -- Tells the server that files which it opened for an edit can be saved.
-  documents = { save = true },
+  -- Tells the server that files which it opened for an edit can be saved, and that it hears of every file that is open.
+  documents = { save = true, complete = true },
   updates = { chunks = true },
   asks = { request = true },
   review = { hunks = true },
@@ -209,8 +209,33 @@ local function exited(code, signal, id)
   vim.defer_fn(attach_all, 500)
 end
 
+local function is_file(buffer)
+  return vim.api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].buftype == "" and vim.api.nvim_buf_get_name(buffer) ~= ""
+end
+
+-- A project inside another has a server of its own. The outer server also has to know what is open in it.
+local function attach_to_outer(buffer)
+  local name = vim.api.nvim_buf_get_name(buffer)
+  name = vim.uv.fs_realpath(name) or name
+  for _, client in ipairs(vim.lsp.get_clients({ name = "adjutant" })) do
+    local root = vim.uv.fs_realpath(client.config.root_dir) or client.config.root_dir
+    local is_inside = vim.startswith(name, root == "/" and root or root .. "/")
+    if is_inside and not vim.lsp.buf_is_attached(buffer, client.id) then vim.lsp.buf_attach_client(buffer, client.id) end
+  end
+end
+
+local function started(client)
+  -- The client is listed only after this function.
+  vim.schedule(function()
+    for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+      if is_file(buffer) then attach_to_outer(buffer) end
+    end
+  end)
+  reopen(client)
+end
+
 local function attach(buffer)
-  if vim.bo[buffer].buftype ~= "" or vim.api.nvim_buf_get_name(buffer) == "" then return end
+  if not is_file(buffer) then return end
   vim.lsp.start({
     name = "adjutant",
     cmd = { "adjutant", "lsp" },
@@ -231,9 +256,10 @@ local function attach(buffer)
         chat.note(params.message, "message")
       end,
     },
-    on_init = reopen,
+    on_init = started,
     on_exit = exited,
   }, { bufnr = buffer })
+  attach_to_outer(buffer)
 end
 
 function attach_all()
@@ -295,7 +321,18 @@ vim.api.nvim_create_autocmd("LspProgress", { callback = function(event)
   draw_status()
 end })
 
-vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile" }, { callback = function(event) attach(event.buf) end })
+-- Each file that is open is announced, whatever its type and wherever it is shown. The later events are for one that was
+-- loaded without the others: each precedes or is the first change of its text.
+local opens = { "BufReadPost", "BufNewFile", "BufFilePost", "BufWinEnter", "BufEnter", "InsertEnter", "BufModifiedSet" }
+vim.api.nvim_create_autocmd(opens, { callback = function(event)
+  if #vim.lsp.get_clients({ name = "adjutant", bufnr = event.buf }) == 0 then attach(event.buf) end
+end })
+-- Another name is another document. The old one is closed under its old name.
+vim.api.nvim_create_autocmd("BufFilePre", { callback = function(event)
+  for _, client in ipairs(vim.lsp.get_clients({ name = "adjutant", bufnr = event.buf })) do
+    vim.lsp.buf_detach_client(event.buf, client.id)
+  end
+end })
 for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
   if vim.api.nvim_buf_is_loaded(buffer) then learn(buffer) end
 end
