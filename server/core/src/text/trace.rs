@@ -8,6 +8,7 @@ mod formatting;
 mod side;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -16,6 +17,7 @@ use crate::text::edit::lines;
 use crate::text::review::{Hunk, Placement, Presence, placement, present};
 use align::Alignment;
 use earlier::EarlierText;
+use window::Window;
 
 pub use formatting::reformatted;
 pub use side::{SideRefusal, SideTarget, TurnedHunk, TurnedText, UserText, turn, with_side};
@@ -91,6 +93,14 @@ pub struct Trace {
 /// A change that takes an earlier one back leaves the same text as neither of them, and no text tells the two apart. If both
 /// were undone when last known, they still are, and the later one has no place.
 pub fn trace_all(now: &str, changes: &[PastChange<'_>]) -> Vec<Vec<Trace>> {
+    match Window::of(now, changes) {
+        Some(window) => window.whole(trace_whole(window.now[1], &window.changes())),
+        None => trace_whole(now, changes),
+    }
+}
+
+/// As [`trace_all`], and compares all lines of the texts.
+fn trace_whole(now: &str, changes: &[PastChange<'_>]) -> Vec<Vec<Trace>> {
     if let Some(first) = undone_from(now, changes) {
         return trace_undone(now, changes, first);
     }

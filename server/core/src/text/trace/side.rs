@@ -1,6 +1,7 @@
 //! The text with hunks undone or made again.
 
-use super::{HunkText, PastChange, PastHunk, Side, Trace, trace_all, trace_known};
+use super::window::Window;
+use super::{HunkText, PastChange, PastHunk, Side, Trace, trace_known, trace_whole};
 use crate::text::edit::{LineEnds, lines, push_line};
 
 /// Why a hunk cannot be undone or made again.
@@ -73,6 +74,20 @@ pub fn turn(
     to: Side,
     users: UserText,
 ) -> TurnedText {
+    let Some(window) = Window::of(now, changes) else { return turn_whole(now, changes, targets, to, users) };
+    let [head, part, tail] = window.now;
+    let turned = turn_whole(part, &window.changes(), targets, to, users);
+    TurnedText { text: [head, &turned.text, tail].concat(), ..turned }
+}
+
+/// As [`turn`], and compares all lines of the texts.
+pub(super) fn turn_whole(
+    now: &str,
+    changes: &[PastChange<'_>],
+    targets: &[SideTarget],
+    to: Side,
+    users: UserText,
+) -> TurnedText {
     let mut changes = changes.to_vec();
     let mut text = now.to_owned();
     let mut results = vec![Err(SideRefusal::Gone); targets.len()];
@@ -86,7 +101,7 @@ pub fn turn(
             continue;
         }
         let traces = trace_known(&text, &changes, number)
-            .unwrap_or_else(|| trace_all(&text, &changes).swap_remove(number));
+            .unwrap_or_else(|| trace_whole(&text, &changes).swap_remove(number));
         let mut places: Vec<(usize, &Trace)> = Vec::new();
         for at in own {
             let target = &targets[at];
@@ -148,7 +163,7 @@ fn gave_line_end(text: &str, changes: &[PastChange<'_>]) -> bool {
     };
     // Few files end without a line end, so the search below is rare.
     changes.iter().any(|change| change.hunks.iter().any(is_of))
-        && trace_all(text, changes).iter().zip(changes).any(|(traces, change)| {
+        && trace_whole(text, changes).iter().zip(changes).any(|(traces, change)| {
             let mut hunks = traces.iter().zip(&change.hunks);
             hunks.any(|(trace, past)| trace.lines.end == count && !trace.lines.is_empty() && is_of(past))
         })
