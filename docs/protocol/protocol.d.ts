@@ -627,7 +627,8 @@ diff: string, runId: RunId,
  */
 toolCallIds: Array<ToolCallId>,
 /**
- * If the user changed it: the text of now in its place. A decision that drops it has to say that it was seen.
+ * If the user changed it: the text of now in its place. With `removed`, before the change, and `inserted`, the agent's, these
+ * are the three sides of a comparison. A decision that drops it has to say that it was seen.
  */
 text?: string,
 /**
@@ -639,9 +640,13 @@ userLines?: number,
  */
 beneath?: Array<HunkName>,
 /**
- * For a hunk that counts as kept, why it does.
+ * For a hunk that counts as kept, why it does; also while it is `away`.
  */
 keptBy?: KeptBy,
+/**
+ * For a hunk that is `away`, where its text is, if that is known.
+ */
+away?: AwayPlace,
 /**
  * For an applied hunk, what made it.
  */
@@ -661,7 +666,9 @@ earlier?: boolean, };
 
 export type HunkName = { sessionId: SessionId, changeSetId: ChangeSetId, hunkId: string, };
 
-export type KeptBy = "question" | "review" | "edits_mode" | "commit";
+export type AwayPlace = { "kind": "branch", name: string, } | { "kind": "commit", id: string, } | { "kind": "stash" };
+
+export type KeptBy = "question" | "review" | "edits_mode" | "commit" | "age";
 
 export type ReviewCommentParams = { sessionId: SessionId, changeSetId: ChangeSetId, hunkId: string,
 /**
@@ -977,7 +984,7 @@ origin?: Origin, } | { "phase": "ended", runId: RunId, end: RunEnd, };
 
 export type AskChange = { "phase": "opened", ask: AskView, } | { "phase": "changed", ask: AskView, } | { "phase": "closed", askId: AskId, resolution: Resolution, };
 
-export type HunkState = "proposed" | "applying" | "applied" | "rejected" | "not_applied" | "amended" | "kept" | "undoing" | "undone" | "away";
+export type HunkState = "proposed" | "applying" | "applied" | "rejected" | "not_applied" | "amended" | "kept" | "conflicted" | "undoing" | "undone" | "away";
 
 export type FileOperation = { "kind": "delete" } | { "kind": "move", uri: string,
 /**

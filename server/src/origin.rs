@@ -37,6 +37,7 @@ impl Origin {
             Some(KeptBy::Review) => "a person kept it",
             Some(KeptBy::EditsMode) => "nobody looked at it: edits.mode = \"auto\" keeps every edit",
             Some(KeptBy::Commit) => "it was committed, and nobody kept it in a review before",
+            Some(KeptBy::Age) => "nobody looked at it for 14 days, and so it counts as kept",
             Some(KeptBy::Question) => "a person saw it before it was made",
             None if made.ask_id.is_some() => "a person saw it before it was made",
             None => "nobody has looked at it yet",

@@ -217,9 +217,9 @@ impl SessionTask {
                 let target = ReviewTarget { change_set, hunks };
                 let _ = self.input(Input::Found { target, is_in_text }).await;
             }
-            Message::Committed { change_set, hunks } => {
+            Message::Committed { change_set, hunks, on } => {
                 let hunks = hunks.into_iter().map(|hunk| SeenHunk { hunk, seen: None }).collect();
-                let _ = self.input(Input::Committed(ReviewTarget { change_set, hunks })).await;
+                let _ = self.input(Input::Committed { target: ReviewTarget { change_set, hunks }, on }).await;
             }
             Message::Decide { decision, reply } => {
                 // A client that decides gets the updates that follow, also after a restart.

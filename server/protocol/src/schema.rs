@@ -103,6 +103,7 @@ macro_rules! wire_types {
             review::ReviewListResult,
             review::ReviewHunk,
             review::HunkName,
+            review::AwayPlace,
             review::KeptBy,
             review::ReviewCommentParams,
             review::ReviewCommentResult,

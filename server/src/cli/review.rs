@@ -12,8 +12,9 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
 use adjutant_protocol::operation::FileOperation;
 use adjutant_protocol::review::{
-    DecidedHunk, LeftOutFile, ReviewAction, ReviewDecideParams, ReviewDecideResult, ReviewDiffParams,
-    ReviewDiffResult, ReviewHunk, ReviewListParams, ReviewListResult, ReviewTarget, StagedParams,
+    AwayPlace, DecidedHunk, LeftOutFile, ReviewAction, ReviewDecideParams, ReviewDecideResult,
+    ReviewDiffParams, ReviewDiffResult, ReviewHunk, ReviewListParams, ReviewListResult, ReviewTarget,
+    StagedParams,
 };
 use adjutant_protocol::update::HunkState;
 use anyhow::Context;
@@ -228,7 +229,7 @@ fn place_of_name(path: &Path) -> Option<String> {
 /// Whether a hunk is in the text and nobody has decided about it.
 fn is_open(hunk: &ReviewHunk) -> bool {
     // One whose undo was cut short is still in the text.
-    !hunk.state.is_decided()
+    !hunk.is_decided()
 }
 
 fn is_in_text(hunk: &ReviewHunk) -> bool {
@@ -269,8 +270,18 @@ fn place_of(hunk: &ReviewHunk) -> String {
         None => {}
     }
     match hunk.state {
-        HunkState::Away => format!("{} (its place is not in the file now)", hunk.path),
+        HunkState::Away => format!("{} ({})", hunk.path, where_away(hunk)),
         _ => format!("{}:{}", hunk.path, hunk.line + 1),
+    }
+}
+
+/// Returns where the text of a change is that is not in its file.
+fn where_away(hunk: &ReviewHunk) -> String {
+    match &hunk.away {
+        Some(AwayPlace::Branch { name }) => format!("on branch {name}"),
+        Some(AwayPlace::Commit { id }) => format!("in commit {id:.12}"),
+        Some(AwayPlace::Stash) => "in the stash".to_owned(),
+        None => "its place is not in the file now".to_owned(),
     }
 }
 
@@ -309,8 +320,12 @@ fn show(hunks: &[&ReviewHunk]) -> anyhow::Result<Exit> {
         page.line_in(Ink::Dim, &place_of(hunk));
         put_diff(&mut page, &hunk.diff);
         if let Some(text) = &hunk.text {
-            page.line_in(Ink::Dim, "in its place is now:");
-            page.block(text);
+            for (side, lines) in
+                [("before:", &hunk.removed), ("the agent's:", &hunk.inserted), ("in its place is now:", text)]
+            {
+                page.line_in(Ink::Dim, side);
+                page.block(lines);
+            }
         }
     }
     if hunks.is_empty() {

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use adjutant_protocol::review::ReviewHunk;
 use adjutant_tools::documents::Documents;
 
-use super::{FileChanges, Reviews, file_now, target_of};
+use super::{FileChanges, Reviews, away, file_now, target_of};
 
 /// What one look at a document has found.
 pub(super) struct LastLook {
@@ -34,7 +34,9 @@ impl Reviews {
             return last.hunks.clone();
         }
         let changes = FileChanges::read(changes);
-        let hunks: Arc<[ReviewHunk]> = changes.views_of(&now.text, &changes.trace(&now.text)).into();
+        let traces = changes.trace(&now.text);
+        let away = away::look(&changes, &traces);
+        let hunks: Arc<[ReviewHunk]> = changes.views_of(&now.text, &traces, &away).into();
         *last = Some(LastLook { target, seen, hunks: hunks.clone() });
         hunks
     }

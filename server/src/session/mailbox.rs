@@ -127,6 +127,8 @@ pub enum Message {
     Committed {
         change_set: ChangeSetId,
         hunks: Vec<String>,
+        /// What is checked out.
+        on: Option<String>,
     },
     /// A decision about single hunks.
     Decide {

@@ -174,9 +174,5 @@ fn stamp_of(place: &SessionWorld, path: &Path) -> Option<(FileStamp, bool)> {
 /// `None` if there is no repository, or it cannot be read.
 fn head_of(place: &SessionWorld) -> Option<String> {
     let folder = place.roots.paths().next()?;
-    let head = Repository::find(folder).ok()??.head().ok()?;
-    head.branch.or_else(|| {
-        let commit = head.commit?.to_string();
-        Some(format!("commit {}", commit.get(..COMMIT_DIGITS).unwrap_or(&commit)))
-    })
+    Repository::find(folder).ok()??.head().ok()?.name(COMMIT_DIGITS)
 }

@@ -8,12 +8,13 @@ use adjutant_core::machine::input::{EditOutcome, Report, ReviewOutcome};
 use adjutant_core::record::{BatchId, ChangeSetId, FileChange};
 use adjutant_core::session::{AppliedChange, AppliedHunk, PendingReview, Session};
 use adjutant_core::text::review::hunks;
-use adjutant_core::text::trace::{Side, SideTarget, TurnedHunk, TurnedText, UserText, turn};
+use adjutant_core::text::trace::{Side, SideRefusal, SideTarget, TurnedHunk, TurnedText, UserText, turn};
 
 use super::SessionWorld;
 use super::edits::{BatchEdit, apply_edit, file_act, present_file, put_before, remove};
 use crate::aside::aside;
 use crate::reviews::FileChanges;
+use crate::reviews::away::checked_out;
 use crate::uri;
 
 /// A part of a decision.
@@ -123,17 +124,38 @@ pub async fn carry_out(place: &Arc<SessionWorld>, parts: Vec<ReviewPart>, report
                     outcome.dropped.extend(dropped.then(|| wanted.hunk.clone()));
                     outcome.done.push(wanted.hunk);
                 }
-                Err(why) => outcomes[at].1.failed.push((wanted.hunk, why)),
+                Err(ReviewRefusal { why, conflict }) => {
+                    let outcome = &mut outcomes[at].1;
+                    outcome.conflicts.extend(conflict.then(|| wanted.hunk.clone()));
+                    outcome.failed.push((wanted.hunk, why));
+                }
             }
         }
-        for (change_set, outcome) in outcomes {
+        let target = file.target.clone();
+        let on = aside(move || checked_out(&target)).await;
+        for (change_set, mut outcome) in outcomes {
+            outcome.on.clone_from(&on);
             report(Report::Reviewed { change_set, outcome });
         }
     }
 }
 
+/// Why a hunk was not undone or restored.
+#[derive(Clone)]
+struct ReviewRefusal {
+    why: String,
+    /// Whether another text than the one that was shown is in its place.
+    conflict: bool,
+}
+
+impl ReviewRefusal {
+    fn because(why: impl Into<String>) -> Self {
+        Self { why: why.into(), conflict: false }
+    }
+}
+
 /// For each hunk, whether text of the user was in its place, or why nothing was done.
-type HunkResults = Vec<(WantedHunk, Result<bool, String>)>;
+type HunkResults = Vec<(WantedHunk, Result<bool, ReviewRefusal>)>;
 
 /// How often it is tried again because the text changed meanwhile.
 const MORE_TRIES: u32 = 2;
@@ -174,14 +196,15 @@ async fn turn_over(place: &Arc<SessionWorld>, file: &Arc<FileReview>) -> HunkRes
                 if !matches!(change, PlannedEdit::Nothing) {
                     let why = sentence(outcome);
                     results.iter_mut().filter(|(_, result)| result.is_ok()).for_each(|(_, result)| {
-                        *result = Err(why.clone());
+                        *result = Err(ReviewRefusal::because(why.clone()));
                     });
                 }
                 return results;
             }
         }
     }
-    all_failed(file, &format!("the text kept changing ({why})"))
+    let refused = ReviewRefusal { why: format!("the text kept changing ({why})"), conflict: true };
+    file.hunks.iter().map(|wanted| (wanted.clone(), Err(refused.clone()))).collect()
 }
 
 fn sentence(outcome: EditOutcome) -> String {
@@ -196,7 +219,7 @@ fn sentence(outcome: EditOutcome) -> String {
 }
 
 fn all_failed(file: &FileReview, why: &str) -> HunkResults {
-    file.hunks.iter().map(|wanted| (wanted.clone(), Err(why.to_owned()))).collect()
+    file.hunks.iter().map(|wanted| (wanted.clone(), Err(ReviewRefusal::because(why)))).collect()
 }
 
 /// The edit that brings one file to what was decided.
@@ -231,7 +254,9 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
             Some((change, hunk)) => {
                 targets.push((SideTarget { change, hunk, seen: wanted.seen.clone() }, wanted));
             }
-            None => results.push((wanted.clone(), Err("its text is not kept any more".to_owned()))),
+            None => {
+                results.push((wanted.clone(), Err(ReviewRefusal::because("its text is not kept any more"))))
+            }
         }
     }
     let (targets, own): (Vec<SideTarget>, Vec<&WantedHunk>) = targets.into_iter().unzip();
@@ -244,7 +269,11 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
     let is_as_decided = !creates || if file.restore { now.exists() } else { now.disk().is_none() };
     results.extend(own.into_iter().cloned().zip(turned).map(|(wanted, result)| {
         let dropped = |turned| matches!(turned, TurnedHunk::Turned { dropped: Some(_) });
-        (wanted, result.map(dropped).map_err(|why| changes.refusal(why)))
+        let refused = |why| {
+            let conflict = matches!(why, SideRefusal::Amended);
+            ReviewRefusal { why: changes.refusal(why), conflict }
+        };
+        (wanted, result.map(dropped).map_err(refused))
     }));
     if wanted == now.text() && (is_as_decided || !wanted.is_empty()) {
         return Ok(ReviewPlan { change: PlannedEdit::Nothing, results });

@@ -37,6 +37,9 @@ fn n03_what_the_user_typed_into_a_change_is_not_dropped_unseen() {
     fs::write(place.workspace().join("greeting.txt"), "Hello, my world\n").unwrap();
     let shown = place.run(&["review"]).out();
     assert!(shown.contains("you changed it since"), "{shown}");
+    let sides = "before:\nHelo, world\nthe agent's:\nHello, world\nin its place is now:\nHello, my world\n";
+    let shown = place.run(&["review", "show"]).out();
+    assert!(shown.contains(sides), "{shown}");
     let refused = place.run(&["review", "undo", "greeting.txt"]);
     assert_eq!(refused.code(), Some(1));
     assert!(refused.err().contains("look at it again before you decide"), "{}", refused.err());

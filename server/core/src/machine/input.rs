@@ -65,7 +65,11 @@ pub enum Input {
     /// The user comments on an applied hunk, or with an empty text takes the comment back.
     Comment(HunkComment),
     /// The last commit has these hunks. It was made after them.
-    Committed(ReviewTarget),
+    Committed {
+        target: ReviewTarget,
+        /// What is checked out.
+        on: Option<String>,
+    },
     /// The user's own cancel; beats everything (S90).
     Cancel {
         run: Option<RunId>,
@@ -183,6 +187,10 @@ pub struct ReviewOutcome {
     pub dropped: Vec<String>,
     /// These are as they were, each for a reason.
     pub failed: Vec<(String, String)>,
+    /// Of those, the hunks in whose place is another text than the one that was shown.
+    pub conflicts: Vec<String>,
+    /// What was checked out in the repository of the file; `None` if that is not known.
+    pub on: Option<String>,
 }
 
 /// The choice of an answer.
@@ -254,8 +262,7 @@ pub enum Report {
     /// `Apply` ended for one file.
     Edited {
         change_set: ChangeSetId,
-        outcome: EditOutcome,
-        elapsed_ms: u64,
+        report: EditReport,
     },
     /// `Review` ended for one change.
     Reviewed {
@@ -363,6 +370,15 @@ pub enum ChangeNow {
     Other { change: Box<FileChange>, seen: Box<ObservedPath> },
     /// It has no place any more.
     Gone { why: String },
+}
+
+/// The end of the edit of one file.
+#[derive(Clone, Debug)]
+pub struct EditReport {
+    pub outcome: EditOutcome,
+    pub elapsed_ms: u64,
+    /// What was checked out in the repository of the file; `None` if that is not known.
+    pub on: Option<String>,
 }
 
 /// What became of the edit of one file.

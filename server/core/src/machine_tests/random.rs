@@ -4,9 +4,9 @@
 
 use super::{Bench, done, reply};
 use crate::machine::input::{
-    Answer, ChangeNow, Choice, Decision, EditLocation, EditOutcome, HunkComment, Input, OutsideLook,
-    Preparation, PreparedEdits, Prompt, Prospect, RefusedEdit, ReobservedChange, Report, ReviewAct,
-    ReviewInput, ReviewOutcome, ReviewTarget,
+    Answer, ChangeNow, Choice, Decision, EditLocation, EditOutcome, EditReport, HunkComment, Input,
+    OutsideLook, Preparation, PreparedEdits, Prompt, Prospect, RefusedEdit, ReobservedChange, Report,
+    ReviewAct, ReviewInput, ReviewOutcome, ReviewTarget,
 };
 use crate::machine::retry::{CallFailure, FailureClass};
 use crate::machine::step::{Step, next_steps};
@@ -206,7 +206,7 @@ fn review(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
     let target = ReviewTarget { change_set: change.change_set.clone(), hunks };
     let acts = [ReviewAct::Keep, ReviewAct::Undo, ReviewAct::Restore];
     Some(match dice.roll(8) {
-        1 => Input::Committed(target),
+        1 => Input::Committed { target, on: None },
         3 => {
             let sent = |(change, hunk, text): (&_, &AppliedHunk, &str)| {
                 let change: &std::sync::Arc<crate::session::AppliedChange> = change;
@@ -313,7 +313,10 @@ fn edited(bench: &Bench, batch: &BatchId, dice: &mut Dice<'_>) -> Report {
             }
         }
     };
-    Report::Edited { change_set: state.change.change_set.clone(), outcome, elapsed_ms: 3 }
+    Report::Edited {
+        change_set: state.change.change_set.clone(),
+        report: EditReport { outcome, elapsed_ms: 3, on: None },
+    }
 }
 
 /// Draws a report of `Reobserve`.

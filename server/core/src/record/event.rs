@@ -225,6 +225,9 @@ pub enum Event {
         /// Where they are, if not on disk alone.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<HunkNote>,
+        /// What was checked out in the repository of the file: a branch, or `commit` and its id; `None` if that is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<String>,
     },
     /// The intent of every other tool: durable before an effect.
     ToolStarted {
@@ -274,12 +277,18 @@ pub enum Event {
         /// Why they are undone, in the user's words; the model reads it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// For hunks that came into the text or into a commit, what was checked out, as for `Applied`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<String>,
     },
     /// Hunks were not undone or restored, and their state stays.
     ReviewFailed {
         change_set: ChangeSetId,
         hunks: Vec<String>,
         why: String,
+        /// Whether another text than the one that was shown is in their place.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        conflict: bool,
     },
     /// The user's comment on a hunk, collected until the comments are sent; an empty text takes it back.
     Commented {

@@ -22,6 +22,9 @@ pub use names::NameOfFile;
 /// The most bytes of hunks that a session remembers for the review; the oldest changes are forgotten first.
 const MOST_BYTES: usize = 32 << 20;
 
+/// After this time a change that nobody has decided about counts as kept; milliseconds.
+pub const KEPT_AFTER_MS: u64 = 14 * 86_400_000;
+
 /// The applied changes of a session, by their ids.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AppliedChanges {
@@ -80,11 +83,18 @@ pub struct AppliedHunk {
     /// How many lines it removes and inserts.
     pub counts: (u32, u32),
     pub state: ReviewState,
+    /// When it came into this state; milliseconds since the Unix epoch.
+    pub since: u64,
+    /// Whether it counts as kept only because of its age, which no event says.
+    pub by_age: bool,
     /// Who changed the state last; `None` if it is as it was applied.
     pub reviewed_by: Option<ReviewedBy>,
     pub allowed_by: Option<AllowedBy>,
     /// The lines in place of the inserted ones, as the user changed them, if a decision recorded them.
     pub amended: Option<String>,
+    /// What was checked out when it came into the text or into a commit, a branch or `commit` and its id; `None` if that is
+    /// not known.
+    pub on: Option<String>,
     /// Whether it was undone together with its whole run, and is restored with it.
     pub as_one: bool,
     /// The user's comment, until it is sent.
@@ -115,13 +125,30 @@ impl AppliedHunk {
 }
 
 impl AppliedChange {
-    /// Returns the change with these hunks kept, because they were committed. Those that somebody has decided about stay.
-    pub fn committed(&self, hunks: &[String]) -> Self {
+    /// Returns the change with these hunks kept, because they were committed; `on` is what was checked out. Those that somebody
+    /// has decided about stay.
+    pub fn committed(&self, hunks: &[String], on: Option<&str>) -> Self {
         let mut change = self.clone();
         for hunk in change.hunks.iter_mut().filter(|hunk| hunk.is_unreviewed() && hunks.contains(&hunk.id)) {
             (hunk.state, hunk.reviewed_by) = (ReviewState::Kept, Some(ReviewedBy::Commit));
+            hunk.on = on.map(str::to_owned).or(hunk.on.take());
         }
         change
+    }
+
+    /// Returns the change as it is at a time, in milliseconds since the Unix epoch: hunks that nobody has decided about for
+    /// `KEPT_AFTER_MS` are kept.
+    pub fn at_time(self: &Arc<Self>, now: u64) -> Arc<Self> {
+        let is_old =
+            |hunk: &AppliedHunk| hunk.is_unreviewed() && now.saturating_sub(hunk.since) >= KEPT_AFTER_MS;
+        if !self.hunks.iter().any(is_old) {
+            return self.clone();
+        }
+        let mut change = (**self).clone();
+        for hunk in change.hunks.iter_mut().filter(|hunk| is_old(hunk)) {
+            (hunk.state, hunk.by_age) = (ReviewState::Kept, true);
+        }
+        Arc::new(change)
     }
 
     /// Returns one of its hunks.
@@ -256,6 +283,10 @@ impl AppliedChanges {
             now.hunks.get(id) == Some(&HunkState::Applied)
                 && before.hunks.get(id) != Some(&HunkState::Applied)
         };
+        let on = match &record.event {
+            Event::Applied { on, .. } => on.as_ref(),
+            _ => None,
+        };
         let count = |lines: &[String]| u32::try_from(lines.len()).unwrap_or(u32::MAX);
         let source = source_of(now);
         let fresh: Vec<AppliedHunk> = source
@@ -269,9 +300,12 @@ impl AppliedChanges {
                     index,
                     counts: (count(&hunk.removed), count(&hunk.inserted)),
                     state: state_of(allowed_by.as_ref()),
+                    since: record.at,
+                    by_age: false,
                     reviewed_by: None,
                     allowed_by,
                     amended: None,
+                    on: on.cloned(),
                     as_one: false,
                     comment: None,
                     pending: None,
@@ -322,13 +356,16 @@ impl AppliedChanges {
                     self.change(change_set, &hunk.hunk, |applied| applied.pending = Some(seen(hunk)));
                 }
             }
-            Event::Reviewed { change_set, hunks, state, by, amended, .. } => {
+            Event::Reviewed { change_set, hunks, state, by, amended, on, .. } => {
                 for id in hunks {
                     self.change(change_set, id, |applied| {
-                        applied.state = *state;
+                        (applied.state, applied.since) = (*state, record.at);
                         applied.reviewed_by = Some(*by);
                         let as_one = applied.pending.take().is_some_and(|pending| pending.as_one);
                         applied.as_one = as_one && *state == ReviewState::Undone;
+                        if on.is_some() {
+                            applied.on.clone_from(on);
+                        }
                         if let Some(text) = amended.get(id) {
                             applied.amended = Some(text.clone());
                         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use adjutant_core::machine::accept::{READ_AGAIN, leads_elsewhere};
-use adjutant_core::machine::input::{EditLocation, EditOutcome, Report};
+use adjutant_core::machine::input::{EditLocation, EditOutcome, EditReport, Report};
 use adjutant_core::policy::observation::{EditRoute, ObservedPath};
 use adjutant_core::policy::permission::BY_ACTION;
 use adjutant_core::policy::saving::SaveAfter;
@@ -25,6 +25,7 @@ use crate::aside::{self, aside};
 use crate::documents::{Expectation, ExpectedText, MisplacedEdit};
 use crate::editor::{DocumentEdit, NoAnswer};
 use crate::faults::point;
+use crate::reviews::away::checked_out;
 use crate::tools::paths::{ReplaceOutcome, ReplaceRefusal, ResolvedPath, replace_file, resolve};
 use crate::uri;
 
@@ -49,7 +50,9 @@ pub async fn apply_all(place: &Arc<SessionWorld>, edits: Vec<BatchEdit>, report:
         let change_set: ChangeSetId = edit.change.change_set.clone();
         let outcome = apply_edit(place, &edit).await;
         let elapsed_ms = started.elapsed().as_millis() as u64;
-        report(Report::Edited { change_set, outcome, elapsed_ms });
+        let target = edit.change.target;
+        let on = aside(move || checked_out(&target)).await;
+        report(Report::Edited { change_set, report: EditReport { outcome, elapsed_ms, on } });
     }
 }
 

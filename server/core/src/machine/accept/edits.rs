@@ -12,7 +12,9 @@ use super::Refusal;
 use super::call::{CallEnding, current, denied, end_calls, finished, refused, too_many_mistakes, unprepared};
 use super::edited::{as_note, note_of, result_of, with_made};
 use super::ending::{rejected_for, result};
-use crate::machine::input::{Decision, EditOutcome, PreparedEdits, PreparedFile, RefusedEdit, Stamp};
+use crate::machine::input::{
+    Decision, EditOutcome, EditReport, PreparedEdits, PreparedFile, RefusedEdit, Stamp,
+};
 use crate::machine::step::BatchPart;
 use crate::policy::ask;
 use crate::policy::cause::{Cause, Reason};
@@ -346,8 +348,7 @@ pub fn edited(
     stamp: &Stamp,
     state: &ChangeState,
     decision: &BatchId,
-    outcome: EditOutcome,
-    elapsed_ms: u64,
+    EditReport { outcome, elapsed_ms, on }: EditReport,
 ) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Stale)?;
     let hunks = state.batches.get(decision).filter(|_| !state.unsettled).ok_or(Refusal::Stale)?.clone();
@@ -364,13 +365,14 @@ pub fn edited(
     };
     match outcome {
         EditOutcome::Landed { .. } => {
-            batch.push(Event::Applied { change_set: change_set.clone(), hunks, note });
+            batch.push(Event::Applied { change_set: change_set.clone(), hunks, note, on });
         }
         EditOutcome::Partly { landed } => {
             let (made, left): (Vec<String>, Vec<String>) =
                 hunks.into_iter().partition(|id| landed.contains(id));
             if !made.is_empty() {
-                batch.push(Event::Applied { change_set: change_set.clone(), hunks: made, note: None });
+                let change_set = change_set.clone();
+                batch.push(Event::Applied { change_set, hunks: made, note: None, on });
             }
             if !left.is_empty() {
                 batch.push(settled(left, note));

@@ -4,8 +4,8 @@
 
 use super::world::{World, does_work, uri};
 use crate::machine::input::{
-    ChangeNow, EditLocation, EditOutcome, Input, PreparedEdits, PreparedFile, RefusedEdit, ReobservedChange,
-    Report,
+    ChangeNow, EditLocation, EditOutcome, EditReport, Input, PreparedEdits, PreparedFile, RefusedEdit,
+    ReobservedChange, Report,
 };
 use crate::machine::step::{BatchPart, Step, next_steps};
 use crate::machine_tests::{done, prompt, reply};
@@ -256,7 +256,10 @@ impl World<'_> {
             let Some(outcome) = self.applied(&change) else { return self.is_killed() };
             self.tells(format!("{} of {}: {outcome:?}", change.change_set, change.path));
             let change_set = change.change_set.clone();
-            self.report(step.clone(), Report::Edited { change_set, outcome, elapsed_ms: 1 });
+            self.report(
+                step.clone(),
+                Report::Edited { change_set, report: EditReport { outcome, elapsed_ms: 1, on: None } },
+            );
         }
     }
 
