@@ -590,7 +590,12 @@ export type ReviewListResult = {
  * First the hunks that wait for an answer or are on their way, in the order of their calls. Then those that were
  * applied, oldest change first, without those that were kept or undone.
  */
-hunks: Array<ReviewHunk>, };
+hunks: Array<ReviewHunk>,
+/**
+ * What the editor's formatter changed beside the listed changes when it saved them. It is no change of the agent, and no
+ * undo takes it back.
+ */
+formatted?: Array<FormattedFile>, };
 
 export type ReviewHunk = { sessionId: SessionId, changeSetId: ChangeSetId, hunkId: string, state: HunkState, uri: string,
 /**
@@ -640,6 +645,10 @@ userLines?: number,
  */
 beneath?: Array<HunkName>,
 /**
+ * What the editor's formatter made of `inserted` when it saved the hunk. These lines count as the agent's.
+ */
+formatted?: string,
+/**
  * For a hunk that counts as kept, why it does; also while it is `away`.
  */
 keptBy?: KeptBy,
@@ -667,6 +676,20 @@ earlier?: boolean, };
 export type HunkName = { sessionId: SessionId, changeSetId: ChangeSetId, hunkId: string, };
 
 export type AwayPlace = { "kind": "branch", name: string, } | { "kind": "commit", id: string, } | { "kind": "stash" };
+
+export type FormattedFile = { sessionId: SessionId,
+/**
+ * The change that was saved.
+ */
+changeSetId: ChangeSetId, uri: string,
+/**
+ * The path as the user sees it.
+ */
+path: string,
+/**
+ * How many lines it changed.
+ */
+lines: number, };
 
 export type KeptBy = "question" | "review" | "edits_mode" | "commit" | "age";
 

@@ -26,8 +26,8 @@ impl Origin {
         };
         let text = hunk.text.as_deref().unwrap_or(&hunk.inserted);
         let own = text.lines().nth(line.saturating_sub(hunk.line) as usize);
-        let is_yours =
-            hunk.text.is_some() && own.is_some_and(|line| !hunk.inserted.lines().any(|own| own == line));
+        let agents = hunk.inserted.lines().chain(hunk.formatted.iter().flat_map(|text| text.lines()));
+        let is_yours = hunk.text.is_some() && own.is_some_and(|line| !agents.clone().any(|own| own == line));
         let headline = match (is_yours, text.is_empty()) {
             (true, _) => format!("You wrote this line, inside a change that {} made {when}:", made.model),
             (false, true) => format!("{} removed lines here {when}:", made.model),

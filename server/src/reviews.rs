@@ -6,6 +6,7 @@ pub mod away;
 pub mod committed;
 pub mod earlier;
 pub mod opened;
+pub mod renamed;
 pub mod staged;
 
 use std::collections::{BTreeSet, HashMap};
@@ -21,7 +22,7 @@ use adjutant_core::text::trace::{HunkText, PastChange, Side, SideRefusal, Trace,
 use adjutant_core::wire::review::{FoundHunk, WaitingHunks, applied_hunk};
 use adjutant_host::clock::now_ms;
 use adjutant_host::uri;
-use adjutant_protocol::review::{HunkName, ReviewHunk};
+use adjutant_protocol::review::{FormattedFile, HunkName, ReviewHunk};
 use adjutant_protocol::{ChangeSetId, SessionId};
 use adjutant_store::blobs::Blobs;
 use adjutant_tools::documents::{Documents, Text};
@@ -285,6 +286,11 @@ pub fn file_now(documents: &Documents, owned: &OwnedChange) -> Option<FileNow> {
     if !at.inside || uri::of_path(&at.absolute) != owned.change.target {
         return None;
     }
+    text_at(documents, at)
+}
+
+/// Returns the text of a file: the buffer if it is open, else the disk. `None` if it cannot be read. Blocks.
+fn text_at(documents: &Documents, at: ResolvedPath) -> Option<FileNow> {
     let (text, version) = match documents.text(&at.absolute) {
         Text::Open(snapshot) => (snapshot.string(), snapshot.version),
         Text::Unsynced(_) => return None,
@@ -441,6 +447,22 @@ fn operation_view(owned: &OwnedChange) -> Option<ReviewHunk> {
     let trace = Trace { found, lines: 0..0, beneath: Vec::new() };
     let found = FoundHunk { trace: &trace, text: String::new(), beneath: Vec::new(), away: None };
     applied_hunk(&owned.session, change, change.hunks.first()?, found)
+}
+
+/// Returns what formatters changed beside these hunks.
+pub fn formatted_of(reviews: &Reviews, hunks: &[ReviewHunk]) -> Vec<FormattedFile> {
+    let listed: BTreeSet<(&SessionId, &ChangeSetId)> =
+        hunks.iter().map(|hunk| (&hunk.session_id, &hunk.change_set_id)).collect();
+    let is_listed = |owned: &OwnedChange| listed.contains(&(&owned.session, &owned.change.change_set));
+    let file = |owned: OwnedChange| FormattedFile {
+        session_id: owned.session,
+        change_set_id: owned.change.change_set.clone(),
+        uri: owned.change.uri.clone(),
+        path: owned.change.path.clone(),
+        lines: owned.change.formatted_elsewhere,
+    };
+    let formatted = reviews.of(|change| change.formatted_elsewhere > 0);
+    formatted.into_iter().filter(is_listed).map(file).collect()
 }
 
 /// Returns the applied hunks that nobody has looked at, or with `decided` all of them, of all files, oldest change first.

@@ -5,7 +5,9 @@ mod away;
 mod comments;
 mod committed;
 mod elsewhere;
+mod formatted;
 mod plainly;
+mod renamed;
 mod texts;
 
 use adjutant_protocol::ask::AskKind;

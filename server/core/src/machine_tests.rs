@@ -224,7 +224,11 @@ pub fn edited(bench: &Bench, outcome: EditOutcome) -> Report {
 
 /// The outcome of an edit that is in the text and on disk.
 pub fn landed() -> EditOutcome {
-    EditOutcome::Landed { location: EditLocation::Saved, exact: true, formatted: Vec::new() }
+    EditOutcome::Landed {
+        location: EditLocation::Saved,
+        exact: true,
+        formatted: crate::text::trace::Formatting::default(),
+    }
 }
 
 /// Returns the report of `Prepare` for a call that cannot run.

@@ -55,6 +55,25 @@ pub struct ReviewListResult {
     /// First the hunks that wait for an answer or are on their way, in the order of their calls. Then those that were
     /// applied, oldest change first, without those that were kept or undone.
     pub hunks: Vec<ReviewHunk>,
+    /// What the editor's formatter changed beside the listed changes when it saved them. It is no change of the agent, and no
+    /// undo takes it back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<FormattedFile>>")]
+    pub formatted: Vec<FormattedFile>,
+}
+
+/// What the editor's formatter changed in a file, beside the change that was saved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct FormattedFile {
+    pub session_id: SessionId,
+    /// The change that was saved.
+    pub change_set_id: ChangeSetId,
+    pub uri: String,
+    /// The path as the user sees it.
+    pub path: String,
+    /// How many lines it changed.
+    pub lines: u32,
 }
 
 /// One reviewable group of lines.
@@ -101,6 +120,10 @@ pub struct ReviewHunk {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[ts(optional, as = "Option<Vec<HunkName>>")]
     pub beneath: Vec<HunkName>,
+    /// What the editor's formatter made of `inserted` when it saved the hunk. These lines count as the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub formatted: Option<String>,
     /// For a hunk that counts as kept, why it does; also while it is `away`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]

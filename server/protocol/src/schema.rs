@@ -104,6 +104,7 @@ macro_rules! wire_types {
             review::ReviewHunk,
             review::HunkName,
             review::AwayPlace,
+            review::FormattedFile,
             review::KeptBy,
             review::ReviewCommentParams,
             review::ReviewCommentResult,

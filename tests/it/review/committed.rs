@@ -56,7 +56,7 @@ impl Reviewed {
     }
 
     /// Ends the server and starts another one.
-    fn restarted(self) -> Self {
+    pub fn restarted(self) -> Self {
         let Reviewed { rig, model, workspace, session, run } = self;
         rig.end();
         let rig = Rig::start(&workspace);

@@ -16,6 +16,7 @@ use crate::record::{
     AskId, AskKind, CallResult, ChangeSetId, ChangedFile, EditCheck, FileChange, HunkSet, KeyUse, Payload,
     Policy, RunId, RunOrigin, SeenHunk, ToolCallId, UnattendedPolicy, UnsavedText,
 };
+use crate::text::trace::Formatting;
 
 /// Time and randomness for one input; the core itself has neither.
 #[derive(Debug)]
@@ -389,8 +390,8 @@ pub enum EditOutcome {
         location: EditLocation,
         /// Whether nothing else in the file changed at the same time.
         exact: bool,
-        /// The lines that a formatter made of those of the edit when the editor saved it, hunk after hunk.
-        formatted: Vec<String>,
+        /// What a formatter changed when the editor saved it.
+        formatted: Formatting,
     },
     /// Only these hunks are in the text: the editor left out the others.
     Partly { landed: Vec<String> },

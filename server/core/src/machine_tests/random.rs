@@ -309,7 +309,7 @@ fn edited(bench: &Bench, batch: &BatchId, dice: &mut Dice<'_>) -> Report {
             EditOutcome::Landed {
                 location: locations[dice.roll(4)].clone(),
                 exact: dice.roll(2) == 0,
-                formatted: Vec::new(),
+                formatted: crate::text::trace::Formatting::default(),
             }
         }
     };

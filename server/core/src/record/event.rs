@@ -225,6 +225,12 @@ pub enum Event {
         /// Where they are, if not on disk alone.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<HunkNote>,
+        /// For hunks whose inserted lines a formatter changed when the editor saved them, the lines in their place.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        formatted: AmendedTexts,
+        /// How many lines it changed elsewhere in the file.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        formatted_elsewhere: u32,
         /// What was checked out in the repository of the file: a branch, or `commit` and its id; `None` if that is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on: Option<String>,
@@ -406,4 +412,8 @@ impl Event {
         );
         !superseded
     }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

@@ -67,6 +67,8 @@ pub struct AppliedChange {
     pub seq: u64,
     /// Whether a round of comments was sent since.
     pub earlier: bool,
+    /// How many lines beside its hunks a formatter changed when the editor saved them.
+    pub formatted_elsewhere: u32,
     /// The applied hunks, in the order of their lines.
     pub hunks: Vec<AppliedHunk>,
     /// The lines of all hunks of the change. A replay drops them.
@@ -90,6 +92,8 @@ pub struct AppliedHunk {
     /// Who changed the state last; `None` if it is as it was applied.
     pub reviewed_by: Option<ReviewedBy>,
     pub allowed_by: Option<AllowedBy>,
+    /// What a formatter made of the inserted lines when the editor saved them.
+    pub formatted: Option<String>,
     /// The lines in place of the inserted ones, as the user changed them, if a decision recorded them.
     pub amended: Option<String>,
     /// What was checked out when it came into the text or into a commit, a branch or `commit` and its id; `None` if that is
@@ -173,7 +177,8 @@ impl AppliedChange {
                 ReviewState::Undone => Side::Before,
                 ReviewState::Applied | ReviewState::Kept => Side::After,
             };
-            Some(PastHunk { hunk: self.lines_of(applied)?, amended: applied.amended.as_deref(), expected })
+            let (formatted, amended) = (applied.formatted.as_deref(), applied.amended.as_deref());
+            Some(PastHunk { hunk: self.lines_of(applied)?, formatted, amended, expected })
         };
         let hunks = self.hunks.iter().map(past).collect::<Option<Vec<_>>>()?;
         Some(PastChange { before, hunks })
@@ -283,9 +288,11 @@ impl AppliedChanges {
             now.hunks.get(id) == Some(&HunkState::Applied)
                 && before.hunks.get(id) != Some(&HunkState::Applied)
         };
-        let on = match &record.event {
-            Event::Applied { on, .. } => on.as_ref(),
-            _ => None,
+        let (on, formatted, elsewhere) = match &record.event {
+            Event::Applied { on, formatted, formatted_elsewhere, .. } => {
+                (on.as_ref(), Some(formatted), *formatted_elsewhere)
+            }
+            _ => (None, None, 0),
         };
         let count = |lines: &[String]| u32::try_from(lines.len()).unwrap_or(u32::MAX);
         let source = source_of(now);
@@ -304,6 +311,7 @@ impl AppliedChanges {
                     by_age: false,
                     reviewed_by: None,
                     allowed_by,
+                    formatted: formatted.and_then(|formatted| formatted.get(&hunk.id)).cloned(),
                     amended: None,
                     on: on.cloned(),
                     as_one: false,
@@ -327,6 +335,7 @@ impl AppliedChanges {
             new_change(&before.change, source, origin, record, (run, title, model))
         });
         change.hunks.extend(fresh);
+        change.formatted_elsewhere += elsewhere;
         change.hunks.sort_by_key(|hunk| hunk.index);
         self.bytes += change.bytes();
         let is_move = names_of_move(&change).is_some();
@@ -456,6 +465,7 @@ fn new_change(
         at: record.at,
         seq: record.seq,
         earlier: false,
+        formatted_elsewhere: 0,
         hunks: Vec::new(),
         source,
         origin,

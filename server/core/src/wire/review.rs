@@ -100,6 +100,7 @@ impl WaitingHunks {
             text: None,
             user_lines: 0,
             beneath: Vec::new(),
+            formatted: None,
             kept_by: None,
             away: None,
             comment: None,
@@ -152,15 +153,16 @@ pub fn applied_hunk(
     let makers = change.parts.iter().filter(|part| part.hunks.contains(&hunk.id));
     let is_amended = away.is_none() && is_amended(hunk, trace);
     let state = if away.is_some() { WireHunkState::Away } else { state_now(hunk, trace) };
+    let formatted = hunk.formatted.as_deref().unwrap_or_default();
+    let own_lines: Vec<&str> =
+        lines.inserted.iter().map(String::as_str).chain(crate::text::edit::lines(formatted)).collect();
     let user_lines = match trace.found {
         _ if away.is_some() => 0,
         HunkText::Amended { others } => number(others),
         // What the user had made of it, restored.
-        HunkText::Is(Side::After) if is_amended => number(
-            crate::text::edit::lines(&text)
-                .filter(|line| !lines.inserted.iter().any(|own| own == line))
-                .count(),
-        ),
+        HunkText::Is(Side::After) if is_amended => {
+            number(crate::text::edit::lines(&text).filter(|line| !own_lines.contains(line)).count())
+        }
         HunkText::Is(_) | HunkText::Gone => 0,
     };
     let is_kept = state == WireHunkState::Kept || away.is_some() && hunk.state == ReviewState::Kept;
@@ -191,6 +193,7 @@ pub fn applied_hunk(
         text: is_amended.then_some(text),
         user_lines,
         beneath,
+        formatted: hunk.formatted.clone(),
         kept_by: is_kept.then(|| kept_by(hunk)),
         away,
         comment: hunk.comment.clone(),

@@ -21,8 +21,8 @@ use crate::policy::cause::{Cause, Reason};
 use crate::policy::observation::{EditRoute, ObservedPath};
 use crate::policy::permission::{Act, BY_ACTION, Verdict, caution, forbidden, standing_rule, verdict};
 use crate::record::{
-    AllowedBy, Ask, AskId, AskKind, BatchId, CallEnd, CallResult, EditCheck, Event, FileChange, HunkNote,
-    HunkSet, OptionKind, Resolution, ToolCallId,
+    AllowedBy, AmendedTexts, Ask, AskId, AskKind, BatchId, CallEnd, CallResult, EditCheck, Event, FileChange,
+    HunkNote, HunkSet, OptionKind, Resolution, ToolCallId,
 };
 use crate::session::hunks::{after, has_ended, ids_of};
 use crate::session::{Call, ChangeState, Changes, HunkState, Run, Session};
@@ -364,15 +364,25 @@ pub fn edited(
         note,
     };
     match outcome {
-        EditOutcome::Landed { .. } => {
-            batch.push(Event::Applied { change_set: change_set.clone(), hunks, note, on });
+        EditOutcome::Landed { formatted, .. } => {
+            let (change_set, formatted_elsewhere) = (change_set.clone(), formatted.outside);
+            let formatted = formatted.inside.into_iter().collect();
+            batch.push(Event::Applied { change_set, hunks, note, formatted, formatted_elsewhere, on });
         }
         EditOutcome::Partly { landed } => {
             let (made, left): (Vec<String>, Vec<String>) =
                 hunks.into_iter().partition(|id| landed.contains(id));
             if !made.is_empty() {
                 let change_set = change_set.clone();
-                batch.push(Event::Applied { change_set, hunks: made, note: None, on });
+                let formatted = AmendedTexts::new();
+                batch.push(Event::Applied {
+                    change_set,
+                    hunks: made,
+                    note: None,
+                    formatted,
+                    formatted_elsewhere: 0,
+                    on,
+                });
             }
             if !left.is_empty() {
                 batch.push(settled(left, note));

@@ -280,7 +280,11 @@ impl World<'_> {
             if wanted == text {
                 // Somebody else wrote the same lines meanwhile. They count as the agent's, and go with an undo.
                 self.files[file].is_agents = false;
-                return Some(EditOutcome::Landed { location, exact: true, formatted: Vec::new() });
+                return Some(EditOutcome::Landed {
+                    location,
+                    exact: true,
+                    formatted: crate::text::trace::Formatting::default(),
+                });
             }
             let removed: Vec<&str> =
                 change.hunks.iter().flat_map(|hunk| &hunk.removed).map(String::as_str).collect();
@@ -298,12 +302,20 @@ impl World<'_> {
                 Sent::NotMade => continue,
             }
             if self.files[file].editor.text() == wanted {
-                return Some(EditOutcome::Landed { location, exact: true, formatted: Vec::new() });
+                return Some(EditOutcome::Landed {
+                    location,
+                    exact: true,
+                    formatted: crate::text::trace::Formatting::default(),
+                });
             }
             let now = present_all(&self.files[file].editor.text(), &change.hunks);
             let is_there = |presence: &Presence| *presence == Presence::Landed;
             if now.iter().all(is_there) {
-                return Some(EditOutcome::Landed { location, exact: false, formatted: Vec::new() });
+                return Some(EditOutcome::Landed {
+                    location,
+                    exact: false,
+                    formatted: crate::text::trace::Formatting::default(),
+                });
             }
             if then.iter().zip(&now).any(|(then, now)| !is_there(then) && is_there(now)) {
                 let landed = change.hunks.iter().zip(&now).filter(|(_, now)| is_there(now));
