@@ -22,6 +22,7 @@ use crate::session::Session;
 
 pub use edited::{READ_AGAIN, leads_elsewhere};
 pub use lifecycle::interrupt;
+pub use outside::outside_moment;
 
 /// Why an input caused no events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +65,7 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
         Input::Review(input) => review::decide(session, stamp, input),
         Input::Found { target, is_in_text } => review::found(session, target, is_in_text),
         Input::Comment(comment) => review::comment(session, comment),
+        Input::Outside { look, moment } => outside::heard(session, look, moment),
         Input::Committed { target, on } => review::committed(session, target, on),
         Input::Cancel { run } => lifecycle::cancel(session, stamp, run.as_ref()),
         Input::Denials(now) => consent::denials(session, now),

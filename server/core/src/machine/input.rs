@@ -63,6 +63,12 @@ pub enum Input {
         target: ReviewTarget,
         is_in_text: bool,
     },
+    /// While the model answers, a look at the files that it knows has found this.
+    Outside {
+        look: OutsideLook,
+        /// As `outside_moment` of the session was when the look began.
+        moment: (u32, u64),
+    },
     /// The user comments on an applied hunk, or with an empty text takes the comment back.
     Comment(HunkComment),
     /// The last commit has these hunks. It was made after them.

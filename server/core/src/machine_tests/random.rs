@@ -3,6 +3,7 @@
 //! Never draws an input that the server could not send; illegal inputs have their own test.
 
 use super::{Bench, done, reply};
+use crate::machine::accept::outside_moment;
 use crate::machine::input::{
     Answer, ChangeNow, Choice, Decision, EditLocation, EditOutcome, EditReport, HunkComment, Input,
     OutsideLook, Preparation, PreparedEdits, Prompt, Prospect, RefusedEdit, ReobservedChange, Report,
@@ -197,8 +198,14 @@ fn reviewed(bench: &Bench, batch: &BatchId, dice: &mut Dice<'_>) -> Report {
     Report::Reviewed { change_set: change.change_set.clone(), outcome }
 }
 
-/// Draws a decision about applied hunks, or hunks that the user undid or redid in the editor.
+/// Draws a look at the files while the model answers, a decision about applied hunks, or hunks that the user undid or redid in the editor.
 fn review(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
+    if let Some(moment) = outside_moment(&bench.session)
+        && dice.roll(3) == 0
+        && let Report::LookedOutside(Some(look)) = looked_outside(bench, dice)
+    {
+        return Some(Input::Outside { look, moment });
+    }
     let all = bench.session.applied.all();
     let change = all.get(dice.roll(all.len().max(1)))?;
     let seen = |hunk: &AppliedHunk| SeenHunk { hunk: hunk.id.clone(), seen: None };
