@@ -272,7 +272,11 @@ impl World<'_> {
             let text = self.files[file].editor.text();
             if self.after(change).as_ref() == Some(&text) {
                 // A server that was killed has made it.
-                return Some(EditOutcome::Landed { location, exact: true, formatted: Vec::new() });
+                return Some(EditOutcome::Landed {
+                    location,
+                    exact: true,
+                    formatted: crate::text::trace::Formatting::default(),
+                });
             }
             let Ok(wanted) = apply_hunks(&text, &change.hunks) else {
                 return Some(not_applied("it has no place", false));
