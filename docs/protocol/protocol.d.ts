@@ -590,7 +590,12 @@ export type ReviewListResult = {
  * First the hunks that wait for an answer or are on their way, in the order of their calls. Then those that were
  * applied, oldest change first, without those that were kept or undone.
  */
-hunks: Array<ReviewHunk>, };
+hunks: Array<ReviewHunk>,
+/**
+ * What the editor's formatter changed beside the listed changes when it saved them. It is no change of the agent, and no
+ * undo takes it back.
+ */
+formatted?: Array<FormattedFile>, };
 
 export type ReviewHunk = { sessionId: SessionId, changeSetId: ChangeSetId, hunkId: string, state: HunkState, uri: string,
 /**
@@ -627,7 +632,8 @@ diff: string, runId: RunId,
  */
 toolCallIds: Array<ToolCallId>,
 /**
- * If the user changed it: the text of now in its place. A decision that drops it has to say that it was seen.
+ * If the user changed it: the text of now in its place. With `removed`, before the change, and `inserted`, the agent's, these
+ * are the three sides of a comparison. A decision that drops it has to say that it was seen.
  */
 text?: string,
 /**
@@ -639,9 +645,17 @@ userLines?: number,
  */
 beneath?: Array<HunkName>,
 /**
- * For a hunk that counts as kept, why it does.
+ * What the editor's formatter made of `inserted` when it saved the hunk. These lines count as the agent's.
+ */
+formatted?: string,
+/**
+ * For a hunk that counts as kept, why it does; also while it is `away`.
  */
 keptBy?: KeptBy,
+/**
+ * For a hunk that is `away`, where its text is, if that is known.
+ */
+away?: AwayPlace,
 /**
  * For an applied hunk, what made it.
  */
@@ -661,7 +675,23 @@ earlier?: boolean, };
 
 export type HunkName = { sessionId: SessionId, changeSetId: ChangeSetId, hunkId: string, };
 
-export type KeptBy = "question" | "review" | "edits_mode" | "commit";
+export type AwayPlace = { "kind": "branch", name: string, } | { "kind": "commit", id: string, } | { "kind": "stash" };
+
+export type FormattedFile = { sessionId: SessionId,
+/**
+ * The change that was saved.
+ */
+changeSetId: ChangeSetId, uri: string,
+/**
+ * The path as the user sees it.
+ */
+path: string,
+/**
+ * How many lines it changed.
+ */
+lines: number, };
+
+export type KeptBy = "question" | "review" | "edits_mode" | "commit" | "age";
 
 export type ReviewCommentParams = { sessionId: SessionId, changeSetId: ChangeSetId, hunkId: string,
 /**
@@ -977,7 +1007,7 @@ origin?: Origin, } | { "phase": "ended", runId: RunId, end: RunEnd, };
 
 export type AskChange = { "phase": "opened", ask: AskView, } | { "phase": "changed", ask: AskView, } | { "phase": "closed", askId: AskId, resolution: Resolution, };
 
-export type HunkState = "proposed" | "applying" | "applied" | "rejected" | "not_applied" | "amended" | "kept" | "undoing" | "undone" | "away";
+export type HunkState = "proposed" | "applying" | "applied" | "rejected" | "not_applied" | "amended" | "kept" | "conflicted" | "undoing" | "undone" | "away";
 
 export type FileOperation = { "kind": "delete" } | { "kind": "move", uri: string,
 /**

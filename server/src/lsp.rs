@@ -23,10 +23,10 @@ use tower_lsp::LanguageServer;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
     CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, DidChangeConfigurationParams,
-    DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
-    DidOpenTextDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams, Hover, HoverParams,
-    InitializeParams, InitializeResult, InitializedParams, LSPAny, MessageType, ShowMessageParams,
-    WorkDoneProgressCancelParams,
+    DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams,
+    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams,
+    Hover, HoverParams, InitializeParams, InitializeResult, InitializedParams, LSPAny, MessageType,
+    ShowMessageParams, WorkDoneProgressCancelParams,
 };
 
 pub use crate::agent::Options;
@@ -206,6 +206,13 @@ impl LanguageServer for Server {
         }
         let section = settings.get("adjutant").cloned().unwrap_or(settings);
         self.warn(&ready.pulls.push(&ready.agent, section));
+    }
+
+    /// What the report names does not matter: the sessions look at the files that they know.
+    async fn did_change_watched_files(&self, _: DidChangeWatchedFilesParams) {
+        if let Ok(agent) = self.agent() {
+            agent.sessions.world().file_reports.send_modify(|count| *count += 1);
+        }
     }
 
     async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {

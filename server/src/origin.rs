@@ -26,8 +26,8 @@ impl Origin {
         };
         let text = hunk.text.as_deref().unwrap_or(&hunk.inserted);
         let own = text.lines().nth(line.saturating_sub(hunk.line) as usize);
-        let is_yours =
-            hunk.text.is_some() && own.is_some_and(|line| !hunk.inserted.lines().any(|own| own == line));
+        let agents = hunk.inserted.lines().chain(hunk.formatted.iter().flat_map(|text| text.lines()));
+        let is_yours = hunk.text.is_some() && own.is_some_and(|line| !agents.clone().any(|own| own == line));
         let headline = match (is_yours, text.is_empty()) {
             (true, _) => format!("You wrote this line, inside a change that {} made {when}:", made.model),
             (false, true) => format!("{} removed lines here {when}:", made.model),
@@ -37,6 +37,7 @@ impl Origin {
             Some(KeptBy::Review) => "a person kept it",
             Some(KeptBy::EditsMode) => "nobody looked at it: edits.mode = \"auto\" keeps every edit",
             Some(KeptBy::Commit) => "it was committed, and nobody kept it in a review before",
+            Some(KeptBy::Age) => "nobody looked at it for 14 days, and so it counts as kept",
             Some(KeptBy::Question) => "a person saw it before it was made",
             None if made.ask_id.is_some() => "a person saw it before it was made",
             None => "nobody has looked at it yet",

@@ -2,9 +2,11 @@
 //!
 //! Never decides about a hunk. A session puts its changes here when they change.
 
+pub mod away;
 pub mod committed;
 pub mod earlier;
 pub mod opened;
+pub mod renamed;
 pub mod staged;
 
 use std::collections::{BTreeSet, HashMap};
@@ -18,13 +20,16 @@ use adjutant_core::session::{AppliedChange, AppliedChanges, AppliedHunk};
 use adjutant_core::text::edit::{lines, split_bom};
 use adjutant_core::text::trace::{HunkText, PastChange, Side, SideRefusal, Trace, trace_all};
 use adjutant_core::wire::review::{FoundHunk, WaitingHunks, applied_hunk};
+use adjutant_host::clock::now_ms;
 use adjutant_host::uri;
-use adjutant_protocol::review::{HunkName, ReviewHunk};
+use adjutant_protocol::review::{FormattedFile, HunkName, ReviewHunk};
 use adjutant_protocol::{ChangeSetId, SessionId};
 use adjutant_store::blobs::Blobs;
 use adjutant_tools::documents::{Documents, Text};
 use adjutant_tools::paths::{ResolvedPath, Roots, open_read, resolve};
 use tokio::sync::watch;
+
+use away::AwayHunks;
 
 /// The registry; clones share it.
 #[derive(Clone)]
@@ -203,11 +208,17 @@ impl Reviews {
 
     /// Shows hunks as kept because they were committed, until their session says itself what they are: a session that is not in
     /// memory records it when it is opened.
-    pub fn show_committed(&self, session: &SessionId, change_set: &ChangeSetId, hunks: &[String]) {
+    pub fn show_committed(
+        &self,
+        session: &SessionId,
+        change_set: &ChangeSetId,
+        hunks: &[String],
+        on: Option<&str>,
+    ) {
         let mut sessions = self.lock();
         let Some(known) = sessions.all.get_mut(session) else { return };
         for change in known.changes.iter_mut().filter(|change| change.change_set == *change_set) {
-            *change = Arc::new(change.committed(hunks));
+            *change = Arc::new(change.committed(hunks, on));
         }
         drop(sessions);
         self.shared.changed.send_modify(|count| *count += 1);
@@ -230,14 +241,14 @@ impl Reviews {
 
     /// Returns the changes that `is_wanted`, oldest first.
     pub fn of(&self, is_wanted: impl Fn(&AppliedChange) -> bool) -> Vec<OwnedChange> {
-        let sessions = self.lock();
+        let (sessions, now) = (self.lock(), now_ms());
         let mut all: Vec<OwnedChange> = Vec::new();
         for (session, of_session) in &sessions.all {
             let Some(roots) = sessions.roots.get(&of_session.workspace) else { continue };
             let wanted = of_session.changes.iter().filter(|change| is_wanted(change));
             all.extend(wanted.map(|change| OwnedChange {
                 session: session.clone(),
-                change: change.clone(),
+                change: change.at_time(now),
                 roots: roots.clone(),
                 blobs: of_session.blobs.clone(),
             }));
@@ -275,6 +286,11 @@ pub fn file_now(documents: &Documents, owned: &OwnedChange) -> Option<FileNow> {
     if !at.inside || uri::of_path(&at.absolute) != owned.change.target {
         return None;
     }
+    text_at(documents, at)
+}
+
+/// Returns the text of a file: the buffer if it is open, else the disk. `None` if it cannot be read. Blocks.
+fn text_at(documents: &Documents, at: ResolvedPath) -> Option<FileNow> {
     let (text, version) = match documents.text(&at.absolute) {
         Text::Open(snapshot) => (snapshot.string(), snapshot.version),
         Text::Unsynced(_) => return None,
@@ -327,30 +343,32 @@ impl FileChanges {
     }
 
     /// Returns the hunks as clients see them; `traces` is where they are in this text.
-    pub fn views_of(&self, now: &str, traces: &[Vec<Trace>]) -> Vec<ReviewHunk> {
-        self.views(now, traces, |_, _| true)
+    pub fn views_of(&self, now: &str, traces: &[Vec<Trace>], away: &AwayHunks) -> Vec<ReviewHunk> {
+        self.views(now, traces, away, |_, _| true)
     }
 
     /// Returns the hunks that are `wanted` by their place in a text, as clients see them with this text.
     pub fn views_where(&self, text: &str, wanted: impl Fn(&AppliedHunk, &Trace) -> bool) -> Vec<ReviewHunk> {
-        self.views(text, &self.trace(text), wanted)
+        self.views(text, &self.trace(text), &AwayHunks::new(), wanted)
     }
 
     fn views(
         &self,
         now: &str,
         traces: &[Vec<Trace>],
+        away: &AwayHunks,
         wanted: impl Fn(&AppliedHunk, &Trace) -> bool,
     ) -> Vec<ReviewHunk> {
         let all: Vec<&str> = lines(now).collect();
         let mut views = Vec::new();
-        for (owned, traces) in self.changes.iter().zip(traces) {
-            let pairs = owned.change.hunks.iter().zip(traces);
-            for (hunk, trace) in pairs.filter(|(hunk, trace)| wanted(hunk, trace)) {
+        for (change, (owned, traces)) in self.changes.iter().zip(traces).enumerate() {
+            let pairs = owned.change.hunks.iter().zip(traces).enumerate();
+            for (number, (hunk, trace)) in pairs.filter(|(_, (hunk, trace))| wanted(hunk, trace)) {
                 let found = FoundHunk {
                     trace,
                     text: all.get(trace.lines.clone()).unwrap_or_default().concat(),
                     beneath: trace.beneath.iter().filter_map(|name| self.name(*name)).collect(),
+                    away: away.get(&(change, number)).cloned(),
                 };
                 views.extend(applied_hunk(&owned.session, &owned.change, hunk, found));
             }
@@ -427,8 +445,24 @@ fn operation_view(owned: &OwnedChange) -> Option<ReviewHunk> {
         _ => HunkText::Gone,
     };
     let trace = Trace { found, lines: 0..0, beneath: Vec::new() };
-    let found = FoundHunk { trace: &trace, text: String::new(), beneath: Vec::new() };
+    let found = FoundHunk { trace: &trace, text: String::new(), beneath: Vec::new(), away: None };
     applied_hunk(&owned.session, change, change.hunks.first()?, found)
+}
+
+/// Returns what formatters changed beside these hunks.
+pub fn formatted_of(reviews: &Reviews, hunks: &[ReviewHunk]) -> Vec<FormattedFile> {
+    let listed: BTreeSet<(&SessionId, &ChangeSetId)> =
+        hunks.iter().map(|hunk| (&hunk.session_id, &hunk.change_set_id)).collect();
+    let is_listed = |owned: &OwnedChange| listed.contains(&(&owned.session, &owned.change.change_set));
+    let file = |owned: OwnedChange| FormattedFile {
+        session_id: owned.session,
+        change_set_id: owned.change.change_set.clone(),
+        uri: owned.change.uri.clone(),
+        path: owned.change.path.clone(),
+        lines: owned.change.formatted_elsewhere,
+    };
+    let formatted = reviews.of(|change| change.formatted_elsewhere > 0);
+    formatted.into_iter().filter(is_listed).map(file).collect()
 }
 
 /// Returns the applied hunks that nobody has looked at, or with `decided` all of them, of all files, oldest change first.
@@ -451,11 +485,13 @@ pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool) -> Vec<Rev
         let is_shown =
             |hunk: &ReviewHunk| now.is_some() || !(hunk.removed.is_empty() && hunk.inserted.is_empty());
         let text = now.as_deref().unwrap_or_default();
-        hunks.extend(changes.views_of(text, &changes.trace(text)).into_iter().filter(is_shown));
+        let traces = changes.trace(text);
+        let away = away::look(&changes, &traces);
+        hunks.extend(changes.views_of(text, &traces, &away).into_iter().filter(is_shown));
     }
     let operations = all.iter().filter(|owned| owned.change.operation.is_some() && is_open(owned));
     hunks.extend(operations.filter_map(operation_view));
-    let is_wanted = |hunk: &ReviewHunk| decided || !hunk.state.is_decided();
+    let is_wanted = |hunk: &ReviewHunk| decided || !hunk.is_decided();
     hunks.retain(is_wanted);
     hunks.sort_by_key(|hunk| hunk.made_by.as_ref().map(|made| made.at));
     hunks

@@ -92,6 +92,7 @@ pub struct SessionTask {
     notices: Vec<String>,
     summary: Summaries,
     inbox: inbox::Inbox,
+    outside: outside::LooksBetween,
 }
 
 impl SessionTask {
@@ -113,6 +114,7 @@ impl SessionTask {
             running: RunningSteps::new(place.clone()),
             summary: Summaries::new(place.clone()),
             inbox: inbox::Inbox::new(place.clone()),
+            outside: outside::LooksBetween::default(),
             place,
             log: Arc::new(Mutex::new(log)),
             mail,
@@ -224,10 +226,12 @@ impl SessionTask {
                 let target = ReviewTarget { change_set, hunks };
                 let _ = self.input(Input::Found { target, is_in_text }).await;
             }
-            Message::Committed { change_set, hunks } => {
+            Message::Committed { change_set, hunks, on } => {
                 let hunks = hunks.into_iter().map(|hunk| SeenHunk { hunk, seen: None }).collect();
-                let _ = self.input(Input::Committed(ReviewTarget { change_set, hunks })).await;
+                let _ = self.input(Input::Committed { target: ReviewTarget { change_set, hunks }, on }).await;
             }
+            Message::FilesChanged => self.files_changed(),
+            Message::LookedOutside { look, moment } => self.looked_outside(look, moment).await,
             Message::Decide { decision, reply } => {
                 // A client that decides gets the updates that follow, also after a restart.
                 self.publisher.attach(&self.session, self.barrier);

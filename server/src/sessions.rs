@@ -12,6 +12,7 @@ mod registry;
 mod spare;
 pub mod tracking;
 pub mod unreviewed;
+pub mod watching;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

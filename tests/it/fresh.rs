@@ -4,12 +4,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::update::Update;
+use adjutant_testkit::editor::Options;
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::process::wait_until;
 use serde_json::{Value, json};
 
 use crate::rig::{Rig, facts_named, tool_outputs};
@@ -386,5 +390,43 @@ fn n17_a_branch_switch_under_a_running_agent_is_named_to_the_user_and_the_model_
     let notice = "The branch is now \"other\"; 2 files changed since the agent read them: a.txt, b.txt. The agent is told.";
     assert_eq!((notices.len(), notices[0].as_str()), (2, notice), "{notices:?}");
     assert_eq!(stage.workspace.read("a.txt"), "of the present branch\n");
+    stage.end();
+}
+
+/// A client that watches files reports them while the model still answers: the user hears of it before the reply.
+#[test]
+fn n17_an_outside_change_is_told_while_the_model_answers() {
+    let (workspace, outside) = workspace();
+    let (wrote, has_written) = channel();
+    let (go_on, may_go_on) = channel();
+    let change = move || {
+        outside("b.txt", "x\n");
+        wrote.send(()).expect("the test waits");
+        may_go_on.recv_timeout(Duration::from_secs(10)).expect("the notice comes before the reply");
+    };
+    let turns = vec![calm(read("b.txt")), then(change, read("c.txt"))];
+    let model = playing(turns);
+    workspace.openai(&model.base_url()).add_config(AUTO);
+    let mut options = Options::new(&workspace);
+    let watching = json!({"didChangeWatchedFiles": {"dynamicRegistration": true}});
+    options.capabilities.extra = json!({"workspace": watching});
+    let rig = Rig::start_with(&workspace, options);
+    let session = rig.new_session();
+    let stage = Stage { rig, model, workspace, session };
+    wait_until("the files are watched", || stage.rig.seen().contains("workspace/didChangeWatchedFiles"));
+    let run = stage.rig.prompt(&stage.session, "go on").run_id;
+    has_written.recv_timeout(Duration::from_secs(10)).expect("the file is written");
+    let changes = json!([{"uri": stage.workspace.uri("b.txt"), "type": 2}]);
+    for _ in 0..3 {
+        stage.rig.notify("workspace/didChangeWatchedFiles", json!({"changes": changes}));
+    }
+    let told = "1 file changed since the agent read it: b.txt. The agent is told.";
+    stage.rig.await_update(|params| matches!(&params.update, Update::Notice { message } if message == told));
+    go_on.send(()).expect("the model waits");
+    stage.rig.await_run_end(&stage.session, &run);
+    // Neither of them hears of it again.
+    let note = "[note] 1 file that you read has changed since: b.txt. Read it again before you edit it.";
+    assert_eq!((stage.notes(), stage.notices()), (vec![note.to_owned()], vec![told.to_owned()]));
+    assert_eq!(facts_named(&stage.workspace, &stage.session, "outside_changed").len(), 1);
     stage.end();
 }

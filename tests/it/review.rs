@@ -1,9 +1,13 @@
 //! The review of applied hunks, over the wire: found again under typing, kept, undone and restored.
 
+mod age;
+mod away;
 mod comments;
 mod committed;
 mod elsewhere;
+mod formatted;
 mod plainly;
+mod renamed;
 mod texts;
 
 use adjutant_protocol::ask::AskKind;
@@ -192,10 +196,14 @@ fn p02_what_the_user_wrote_inside_goes_only_if_it_was_shown() {
     rig.replace("a.txt", "2\n", "2!\n");
     let two = reviewed.hunk("2");
     let refused = reviewed.decide(&two, "undo");
-    assert_eq!(refused.state, HunkState::Applied);
+    assert_eq!(refused.state, HunkState::Conflicted);
     assert!(refused.why.expect("a reason").contains("not what was shown"));
     let stale = reviewed.decide_seen(&two, "undo", json!({two.hunk_id.clone(): "2?\n"}));
-    assert!(stale.why.is_some());
+    assert_eq!((stale.state, stale.why.is_some()), (HunkState::Conflicted, true));
+    let again = reviewed.hunk("2");
+    assert_eq!(again.state, HunkState::Amended, "it is as it was");
+    let sides = (again.removed.as_str(), again.inserted.as_str(), again.text.as_deref());
+    assert_eq!(sides, ("two\n", "2\n", Some("2!\n")));
     assert!(rig.text_of("a.txt").contains("2!\nmine\n"));
     let seen = json!({two.hunk_id.clone(): two.text});
     assert_eq!(reviewed.decide_seen(&two, "undo", seen).state, HunkState::Undone);
@@ -257,8 +265,14 @@ fn n03_the_review_goes_on_after_a_restart() {
 
 /// Starts a run of these replies in an editor that draws changes and whose user trusts the workspace.
 fn trusting(files: &str, replies: Vec<Reply>, config: &str) -> Reviewed {
+    trusting_in(files, replies, config, |_| {})
+}
+
+/// Like `trusting`, in a workspace that is prepared before.
+fn trusting_in(files: &str, replies: Vec<Reply>, config: &str, prepare: impl FnOnce(&Workspace)) -> Reviewed {
     let model = ModelServer::start(replies);
     let workspace = Workspace::new(files);
+    prepare(&workspace);
     workspace.openai(&model.base_url()).add_config(config);
     let mut options = Options::new(&workspace);
     options.capabilities.agent.as_mut().expect("a rich client").workspace.trusted = true;
@@ -437,7 +451,7 @@ fn typing_into_a_change_while_its_undo_is_on_its_way_is_no_undo() {
         }
     });
     let decided = reviewed.decide(&two, "undo");
-    assert_eq!(decided.state, HunkState::Applied, "{decided:?}");
+    assert_eq!(decided.state, HunkState::Conflicted, "{decided:?}");
     assert!(decided.why.expect("a reason").contains("not what was shown"));
     assert!(reviewed.rig.text_of("a.txt").contains("2 mine\n"));
     assert_eq!(reviewed.hunk("2").state, HunkState::Amended);
@@ -451,7 +465,7 @@ fn a_decision_about_another_text_than_the_one_that_is_there_is_refused() {
     let two = reviewed.hunk("2");
     let seen = json!({two.hunk_id.clone(): "never there\n"});
     let decided = reviewed.decide_seen(&two, "undo", seen);
-    assert_eq!(decided.state, HunkState::Applied, "{decided:?}");
+    assert_eq!(decided.state, HunkState::Conflicted, "{decided:?}");
     assert!(decided.why.expect("a reason").contains("not what was shown"));
     assert_eq!(reviewed.decide(&two, "undo").state, HunkState::Undone);
     assert_eq!(reviewed.decide(&two, "restore").state, HunkState::Applied);

@@ -26,8 +26,8 @@ mod waiting;
 
 use crate::machine::accept::{Refusal, accept};
 use crate::machine::input::{
-    Answer, ChangeNow, Choice, EditLocation, EditOutcome, Input, Preparation, PreparedEdits, PreparedFile,
-    Prompt, ReobservedChange, Report, Stamp,
+    Answer, ChangeNow, Choice, EditLocation, EditOutcome, EditReport, Input, Preparation, PreparedEdits,
+    PreparedFile, Prompt, ReobservedChange, Report, Stamp,
 };
 use crate::machine::step::{Step, next_steps};
 use crate::policy::cause::{Cause, Reason};
@@ -220,12 +220,16 @@ pub fn is_reobserve(step: &Step) -> bool {
 pub fn edited(bench: &Bench, outcome: EditOutcome) -> Report {
     let applying = bench.session.changes.values().find(|state| state.is_applying() && !state.unsettled);
     let change_set = applying.expect("an edit is on its way").change.change_set.clone();
-    Report::Edited { change_set, outcome, elapsed_ms: 3 }
+    Report::Edited { change_set, report: EditReport { outcome, elapsed_ms: 3, on: None } }
 }
 
 /// The outcome of an edit that is in the text and on disk.
 pub fn landed() -> EditOutcome {
-    EditOutcome::Landed { location: EditLocation::Saved, exact: true, formatted: Vec::new() }
+    EditOutcome::Landed {
+        location: EditLocation::Saved,
+        exact: true,
+        formatted: crate::text::trace::Formatting::default(),
+    }
 }
 
 /// Returns the report of `Prepare` for a call that cannot run.

@@ -17,6 +17,7 @@ mod repository;
 mod same_text;
 mod staged;
 mod stamp;
+mod stash;
 mod unknown;
 
 pub use commit_id::CommitId;

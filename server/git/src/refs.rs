@@ -31,6 +31,15 @@ pub struct Head {
     pub commit: Option<CommitId>,
 }
 
+impl Head {
+    /// Returns the name of the branch, or `commit` and so many digits of its name; `None` for a repository without either. No
+    /// branch has a name with a blank.
+    pub fn name(&self, digits: usize) -> Option<String> {
+        let of_commit = |commit: CommitId| format!("commit {:.digits$}", commit.to_string());
+        self.branch.clone().or_else(|| self.commit.map(of_commit))
+    }
+}
+
 /// One reference on the way from `HEAD`: its name, and its own file if it has one.
 pub(crate) struct Step {
     pub name: FullName,
@@ -76,6 +85,16 @@ pub(crate) fn head(location: &Location) -> Result<Head, Unknown> {
     let name = name.map_err(|_| Unknown::because("the name of the branch is not UTF-8"))?;
     let branch = name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
     Ok(Head { branch: Some(branch), commit })
+}
+
+/// Returns the last commit of a branch; `None` if there is no such branch.
+pub(crate) fn tip(location: &Location, branch: &str) -> Result<Option<CommitId>, Unknown> {
+    let Ok(name) = FullName::try_from(format!("refs/heads/{branch}")) else { return Ok(None) };
+    match content(location, &name)?.as_deref().map(|bytes| target(&name, bytes)).transpose()? {
+        Some(Target::Object(id)) => Ok(Some(CommitId(id))),
+        Some(Target::Symbolic(_)) => Err(Unknown::because("the branch stands for another one")),
+        None => packed(location, &name),
+    }
 }
 
 /// Returns the path of the file with all packed references.

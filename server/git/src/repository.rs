@@ -4,6 +4,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use gix_index::entry::Mode;
 use gix_object::Kind;
@@ -15,7 +16,10 @@ use crate::objects::{MAX_TEXT, Objects};
 use crate::refs::{self, Head};
 use crate::stamp::{self, Stamp};
 use crate::unknown::Unknown;
-use crate::{history, staged};
+use crate::{history, staged, stash};
+
+/// The longest time for which a lock says that git is at work.
+const LONGEST_WORK: Duration = Duration::from_secs(60);
 
 const CONFLICT: &str = "a file has a merge conflict that is not resolved";
 
@@ -140,6 +144,25 @@ impl Repository {
             Some(commit) => history::since(&Objects::open(&self.location)?, commit, seconds),
             None => Ok(Vec::new()),
         }
+    }
+
+    /// Returns the last commit of a branch, named without `refs/heads/`; `None` if there is no such branch.
+    pub fn tip(&self, branch: &str) -> Result<Option<CommitId>, Unknown> {
+        refs::tip(&self.location, branch)
+    }
+
+    /// Returns the commits with the files that `git stash` has put aside since then and still has, newest first, each with the
+    /// time of its entry. Times are seconds since the Unix epoch. Of more than 20 entries, only the newest count.
+    pub fn stashed_since(&self, seconds: i64) -> Result<Vec<(CommitId, i64)>, Unknown> {
+        stash::since(&self.location, seconds)
+    }
+
+    /// Whether git is at work on the files: it has locked the index, and `HEAD` is perhaps not yet what the files are. A lock
+    /// that is older than a minute does not count: its git may have died.
+    pub fn is_busy(&self) -> bool {
+        let lock =
+            std::fs::metadata(self.location.git_dir.join("index.lock")).and_then(|lock| lock.modified());
+        lock.is_ok_and(|since| since.elapsed().is_ok_and(|age| age < LONGEST_WORK))
     }
 
     /// Returns a value that changes when the branch, the last commit, the index or the settings change.

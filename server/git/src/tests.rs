@@ -9,6 +9,7 @@ mod layouts;
 mod packs;
 mod staging;
 mod stamps;
+mod stashes;
 
 use std::collections::BTreeMap;
 use std::fs;

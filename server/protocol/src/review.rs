@@ -55,6 +55,25 @@ pub struct ReviewListResult {
     /// First the hunks that wait for an answer or are on their way, in the order of their calls. Then those that were
     /// applied, oldest change first, without those that were kept or undone.
     pub hunks: Vec<ReviewHunk>,
+    /// What the editor's formatter changed beside the listed changes when it saved them. It is no change of the agent, and no
+    /// undo takes it back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<FormattedFile>>")]
+    pub formatted: Vec<FormattedFile>,
+}
+
+/// What the editor's formatter changed in a file, beside the change that was saved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct FormattedFile {
+    pub session_id: SessionId,
+    /// The change that was saved.
+    pub change_set_id: ChangeSetId,
+    pub uri: String,
+    /// The path as the user sees it.
+    pub path: String,
+    /// How many lines it changed.
+    pub lines: u32,
 }
 
 /// One reviewable group of lines.
@@ -88,7 +107,8 @@ pub struct ReviewHunk {
     pub run_id: RunId,
     /// The calls that made it.
     pub tool_call_ids: Vec<ToolCallId>,
-    /// If the user changed it: the text of now in its place. A decision that drops it has to say that it was seen.
+    /// If the user changed it: the text of now in its place. With `removed`, before the change, and `inserted`, the agent's, these
+    /// are the three sides of a comparison. A decision that drops it has to say that it was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub text: Option<String>,
@@ -100,10 +120,18 @@ pub struct ReviewHunk {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[ts(optional, as = "Option<Vec<HunkName>>")]
     pub beneath: Vec<HunkName>,
-    /// For a hunk that counts as kept, why it does.
+    /// What the editor's formatter made of `inserted` when it saved the hunk. These lines count as the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub formatted: Option<String>,
+    /// For a hunk that counts as kept, why it does; also while it is `away`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub kept_by: Option<KeptBy>,
+    /// For a hunk that is `away`, where its text is, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub away: Option<AwayPlace>,
     /// For an applied hunk, what made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
@@ -128,10 +156,27 @@ impl ReviewHunk {
         matches!(self.state, HunkState::Applied | HunkState::Amended)
     }
 
+    /// Whether its review has ended. A kept change may be away.
+    pub fn is_decided(&self) -> bool {
+        self.state.is_decided() || self.kept_by.is_some()
+    }
+
     /// Returns its lines, from zero, for a cursor: a place without a line has the line after it.
     pub fn lines(&self) -> Range<u32> {
         self.line..self.end_line.unwrap_or(self.line).max(self.line.saturating_add(1))
     }
+}
+
+/// Where the text of a change is that is not in its file now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AwayPlace {
+    /// In the last commit of this branch, which is not checked out.
+    Branch { name: String },
+    /// In this commit, which is not checked out.
+    Commit { id: String },
+    /// Put aside by `git stash`.
+    Stash,
 }
 
 /// Why a change counts as kept.
@@ -146,6 +191,8 @@ pub enum KeptBy {
     EditsMode,
     /// It was committed, and nobody decided about it before.
     Commit,
+    /// Nobody decided about it for 14 days.
+    Age,
 }
 
 fn is_zero(number: &u32) -> bool {

@@ -103,6 +103,8 @@ macro_rules! wire_types {
             review::ReviewListResult,
             review::ReviewHunk,
             review::HunkName,
+            review::AwayPlace,
+            review::FormattedFile,
             review::KeptBy,
             review::ReviewCommentParams,
             review::ReviewCommentResult,

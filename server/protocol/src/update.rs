@@ -317,11 +317,15 @@ pub enum HunkState {
     Amended,
     /// In the text, and the user wants it.
     Kept,
+    /// Only in the reply to a decision: it was not carried out, because another text than the one that was shown is in its
+    /// place. The hunk is as it was.
+    Conflicted,
     /// On its way out of the text.
     Undoing,
     /// Taken out of the text; it can be restored.
     Undone,
-    /// Neither its lines nor those around them are in the file now, for example on another branch.
+    /// Its text is not in the file now: it is on another branch or in the stash, or neither its lines nor those around them are
+    /// there. It is back when the text is.
     Away,
 }
 

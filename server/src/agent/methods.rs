@@ -195,7 +195,7 @@ impl Agent {
         if let Some(staged) = staged {
             let mut hunks = self.staged_hunks(staged).await?;
             hunks.retain(is_wanted);
-            return Ok(ReviewListResult { hunks });
+            return Ok(ReviewListResult { hunks, formatted: Vec::new() });
         }
         let mailboxes = match &session_id {
             Some(id) => vec![self.sessions.get(id)?],
@@ -212,9 +212,24 @@ impl Agent {
             hunks.extend(answered(request).await?);
         }
         let world = self.sessions.world().clone();
-        hunks.extend(aside(move || reviews::hunks(&world.reviews, &world.documents, all)).await);
+        let of = uri.clone();
+        let listed = aside(move || {
+            let mut hunks = reviews::hunks(&world.reviews, &world.documents, all);
+            let moved = of.map(|uri| reviews::renamed::hunks(&world.reviews, &world.documents, &uri));
+            hunks.extend(moved.into_iter().flatten().filter(|hunk| all || !hunk.is_decided()));
+            let formatted = reviews::formatted_of(&world.reviews, &hunks);
+            (hunks, formatted)
+        });
+        let (applied, mut formatted) = listed.await;
+        hunks.extend(applied);
         hunks.retain(is_wanted);
-        Ok(ReviewListResult { hunks })
+        formatted.retain(|file| {
+            let is_of = |hunk: &ReviewHunk| {
+                (&hunk.session_id, &hunk.change_set_id) == (&file.session_id, &file.change_set_id)
+            };
+            hunks.iter().any(is_of)
+        });
+        Ok(ReviewListResult { hunks, formatted })
     }
 
     /// Returns the hunks that the next commit would have and that nobody has kept. A repository that cannot be read is an error,

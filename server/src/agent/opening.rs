@@ -22,7 +22,7 @@ use crate::session::catalog::Catalog;
 use crate::session::inbox::Watch;
 use crate::session::watermark::Syncer;
 use crate::session::{World, images, replay};
-use crate::sessions::{Sessions, committing, tracking};
+use crate::sessions::{Sessions, committing, tracking, watching};
 use crate::settings::load;
 use crate::settings::own_files::OwnPlaces;
 use crate::tools::paths::WriteLocks;
@@ -83,6 +83,7 @@ impl Agent {
             write_locks: WriteLocks::in_state(&state_dir),
             images: images::ImageRoom::default(),
             inboxes: Watch::default(),
+            file_reports: Default::default(),
             reviews: Reviews::default(),
             asks: Mutex::new(HashMap::new()),
         });
@@ -107,7 +108,8 @@ impl Agent {
 async fn follow_until(sessions: Sessions, out: Out) {
     tokio::select! {
         () = tracking::follow(sessions.clone()) => {}
-        () = committing::follow(sessions) => {}
+        () = committing::follow(sessions.clone()) => {}
+        () = watching::follow(sessions) => {}
         () = out.closed() => {}
     }
 }

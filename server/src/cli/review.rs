@@ -12,8 +12,9 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
 use adjutant_protocol::operation::FileOperation;
 use adjutant_protocol::review::{
-    DecidedHunk, LeftOutFile, ReviewAction, ReviewDecideParams, ReviewDecideResult, ReviewDiffParams,
-    ReviewDiffResult, ReviewHunk, ReviewListParams, ReviewListResult, ReviewTarget, StagedParams,
+    AwayPlace, DecidedHunk, FormattedFile, LeftOutFile, ReviewAction, ReviewDecideParams, ReviewDecideResult,
+    ReviewDiffParams, ReviewDiffResult, ReviewHunk, ReviewListParams, ReviewListResult, ReviewTarget,
+    StagedParams,
 };
 use adjutant_protocol::update::HunkState;
 use anyhow::Context;
@@ -98,7 +99,7 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
         let index = sources.environment.get("GIT_INDEX_FILE").filter(|path| !path.is_empty()).cloned();
         let staged = Some(StagedParams { index });
         let params = ReviewListParams { staged, ..ReviewListParams::default() };
-        return with_changes(sources, params, async |_, _, hunks| Ok(check(&hunks))).await;
+        return with_changes(sources, params, async |_, _, listed| Ok(check(&listed.hunks))).await;
     }
     let all = match &line.action {
         Some(ReviewVerb::Undo { run, .. }) => run.run.is_some(),
@@ -106,30 +107,32 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
         _ => false,
     };
     let params = ReviewListParams { all, ..ReviewListParams::default() };
-    with_changes(sources, params, async |folder, client, hunks| match line.action {
-        None if line.json => {
-            let mut page = Printer::of_stdout();
-            for hunk in &hunks {
-                page.json(&serde_json::to_string(hunk)?);
+    with_changes(sources, params, async |folder, client, ReviewListResult { hunks, formatted }| {
+        match line.action {
+            None if line.json => {
+                let mut page = Printer::of_stdout();
+                for hunk in &hunks {
+                    page.json(&serde_json::to_string(hunk)?);
+                }
+                page.written()?;
+                Ok(Exit::Fine)
             }
-            page.written()?;
-            Ok(Exit::Fine)
-        }
-        None => list(&hunks),
-        Some(ReviewVerb::Show { places }) => match chosen(folder, &hunks, &places)? {
-            Some(hunks) => show(&hunks),
-            None => Ok(Exit::Usage),
-        },
-        Some(ReviewVerb::Diff { session }) => print_diff(client, session).await,
-        Some(ReviewVerb::Keep { places, all: _ }) => {
-            decide(folder, client, &hunks, &places, ReviewAction::Keep).await
-        }
-        Some(ReviewVerb::Undo { places, all: _, run }) => match &run.run {
-            Some(name) => runs::rewind(client, &hunks, name, &run, false).await,
-            None => decide(folder, client, &hunks, &places, ReviewAction::Undo).await,
-        },
-        Some(ReviewVerb::Restore { run }) => {
-            runs::rewind(client, &hunks, run.run.as_deref().unwrap_or(LAST), &run, true).await
+            None => list(&hunks, &formatted),
+            Some(ReviewVerb::Show { places }) => match chosen(folder, &hunks, &places)? {
+                Some(hunks) => show(&hunks),
+                None => Ok(Exit::Usage),
+            },
+            Some(ReviewVerb::Diff { session }) => print_diff(client, session).await,
+            Some(ReviewVerb::Keep { places, all: _ }) => {
+                decide(folder, client, &hunks, &places, ReviewAction::Keep).await
+            }
+            Some(ReviewVerb::Undo { places, all: _, run }) => match &run.run {
+                Some(name) => runs::rewind(client, &hunks, name, &run, false).await,
+                None => decide(folder, client, &hunks, &places, ReviewAction::Undo).await,
+            },
+            Some(ReviewVerb::Restore { run }) => {
+                runs::rewind(client, &hunks, run.run.as_deref().unwrap_or(LAST), &run, true).await
+            }
         }
     })
     .await
@@ -138,12 +141,18 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
 /// Says who wrote a line, on which task, and whether a person looked at it.
 pub async fn why(sources: Sources, line: WhyLine) -> anyhow::Result<Exit> {
     let all = ReviewListParams { all: true, ..ReviewListParams::default() };
-    with_changes(sources, all, async |folder, _, hunks| {
+    with_changes(sources, all.clone(), async |folder, client, ReviewListResult { mut hunks, .. }| {
         let Some(place) = Place::parse(folder, &line.place, &hunks).filter(|place| place.line.is_some())
         else {
             note(&format!("\"{}\" is no FILE:LINE with a file of this folder", line.place));
             return Ok(Exit::Usage);
         };
+        if !hunks.iter().any(|hunk| Place { uri: place.uri.clone(), line: None }.has(hunk)) {
+            // A file that has another name now is found by its text, if it is asked for.
+            let params = ReviewListParams { uri: Some(place.uri.clone()), ..all };
+            let listed: ReviewListResult = client.request(methods::REVIEW_LIST, &params).await?;
+            hunks = listed.hunks;
+        }
         let mut page = Printer::of_stdout();
         let mut found = 0;
         for hunk in hunks.iter().filter(|hunk| place.has(hunk) && is_in_text(hunk)) {
@@ -163,13 +172,13 @@ pub async fn why(sources: Sources, line: WhyLine) -> anyhow::Result<Exit> {
 async fn with_changes(
     sources: Sources,
     params: ReviewListParams,
-    act: impl AsyncFnOnce(&Folder, &Client, Vec<ReviewHunk>) -> anyhow::Result<Exit>,
+    act: impl AsyncFnOnce(&Folder, &Client, ReviewListResult) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     let folder = Folder::find(None, sources.home.as_deref())?;
     let (client, incoming) = Client::start(sources, &folder.workspace()).await?;
     let listed: Result<ReviewListResult, _> = client.request(methods::REVIEW_LIST, &params).await;
     let exit = match listed {
-        Ok(listed) => act(&folder, &client, listed.hunks).await,
+        Ok(listed) => act(&folder, &client, listed).await,
         Err(failure) => Err(failure.into()),
     };
     client.stop(incoming, drop).await;
@@ -228,7 +237,7 @@ fn place_of_name(path: &Path) -> Option<String> {
 /// Whether a hunk is in the text and nobody has decided about it.
 fn is_open(hunk: &ReviewHunk) -> bool {
     // One whose undo was cut short is still in the text.
-    !hunk.state.is_decided()
+    !hunk.is_decided()
 }
 
 fn is_in_text(hunk: &ReviewHunk) -> bool {
@@ -269,15 +278,25 @@ fn place_of(hunk: &ReviewHunk) -> String {
         None => {}
     }
     match hunk.state {
-        HunkState::Away => format!("{} (its place is not in the file now)", hunk.path),
+        HunkState::Away => format!("{} ({})", hunk.path, where_away(hunk)),
         _ => format!("{}:{}", hunk.path, hunk.line + 1),
+    }
+}
+
+/// Returns where the text of a change is that is not in its file.
+fn where_away(hunk: &ReviewHunk) -> String {
+    match &hunk.away {
+        Some(AwayPlace::Branch { name }) => format!("on branch {name}"),
+        Some(AwayPlace::Commit { id }) => format!("in commit {id:.12}"),
+        Some(AwayPlace::Stash) => "in the stash".to_owned(),
+        None => "its place is not in the file now".to_owned(),
     }
 }
 
 /// Characters of the id of a run in a list; enough to name it.
 const RUN_CHARS: usize = 12;
 
-fn list(hunks: &[ReviewHunk]) -> anyhow::Result<Exit> {
+fn list(hunks: &[ReviewHunk], formatted: &[FormattedFile]) -> anyhow::Result<Exit> {
     let mut page = Printer::of_stdout();
     let open: Vec<&ReviewHunk> = hunks.iter().filter(|hunk| is_open(hunk)).collect();
     let mut tasks: BTreeMap<(&str, &str), Vec<&ReviewHunk>> = BTreeMap::new();
@@ -295,6 +314,19 @@ fn list(hunks: &[ReviewHunk]) -> anyhow::Result<Exit> {
             page.line(&format!("  {}  {}{yours}", place_of(hunk), size(hunk)));
         }
     }
+    if !formatted.is_empty() {
+        page.line_in(Ink::Dim, "formatting by your editor");
+        for file in formatted {
+            page.line_in(
+                Ink::Dim,
+                &format!(
+                    "  {}  {}",
+                    file.path,
+                    format_args!("{} {}", file.lines, if file.lines == 1 { "line" } else { "lines" })
+                ),
+            );
+        }
+    }
     match open.len() {
         0 => page.line("Nothing is left to review."),
         _ => page.line_in(Ink::Dim, "adjutant review show · keep · undo FILE[:LINE] · undo --run RUN"),
@@ -309,8 +341,12 @@ fn show(hunks: &[&ReviewHunk]) -> anyhow::Result<Exit> {
         page.line_in(Ink::Dim, &place_of(hunk));
         put_diff(&mut page, &hunk.diff);
         if let Some(text) = &hunk.text {
-            page.line_in(Ink::Dim, "in its place is now:");
-            page.block(text);
+            for (side, lines) in
+                [("before:", &hunk.removed), ("the agent's:", &hunk.inserted), ("in its place is now:", text)]
+            {
+                page.line_in(Ink::Dim, side);
+                page.block(lines);
+            }
         }
     }
     if hunks.is_empty() {

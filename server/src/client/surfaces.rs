@@ -58,6 +58,8 @@ pub struct Surfaces {
     pub configuration: bool,
     /// Reports changed settings only after the server registers for them.
     pub register_configuration: bool,
+    /// Reports changed files once the server registers for them.
+    pub register_files: bool,
     pub abilities: Abilities,
     pub encoding: Encoding,
 }

@@ -144,19 +144,30 @@ fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Registers for changed settings, if the client needs that. The content of the reply does not matter.
+/// Registers for changed settings and changed files, if the client needs that. The content of the reply does not matter.
 pub async fn register(out: &Out, surfaces: &Surfaces) {
-    if !surfaces.register_configuration {
-        return;
-    }
-    let registration = json!({
+    let settings = json!({
         "id": "adjutant-configuration",
         "method": "workspace/didChangeConfiguration",
         "registerOptions": { "section": "adjutant" },
     });
-    let reply = out.request("client/registerCapability", &json!({ "registrations": [registration] }));
+    let files = json!({
+        "id": "adjutant-files",
+        "method": "workspace/didChangeWatchedFiles",
+        "registerOptions": { "watchers": [{ "globPattern": "**/*" }] },
+    });
+    let wanted = [(surfaces.register_configuration, settings), (surfaces.register_files, files)];
+    let registrations: Vec<Value> = wanted
+        .into_iter()
+        .filter(|(is_wanted, _)| *is_wanted)
+        .map(|(_, registration)| registration)
+        .collect();
+    if registrations.is_empty() {
+        return;
+    }
+    let reply = out.request("client/registerCapability", &json!({ "registrations": registrations }));
     if let Ok(Err(error)) = tokio::time::timeout(ANSWER_LIMIT, reply).await {
-        tracing::info!(%error, "the client does not report changed settings");
+        tracing::info!(%error, "the client does not report changed settings or files");
     }
 }
 

@@ -61,6 +61,7 @@ impl Surfaces {
             annotations: has("/workspace/workspaceEdit/changeAnnotationSupport"),
             configuration: is("/workspace/configuration"),
             register_configuration: is("/workspace/didChangeConfiguration/dynamicRegistration"),
+            register_files: is("/workspace/didChangeWatchedFiles/dynamicRegistration"),
             abilities: Abilities {
                 apply_edit: is("/workspace/applyEdit"),
                 document_changes: is("/workspace/workspaceEdit/documentChanges"),

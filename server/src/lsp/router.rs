@@ -16,7 +16,7 @@ use crate::agent::{self, Serve, read};
 use crate::transport::{Answer, Backend, ErrorBody, NotificationOutcome, Params, Serving, answer, code};
 
 /// Methods that a client sends without an id; a request for one is refused.
-const NOTIFICATIONS: [&str; 12] = [
+const NOTIFICATIONS: [&str; 13] = [
     "initialized",
     "exit",
     "$/cancelRequest",
@@ -26,6 +26,7 @@ const NOTIFICATIONS: [&str; 12] = [
     "textDocument/didClose",
     "textDocument/didSave",
     "workspace/didChangeConfiguration",
+    "workspace/didChangeWatchedFiles",
     "workspace/didChangeWorkspaceFolders",
     "window/workDoneProgress/cancel",
     SESSION_CANCEL,
@@ -131,6 +132,10 @@ impl Router {
             "workspace/didChangeConfiguration" => {
                 let params = read(params)?;
                 Box::pin(async move { server.did_change_configuration(params).await })
+            }
+            "workspace/didChangeWatchedFiles" => {
+                let params = read(params)?;
+                Box::pin(async move { server.did_change_watched_files(params).await })
             }
             "workspace/didChangeWorkspaceFolders" => {
                 let params = read(params)?;

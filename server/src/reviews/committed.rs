@@ -16,6 +16,9 @@ use super::staged::text_of;
 use super::{FileChanges, Reviews};
 use crate::uri;
 
+/// All digits of the id of a commit.
+pub(super) const ALL_DIGITS: usize = 40;
+
 /// What the last look has seen of each repository: its stamp, and the number of the registry.
 #[derive(Default)]
 pub struct HeadLook {
@@ -27,6 +30,8 @@ pub struct CommittedHunks {
     pub session: SessionId,
     pub change_set: ChangeSetId,
     pub hunks: Vec<String>,
+    /// What is checked out: a branch, or `commit` and its id.
+    pub on: Option<String>,
 }
 
 /// What a look has found.
@@ -101,6 +106,7 @@ fn of_file(
     let Some(oldest) = open.map(|owned| seconds(owned.change.at)).min() else { return Ok(Vec::new()) };
     let commits = repository.commits_since(oldest)?;
     let Some((head, _)) = commits.first().filter(|(_, made)| *made >= oldest) else { return Ok(Vec::new()) };
+    let checked_out = repository.head()?.name(ALL_DIGITS);
     let now = traces_in(repository, *head, path, &changes)?;
     let mut earlier: BTreeMap<i64, Vec<Vec<Trace>>> = BTreeMap::new();
     let mut found = Vec::new();
@@ -128,14 +134,14 @@ fn of_file(
         let hunks: Vec<String> = hunks.map(|(_, hunk)| hunk.id.clone()).collect();
         if !hunks.is_empty() {
             let (session, change_set) = (owned.session.clone(), owned.change.change_set.clone());
-            found.push(CommittedHunks { session, change_set, hunks });
+            found.push(CommittedHunks { session, change_set, hunks, on: checked_out.clone() });
         }
     }
     Ok(found)
 }
 
 /// Returns where the hunks are in the text of a commit; nothing if it has no such text.
-fn traces_in(
+pub(super) fn traces_in(
     repository: &Repository,
     commit: CommitId,
     path: &Path,
@@ -147,6 +153,6 @@ fn traces_in(
 }
 
 /// Returns the full seconds of a time in milliseconds, as commits have them.
-fn seconds(at: u64) -> i64 {
+pub(super) fn seconds(at: u64) -> i64 {
     i64::try_from(at / 1_000).unwrap_or(i64::MAX)
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use adjutant_protocol::review::ReviewHunk;
 use adjutant_tools::documents::Documents;
 
-use super::{FileChanges, Reviews, file_now, target_of};
+use super::{FileChanges, Reviews, away, file_now, renamed, target_of};
 
 /// What one look at a document has found.
 pub(super) struct LastLook {
@@ -24,9 +24,13 @@ impl Reviews {
         let changes = self.of_file(&target);
         let number = *self.shared.changed.borrow();
         let none = || Arc::from(Vec::new());
-        let Some(now) = changes.last().and_then(|owned| file_now(documents, owned)) else { return none() };
-        if now.version.is_none() {
-            return none();
+        let (now, moved) = match changes.is_empty() {
+            true => renamed::found(self, documents, uri).unzip(),
+            false => (changes.last().and_then(|owned| file_now(documents, owned)), None),
+        };
+        let Some(now) = now.filter(|now| now.version.is_some()) else { return none() };
+        if let Some(moved) = moved {
+            return moved.into();
         }
         let seen = (documents.opening(&now.at.absolute), now.version, number);
         let mut last = self.shared.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +38,9 @@ impl Reviews {
             return last.hunks.clone();
         }
         let changes = FileChanges::read(changes);
-        let hunks: Arc<[ReviewHunk]> = changes.views_of(&now.text, &changes.trace(&now.text)).into();
+        let traces = changes.trace(&now.text);
+        let away = away::look(&changes, &traces);
+        let hunks: Arc<[ReviewHunk]> = changes.views_of(&now.text, &traces, &away).into();
         *last = Some(LastLook { target, seen, hunks: hunks.clone() });
         hunks
     }

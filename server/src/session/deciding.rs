@@ -14,6 +14,7 @@ use adjutant_core::text::trace::{HunkText, Trace};
 use adjutant_core::wire;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::review::{DecidedHunk, ReviewAction, ReviewDecideParams, ReviewTarget};
+use adjutant_protocol::update::HunkState;
 
 use super::mailbox::{ClientError, MAX_WORDS, Reply};
 use super::recording::RecordError;
@@ -41,8 +42,8 @@ pub(super) struct BegunReview {
 pub(super) struct ReviewWait {
     batch: BatchId,
     targets: Vec<HunkSet>,
-    /// Why hunks were not undone or restored.
-    why: HashMap<(ChangeSetId, String), String>,
+    /// Why hunks were not undone or restored, and whether because of a conflict.
+    why: HashMap<(ChangeSetId, String), (String, bool)>,
     reply: Reply<Vec<DecidedHunk>>,
 }
 
@@ -181,8 +182,9 @@ impl SessionTask {
             return;
         }
         for event in events {
-            let Event::ReviewFailed { change_set, hunks, why } = event else { continue };
+            let Event::ReviewFailed { change_set, hunks, why, conflict } = event else { continue };
             for wait in &mut self.replies.reviews {
+                let why = (why.clone(), *conflict);
                 wait.why.extend(hunks.iter().map(|hunk| ((change_set.clone(), hunk.clone()), why.clone())));
             }
         }
@@ -190,10 +192,13 @@ impl SessionTask {
         let is_over = |wait: &mut ReviewWait| !pending.contains(&wait.batch);
         let over: Vec<ReviewWait> = self.replies.reviews.extract_if(.., is_over).collect();
         for ReviewWait { targets, why, reply, .. } in over {
-            let why = |change_set: &ChangeSetId, hunk: &str| {
-                why.get(&(change_set.clone(), hunk.to_owned())).cloned()
+            let of = |change_set: &ChangeSetId, hunk: &str| why.get(&(change_set.clone(), hunk.to_owned()));
+            let words = |change_set: &ChangeSetId, hunk: &str| Some(of(change_set, hunk)?.0.clone());
+            let mut hunks = wire::review::applied_states(&self.session, &targets, words);
+            let is_conflict = |hunk: &&mut DecidedHunk| {
+                of(&hunk.change_set_id, &hunk.hunk_id).is_some_and(|(_, conflict)| *conflict)
             };
-            let hunks = wire::review::applied_states(&self.session, &targets, why);
+            hunks.iter_mut().filter(is_conflict).for_each(|hunk| hunk.state = HunkState::Conflicted);
             self.answer_decision(hunks, reply);
         }
     }

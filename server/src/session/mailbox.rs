@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use adjutant_core::machine::input::{Choice, HunkComment, Report};
+use adjutant_core::machine::input::{Choice, HunkComment, OutsideLook, Report};
 use adjutant_core::machine::step::{Step, Wake};
 use adjutant_core::policy::ask::INBOX;
 use adjutant_core::policy::choices::JudgedChoice;
@@ -127,6 +127,15 @@ pub enum Message {
     Committed {
         change_set: ChangeSetId,
         hunks: Vec<String>,
+        /// What is checked out.
+        on: Option<String>,
+    },
+    /// The client reports that files changed.
+    FilesChanged,
+    /// What a look at the files that the model knows has found, and the moment that it belongs to.
+    LookedOutside {
+        look: Option<OutsideLook>,
+        moment: (u32, u64),
     },
     /// A decision about single hunks.
     Decide {
@@ -223,6 +232,8 @@ impl Message {
             Message::Delete { reply } => answer(reply, refused),
             Message::Found { .. }
             | Message::Committed { .. }
+            | Message::FilesChanged
+            | Message::LookedOutside { .. }
             | Message::InboxChanged
             | Message::InboxScanned { .. }
             | Message::Cancel { .. }

@@ -8,14 +8,16 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use adjutant_core::machine::input::{OutsideLook, Report};
+use adjutant_core::machine::accept::outside_moment;
+use adjutant_core::machine::input::{Input, OutsideLook, Report};
 use adjutant_core::record::{ChangedFile, FileRead};
 use adjutant_core::session::{KnownRead, Reads};
 use adjutant_core::text::freshness::{KnownLines, line_hashes};
 use adjutant_git::Repository;
 
-use super::SessionWorld;
 use super::edits::present_file;
+use super::mailbox::Message;
+use super::{SessionTask, SessionWorld};
 use crate::aside::aside;
 use crate::documents::Text;
 use crate::tools::paths::ResolvedPath;
@@ -85,9 +87,48 @@ pub async fn reads_of(
 
 /// Compares the files that the model knows with their text of now.
 pub async fn look(place: &Arc<SessionWorld>, reads: Reads) -> Report {
+    Report::LookedOutside(look_now(place, reads).await)
+}
+
+async fn look_now(place: &Arc<SessionWorld>, reads: Reads) -> Option<OutsideLook> {
     let here = place.clone();
-    let look = tokio::time::timeout(LOOK_WAIT, aside(move || looked(&here, &reads))).await;
-    Report::LookedOutside(look.ok())
+    tokio::time::timeout(LOOK_WAIT, aside(move || looked(&here, &reads))).await.ok()
+}
+
+/// The looks of a session while the model answers: one at a time.
+#[derive(Default)]
+pub struct LooksBetween {
+    is_looking: bool,
+    /// Whether files were reported since the look began.
+    again: bool,
+}
+
+impl SessionTask {
+    /// Looks at the files that the model knows, because the client reports that files changed.
+    pub(super) fn files_changed(&mut self) {
+        let Some(moment) = outside_moment(&self.session) else { return };
+        if self.outside.is_looking {
+            self.outside.again = true;
+            return;
+        }
+        self.outside = LooksBetween { is_looking: true, again: false };
+        let (place, reads) = (self.place.clone(), self.session.reads.clone());
+        tokio::spawn(async move {
+            let look = look_now(&place, reads).await;
+            place.mailbox.post(Message::LookedOutside { look, moment });
+        });
+    }
+
+    /// Records what a look has found, unless more has happened since it began.
+    pub(super) async fn looked_outside(&mut self, look: Option<OutsideLook>, moment: (u32, u64)) {
+        let LooksBetween { again, .. } = std::mem::take(&mut self.outside);
+        if let Some(look) = look {
+            let _ = self.input(Input::Outside { look, moment }).await;
+        }
+        if again {
+            self.files_changed();
+        }
+    }
 }
 
 /// Blocks.
@@ -174,9 +215,5 @@ fn stamp_of(place: &SessionWorld, path: &Path) -> Option<(FileStamp, bool)> {
 /// `None` if there is no repository, or it cannot be read.
 fn head_of(place: &SessionWorld) -> Option<String> {
     let folder = place.roots.paths().next()?;
-    let head = Repository::find(folder).ok()??.head().ok()?;
-    head.branch.or_else(|| {
-        let commit = head.commit?.to_string();
-        Some(format!("commit {}", commit.get(..COMMIT_DIGITS).unwrap_or(&commit)))
-    })
+    Repository::find(folder).ok()??.head().ok()?.name(COMMIT_DIGITS)
 }

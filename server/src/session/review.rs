@@ -8,7 +8,7 @@ use adjutant_core::machine::input::{EditOutcome, Report, ReviewOutcome};
 use adjutant_core::record::{BatchId, ChangeSetId, FileChange};
 use adjutant_core::session::{AppliedChange, AppliedHunk, PendingReview, Session};
 use adjutant_core::text::review::hunks;
-use adjutant_core::text::trace::{Side, SideTarget, TurnedHunk, TurnedText, UserText, turn};
+use adjutant_core::text::trace::{Side, SideRefusal, SideTarget, TurnedHunk, TurnedText, UserText, turn};
 
 use super::SessionWorld;
 use super::edits::{
@@ -17,6 +17,7 @@ use super::edits::{
 };
 use crate::aside::aside;
 use crate::reviews::FileChanges;
+use crate::reviews::away::checked_out;
 use crate::uri;
 
 /// A part of a decision.
@@ -114,7 +115,9 @@ pub async fn carry_out(place: &Arc<SessionWorld>, parts: Vec<ReviewPart>, report
                 Some(results) => results,
                 None => turn_over(place, file).await,
             };
-            outcomes_of(results).into_iter().for_each(&report);
+            let target = file.target.clone();
+            let on = aside(move || checked_out(&target)).await;
+            outcomes_of(results, on.as_ref()).into_iter().for_each(&report);
         }
     }
 }
@@ -133,8 +136,8 @@ async fn turn_operation(place: &Arc<SessionWorld>, operation: OperationReview) -
     Report::Reviewed { change_set: change.change_set.clone(), outcome }
 }
 
-/// Returns the report on each change of a file.
-fn outcomes_of(results: HunkResults) -> Vec<Report> {
+/// Returns the report on each change of a file. `on`: what is checked out in its repository.
+fn outcomes_of(results: HunkResults, on: Option<&String>) -> Vec<Report> {
     let mut outcomes: Vec<(ChangeSetId, ReviewOutcome)> = Vec::new();
     for (wanted, result) in results {
         let at = outcomes.iter().position(|(id, _)| *id == wanted.change_set).unwrap_or_else(|| {
@@ -147,10 +150,18 @@ fn outcomes_of(results: HunkResults) -> Vec<Report> {
                 outcome.dropped.extend(dropped.then(|| wanted.hunk.clone()));
                 outcome.done.push(wanted.hunk);
             }
-            Err(why) => outcomes[at].1.failed.push((wanted.hunk, why)),
+            Err(ReviewRefusal { why, conflict }) => {
+                let outcome = &mut outcomes[at].1;
+                outcome.conflicts.extend(conflict.then(|| wanted.hunk.clone()));
+                outcome.failed.push((wanted.hunk, why));
+            }
         }
     }
-    outcomes.into_iter().map(|(change_set, outcome)| Report::Reviewed { change_set, outcome }).collect()
+    let report = |(change_set, outcome)| Report::Reviewed {
+        change_set,
+        outcome: ReviewOutcome { on: on.cloned(), ..outcome },
+    };
+    outcomes.into_iter().map(report).collect()
 }
 
 /// Tries once to undo or restore the hunks of closed files, all at once. Returns for each file the results if the text has
@@ -184,8 +195,22 @@ async fn turn_together(place: &Arc<SessionWorld>, files: &[Arc<FileReview>]) -> 
     turned
 }
 
+/// Why a hunk was not undone or restored.
+#[derive(Clone)]
+struct ReviewRefusal {
+    why: String,
+    /// Whether another text than the one that was shown is in its place.
+    conflict: bool,
+}
+
+impl ReviewRefusal {
+    fn because(why: impl Into<String>) -> Self {
+        Self { why: why.into(), conflict: false }
+    }
+}
+
 /// For each hunk, whether text of the user was in its place, or why nothing was done.
-type HunkResults = Vec<(WantedHunk, Result<bool, String>)>;
+type HunkResults = Vec<(WantedHunk, Result<bool, ReviewRefusal>)>;
 
 /// How often it is tried again because the text changed meanwhile.
 const MORE_TRIES: u32 = 2;
@@ -226,14 +251,15 @@ async fn turn_over(place: &Arc<SessionWorld>, file: &Arc<FileReview>) -> HunkRes
                 if !matches!(change, PlannedEdit::Nothing) {
                     let why = sentence(outcome);
                     results.iter_mut().filter(|(_, result)| result.is_ok()).for_each(|(_, result)| {
-                        *result = Err(why.clone());
+                        *result = Err(ReviewRefusal::because(why.clone()));
                     });
                 }
                 return results;
             }
         }
     }
-    all_failed(file, &format!("the text kept changing ({why})"))
+    let refused = ReviewRefusal { why: format!("the text kept changing ({why})"), conflict: true };
+    file.hunks.iter().map(|wanted| (wanted.clone(), Err(refused.clone()))).collect()
 }
 
 fn sentence(outcome: EditOutcome) -> String {
@@ -248,7 +274,7 @@ fn sentence(outcome: EditOutcome) -> String {
 }
 
 fn all_failed(file: &FileReview, why: &str) -> HunkResults {
-    file.hunks.iter().map(|wanted| (wanted.clone(), Err(why.to_owned()))).collect()
+    file.hunks.iter().map(|wanted| (wanted.clone(), Err(ReviewRefusal::because(why)))).collect()
 }
 
 /// The edit that brings one file to what was decided.
@@ -283,7 +309,9 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
             Some((change, hunk)) => {
                 targets.push((SideTarget { change, hunk, seen: wanted.seen.clone() }, wanted));
             }
-            None => results.push((wanted.clone(), Err("its text is not kept any more".to_owned()))),
+            None => {
+                results.push((wanted.clone(), Err(ReviewRefusal::because("its text is not kept any more"))))
+            }
         }
     }
     let (targets, own): (Vec<SideTarget>, Vec<&WantedHunk>) = targets.into_iter().unzip();
@@ -296,7 +324,11 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
     let is_as_decided = !creates || if file.restore { now.exists() } else { now.disk().is_none() };
     results.extend(own.into_iter().cloned().zip(turned).map(|(wanted, result)| {
         let dropped = |turned| matches!(turned, TurnedHunk::Turned { dropped: Some(_) });
-        (wanted, result.map(dropped).map_err(|why| changes.refusal(why)))
+        let refused = |why| {
+            let conflict = matches!(why, SideRefusal::Amended);
+            ReviewRefusal { why: changes.refusal(why), conflict }
+        };
+        (wanted, result.map(dropped).map_err(refused))
     }));
     if wanted == now.text() && (is_as_decided || !wanted.is_empty()) {
         return Ok(ReviewPlan { change: PlannedEdit::Nothing, results });

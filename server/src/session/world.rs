@@ -44,6 +44,8 @@ pub struct World {
     pub images: ImageRoom,
     /// Wakes a session when a file arrives in its inbox.
     pub inboxes: Watch,
+    /// Counts the reports of the client that files changed.
+    pub file_reports: tokio::sync::watch::Sender<u64>,
     /// The applied changes of all sessions, for the review.
     pub reviews: Reviews,
     /// The session of each ask: all open asks of the sessions in memory (at most `MAX_OPEN`), and the

@@ -35,10 +35,10 @@ pub async fn look(sessions: &Sessions) -> bool {
         let mut last = here.last_look.lock().unwrap_or_else(PoisonError::into_inner);
         let reviews = &here.world().reviews;
         let look = committed::look(reviews, &mut last);
-        for CommittedHunks { session, change_set, hunks } in look.found {
-            reviews.show_committed(&session, &change_set, &hunks);
+        for CommittedHunks { session, change_set, hunks, on } in look.found {
+            reviews.show_committed(&session, &change_set, &hunks, on.as_deref());
             if let Some(mailbox) = here.in_memory(&session) {
-                mailbox.post(Message::Committed { change_set, hunks });
+                mailbox.post(Message::Committed { change_set, hunks, on });
             }
         }
         look.waits

@@ -27,6 +27,7 @@ fn sessions(dir: &Path) -> Sessions {
         write_locks: Default::default(),
         images: Default::default(),
         inboxes: crate::session::inbox::Watch::default(),
+        file_reports: Default::default(),
         reviews: Default::default(),
         asks: Mutex::default(),
     }))

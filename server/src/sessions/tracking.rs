@@ -18,6 +18,7 @@ use super::Sessions;
 use crate::aside::aside;
 use crate::clock::now_ms;
 use crate::documents::Text;
+use crate::reviews::away::{self, AwayHunks};
 use crate::reviews::{FileChanges, OwnedChange};
 use crate::session::World;
 use crate::session::mailbox::Message;
@@ -46,6 +47,12 @@ struct FoundState {
     is_in_text: bool,
     /// Since when the log says otherwise.
     differs: Option<Instant>,
+}
+
+impl FoundState {
+    fn has_settled(&self) -> bool {
+        self.differs.is_some_and(|since| since.elapsed() >= SETTLED)
+    }
 }
 
 /// Follows the hunks until the registry is gone.
@@ -122,12 +129,14 @@ fn look(
         let waiting = waiting.remove(&target).unwrap_or_default();
         let Some(OpenText { text, uri, version, opening }) = open_text(world, &target) else { continue };
         let mut followed = before.remove(&target).unwrap_or_default();
-        if followed.looked != Some((opening, version, number)) {
+        let is_due = followed.is_due();
+        if is_due || followed.looked != Some((opening, version, number)) {
             let changes = FileChanges::read(owned);
             let traces = changes.trace(&text);
-            followed.note(&changes, &traces, began);
-            let mut hunks = changes.views_of(&text, &traces);
-            hunks.retain(|hunk| !hunk.state.is_decided() && hunk.state != HunkState::Away);
+            let away = away::look(&changes, &traces);
+            followed.note(&changes, &traces, &away, began);
+            let mut hunks = changes.views_of(&text, &traces, &away);
+            hunks.retain(|hunk| !hunk.is_decided() && hunk.state != HunkState::Away);
             hunks.extend(waiting.iter().flat_map(|(session, waiting)| waiting.views_in(session, &text)));
             hunks.sort_by_key(|hunk| hunk.line);
             // A client draws and decides only on the version of its text, so it needs the hunks for each.
@@ -139,6 +148,10 @@ fn look(
                 followed.sent = hunks;
             }
             (followed.looked, followed.uri) = (Some((opening, version, number)), uri);
+        }
+        // While git writes files, they are not yet those of its branch.
+        if is_due && away::is_git_busy(&target) {
+            followed.wait();
         }
         followed.report(&mut seen);
         now.insert(target, followed);
@@ -169,15 +182,16 @@ fn open_text(world: &World, target: &str) -> Option<OpenText> {
 }
 
 impl OpenReview {
-    /// Notes which hunks are in the text. A hunk counts as undone in the editor only if it was in the text since this server
+    /// Notes which hunks are in the text. One that is away is neither in it nor undone. A hunk counts as undone in the editor only if it was in the text since this server
     /// began: what happened to a file before is not known.
-    fn note(&mut self, changes: &FileChanges, traces: &[Vec<Trace>], began: u64) {
+    fn note(&mut self, changes: &FileChanges, traces: &[Vec<Trace>], away: &AwayHunks, began: u64) {
         let mut hunks = HashMap::new();
-        for (owned, traces) in changes.changes.iter().zip(traces) {
-            for (hunk, trace) in owned.change.hunks.iter().zip(traces) {
+        for (change, (owned, traces)) in changes.changes.iter().zip(traces).enumerate() {
+            for (number, (hunk, trace)) in owned.change.hunks.iter().zip(traces).enumerate() {
                 let key = (owned.session.clone(), owned.change.change_set.clone(), hunk.id.clone());
                 let known = self.hunks.remove(&key);
-                let HunkText::Is(side) = trace.found else {
+                let is_away = away.contains_key(&(change, number));
+                let (HunkText::Is(side), false) = (trace.found, is_away) else {
                     hunks.extend(known.map(|known| (key, FoundState { differs: None, ..known })));
                     continue;
                 };
@@ -195,10 +209,22 @@ impl OpenReview {
         self.hunks = hunks;
     }
 
+    /// Whether another state of a hunk has settled.
+    fn is_due(&self) -> bool {
+        self.hunks.values().any(FoundState::has_settled)
+    }
+
+    /// Lets the states that have settled do so once more.
+    fn wait(&mut self) {
+        for hunk in self.hunks.values_mut().filter(|hunk| hunk.has_settled()) {
+            hunk.differs = Some(Instant::now());
+        }
+    }
+
     /// Reports the hunks whose other state has settled.
     fn report(&mut self, seen: &mut LookResult) {
         for ((session, change_set, hunk), state) in &mut self.hunks {
-            if state.differs.is_some_and(|since| since.elapsed() >= SETTLED) {
+            if state.has_settled() {
                 state.differs = None;
                 let key = (session.clone(), change_set.clone());
                 let entry = seen.found.entry(key).or_insert_with(|| (Vec::new(), state.is_in_text));

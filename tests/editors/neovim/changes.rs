@@ -157,6 +157,15 @@ fn p02_undo_of_a_change_names_the_users_lines_and_restore_brings_them_back() {
             "~ DiffAdd 2 and a half «keep \\ak · undo with your line \\au»",
         );
         wait_drawn(editor, &amended);
+        editor.lua("vim.cmd('AdjutantShowChange')");
+        let sides = "(function() local sides = {} for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do local text = \
+                     vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false) sides[#sides + 1] = \
+                     ('%s %s %s'):format(vim.wo[window].winbar, text[1], vim.wo[window].diff) end return sides end)()";
+        let shown = editor.lua(&format!("return {sides}"));
+        let wanted = ["before two true", "the agent's 2 true", "now 2 and a half true"];
+        assert_eq!(shown, serde_json::json!(wanted));
+        press(editor, "q");
+        assert_eq!(editor.lua("return vim.fn.tabpagenr('$')"), 1);
         press(editor, "\\\\au");
         editor.wait_buffer(&EDITED.replace('2', "two"));
         wait_told(editor, "undone;");

@@ -37,6 +37,9 @@ fn n03_what_the_user_typed_into_a_change_is_not_dropped_unseen() {
     fs::write(place.workspace().join("greeting.txt"), "Hello, my world\n").unwrap();
     let shown = place.run(&["review"]).out();
     assert!(shown.contains("you changed it since"), "{shown}");
+    let sides = "before:\nHelo, world\nthe agent's:\nHello, world\nin its place is now:\nHello, my world\n";
+    let shown = place.run(&["review", "show"]).out();
+    assert!(shown.contains(sides), "{shown}");
     let refused = place.run(&["review", "undo", "greeting.txt"]);
     assert_eq!(refused.code(), Some(1));
     assert!(refused.err().contains("look at it again before you decide"), "{}", refused.err());
@@ -58,6 +61,27 @@ fn n30_why_says_who_wrote_a_line_and_whether_a_person_looked() {
     let why = place.run(&["why", "other.txt:1"]).out();
     assert!(why.starts_with("No session of this workspace knows"), "{why}");
     assert_eq!(place.run(&["why", "greeting.txt"]).code(), Some(2));
+}
+
+#[test]
+fn n30_why_follows_a_file_that_the_user_moved_and_committed() {
+    let place = Place::new(&format!("{EDIT}{DONE}"));
+    let lines = |greeting: &str| format!("{greeting}, world\nand\nall\nof\nyou\n");
+    fs::write(place.workspace().join("greeting.txt"), lines("Helo")).unwrap();
+    fs::write(place.workspace().join("other.txt"), "Hello, world\nof others\n").unwrap();
+    repository(&place, &place.workspace());
+    place.run(&["run", "-y", "fix the greeting"]).exits(0);
+    let why = |at: &str| place.run(&["why", at]).out();
+    place.git(&["mv", "greeting.txt", "moved.txt"]);
+    assert!(why("moved.txt:1").contains("fix the greeting"), "{}", why("moved.txt:1"));
+    place.git(&["commit", "-qam", "moved", "--no-verify"]);
+    fs::rename(place.workspace().join("moved.txt"), place.workspace().join("again.txt")).unwrap();
+    fs::write(place.workspace().join("again.txt"), format!("mine\n{}", lines("Hello"))).unwrap();
+    assert!(why("again.txt:2").contains("play/script wrote it today"), "{}", why("again.txt:2"));
+    let none = "No session of this workspace knows";
+    assert!(why("again.txt:1").starts_with(none), "{}", why("again.txt:1"));
+    // The same line in another file is another line.
+    assert!(why("other.txt:1").starts_with(none), "{}", why("other.txt:1"));
 }
 
 /// An edit that no person saw is not said to be kept by one.

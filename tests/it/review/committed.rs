@@ -10,7 +10,7 @@ use super::*;
 use crate::rig::facts_named;
 
 /// Runs git in a folder, with a time for its commits if it is not the present one.
-fn git_at(folder: &Path, time: Option<&str>, args: &[&str]) {
+pub fn git_at(folder: &Path, time: Option<&str>, args: &[&str]) {
     let mut git = Command::new("git");
     git.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", folder);
     git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
@@ -23,12 +23,12 @@ fn git_at(folder: &Path, time: Option<&str>, args: &[&str]) {
     assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn git(workspace: &Workspace, args: &[&str]) {
+pub fn git(workspace: &Workspace, args: &[&str]) {
     git_at(workspace.path(), None, args);
 }
 
 /// Commits all files of the workspace, long before any change of the agent.
-fn long_ago(workspace: &Workspace) {
+pub fn long_ago(workspace: &Workspace) {
     git(workspace, &["init", "-q", "-b", "main"]);
     git(workspace, &["add", "-A"]);
     git_at(workspace.path(), Some("1700000000 +0000"), &["commit", "-qm", "first"]);
@@ -56,7 +56,7 @@ impl Reviewed {
     }
 
     /// Ends the server and starts another one.
-    fn restarted(self) -> Self {
+    pub fn restarted(self) -> Self {
         let Reviewed { rig, model, workspace, session, run } = self;
         rig.end();
         let rig = Rig::start(&workspace);

@@ -358,6 +358,11 @@ impl Inner {
                 SaveBehaviour::Faithful => self.buffers.save(&uri),
                 SaveBehaviour::Refuse(reason) => Err(reason.clone()),
                 SaveBehaviour::SaySavedDoNothing => Ok(()),
+                SaveBehaviour::Format(from, to) => {
+                    let text = self.buffers.text(&uri).unwrap_or_default().replace(from, to);
+                    self.buffers.set_text(&uri, &text);
+                    self.buffers.save(&uri)
+                }
                 SaveBehaviour::SaySavedLeaveFolder => self.buffers.replace_with_folder(&uri),
             };
             documents.push(SavedDocument { uri, saved: outcome.is_ok(), message: outcome.err() });

@@ -152,6 +152,8 @@ pub enum SaveBehaviour {
     Faithful,
     Refuse(String),
     SaySavedDoNothing,
+    /// A formatter replaces this text by the other one wherever it stands, and then the editor saves.
+    Format(String, String),
     /// The file becomes a folder while the editor saves it.
     SaySavedLeaveFolder,
 }

@@ -343,28 +343,44 @@ local function list_all()
   end
 end
 
+-- Gives the buffer of this window lines that nobody edits; `q` closes the tab.
+local function fill(lines)
+  vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile, vim.bo.buflisted = "nofile", "wipe", false, false
+  api.nvim_buf_set_lines(0, 0, -1, false, lines)
+  vim.bo.modifiable = false
+  buffers.hide_nothing(0)
+  vim.keymap.set("n", "q", function() pcall(vim.cmd.tabclose) end, { buffer = 0, nowait = true })
+end
+
+-- Compares the three texts of a change that the user wrote into: before it, the agent's, and now.
+local function show_three(hunk)
+  vim.cmd("tabnew")
+  for index, side in ipairs({ { "before", hunk.removed }, { "the agent's", hunk.inserted }, { "now", hunk.text } }) do
+    if index > 1 then vim.cmd("rightbelow vnew") end
+    fill(vim.split((display.command(side[2]):gsub("\n$", "")), "\n", { plain = true }))
+    vim.wo.winbar = side[1]
+    vim.cmd("diffthis")
+    vim.wo.foldenable = false
+  end
+  vim.cmd("wincmd =")
+end
+
 -- Shows the whole change at the cursor in a tab; `q` comes back.
 local function show_change()
   local buffer, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1] - 1
   local one = within(buffer, row, row)[1]
   if not one then return say("no change here; :AdjutantNextChange goes to one") end
   local hunk, lines = one.hunk, {}
+  opened[content_of(hunk)] = true
+  if hunk.text then return show_three(hunk) end
   if hunk.madeBy then
     lines = { one_line(("%s, for: %s"):format(hunk.madeBy.model, hunk.madeBy.task)),
       one_line("allowed by " .. hunk.madeBy.allowedBy), "" }
   end
   vim.list_extend(lines, vim.split((display.diff(hunk.diff):gsub("\n$", "")), "\n", { plain = true }))
-  if hunk.text then
-    vim.list_extend(lines, { "", "In the file now:" })
-    vim.list_extend(lines, vim.split((display.command(hunk.text):gsub("\n$", "")), "\n", { plain = true }))
-  end
-  opened[content_of(hunk)] = true
   vim.cmd("tabnew")
-  vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile, vim.bo.buflisted = "nofile", "wipe", false, false
-  api.nvim_buf_set_lines(0, 0, -1, false, lines)
-  vim.bo.syntax, vim.bo.modifiable = "diff", false
-  buffers.hide_nothing(0)
-  vim.keymap.set("n", "q", function() pcall(vim.cmd.tabclose) end, { buffer = 0, nowait = true })
+  fill(lines)
+  vim.bo.syntax = "diff"
 end
 
 local function commands()

@@ -22,6 +22,7 @@ use crate::session::Session;
 
 pub use edited::{READ_AGAIN, leads_elsewhere};
 pub use lifecycle::interrupt;
+pub use outside::outside_moment;
 
 /// Why an input caused no events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +65,8 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
         Input::Review(input) => review::decide(session, stamp, input),
         Input::Found { target, is_in_text } => review::found(session, target, is_in_text),
         Input::Comment(comment) => review::comment(session, comment),
-        Input::Committed(target) => review::committed(session, target),
+        Input::Outside { look, moment } => outside::heard(session, look, moment),
+        Input::Committed { target, on } => review::committed(session, target, on),
         Input::Cancel { run } => lifecycle::cancel(session, stamp, run.as_ref()),
         Input::Denials(now) => consent::denials(session, now),
         Input::Consent(given) => consent::give(session, given),
@@ -110,9 +112,9 @@ fn accept_report(
         (Step::Apply { batch, part }, Report::Finished(result)) => {
             edits::broke(session, stamp, batch, part, &result)
         }
-        (Step::Apply { batch, part }, Report::Edited { change_set, outcome, elapsed_ms }) => {
+        (Step::Apply { batch, part }, Report::Edited { change_set, report }) => {
             let state = session.changes.get(&change_set).filter(|state| part.has(&state.change));
-            edits::edited(session, stamp, state.ok_or(Refusal::Stale)?, batch, outcome, elapsed_ms)
+            edits::edited(session, stamp, state.ok_or(Refusal::Stale)?, batch, report)
         }
         (Step::Reobserve { changes, .. }, Report::Reobserved(found)) => {
             edits::reobserved(session, stamp, changes, found)

@@ -16,6 +16,7 @@ use crate::record::{
     AskId, AskKind, CallResult, ChangeSetId, ChangedFile, EditCheck, FileChange, HunkSet, KeyUse, Payload,
     Policy, RunId, RunOrigin, SeenHunk, ToolCallId, UnattendedPolicy, UnsavedText,
 };
+use crate::text::trace::Formatting;
 
 /// Time and randomness for one input; the core itself has neither.
 #[derive(Debug)]
@@ -62,10 +63,20 @@ pub enum Input {
         target: ReviewTarget,
         is_in_text: bool,
     },
+    /// While the model answers, a look at the files that it knows has found this.
+    Outside {
+        look: OutsideLook,
+        /// As `outside_moment` of the session was when the look began.
+        moment: (u32, u64),
+    },
     /// The user comments on an applied hunk, or with an empty text takes the comment back.
     Comment(HunkComment),
     /// The last commit has these hunks. It was made after them.
-    Committed(ReviewTarget),
+    Committed {
+        target: ReviewTarget,
+        /// What is checked out.
+        on: Option<String>,
+    },
     /// The user's own cancel; beats everything (S90).
     Cancel {
         run: Option<RunId>,
@@ -183,6 +194,10 @@ pub struct ReviewOutcome {
     pub dropped: Vec<String>,
     /// These are as they were, each for a reason.
     pub failed: Vec<(String, String)>,
+    /// Of those, the hunks in whose place is another text than the one that was shown.
+    pub conflicts: Vec<String>,
+    /// What was checked out in the repository of the file; `None` if that is not known.
+    pub on: Option<String>,
 }
 
 /// The choice of an answer.
@@ -254,8 +269,7 @@ pub enum Report {
     /// `Apply` ended for one file.
     Edited {
         change_set: ChangeSetId,
-        outcome: EditOutcome,
-        elapsed_ms: u64,
+        report: EditReport,
     },
     /// `Review` ended for one change.
     Reviewed {
@@ -365,6 +379,15 @@ pub enum ChangeNow {
     Gone { why: String },
 }
 
+/// The end of the edit of one file.
+#[derive(Clone, Debug)]
+pub struct EditReport {
+    pub outcome: EditOutcome,
+    pub elapsed_ms: u64,
+    /// What was checked out in the repository of the file; `None` if that is not known.
+    pub on: Option<String>,
+}
+
 /// What became of the edit of one file.
 #[derive(Clone, Debug)]
 pub enum EditOutcome {
@@ -373,8 +396,8 @@ pub enum EditOutcome {
         location: EditLocation,
         /// Whether nothing else in the file changed at the same time.
         exact: bool,
-        /// The lines that a formatter made of those of the edit when the editor saved it, hunk after hunk.
-        formatted: Vec<String>,
+        /// What a formatter changed when the editor saved it.
+        formatted: Formatting,
     },
     /// Only these hunks are in the text: the editor left out the others.
     Partly { landed: Vec<String> },

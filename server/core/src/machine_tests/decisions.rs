@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::edits::{EDIT, READ, answer, asked_together, call, decide, file, outputs, report_on, turn_of};
 use super::random::change;
 use super::{Bench, files_of, is_prepare, is_reobserve, is_tool, landed, names, option, prepared_calls};
-use crate::machine::input::{Answer, ChangeNow, Decision, EditOutcome, Input, Report};
+use crate::machine::input::{Answer, ChangeNow, Decision, EditOutcome, EditReport, Input, Report};
 use crate::machine::step::{Step, next_steps};
 use crate::record::{Ask, AskKind, Event, FileChange, HunkSet, Policy, ToolCallId};
 use crate::session::{Call, HunkState};
@@ -98,7 +98,10 @@ fn report_hunk(bench: &mut Bench, hunk: &str, outcome: EditOutcome) -> Vec<Event
         .find(|s| s.batches.values().any(|h| h.iter().any(|i| i == hunk)))
         .unwrap();
     let batch = state.batches.iter().find(|(_, h)| h.iter().any(|i| i == hunk)).unwrap().0.clone();
-    let report = Report::Edited { change_set: state.change.change_set.clone(), outcome, elapsed_ms: 3 };
+    let report = Report::Edited {
+        change_set: state.change.change_set.clone(),
+        report: EditReport { outcome, elapsed_ms: 3, on: None },
+    };
     let is_of = |step: &Step| matches!(step, Step::Apply { batch: of, .. } if *of == batch);
     let step = next_steps(&bench.session).into_iter().find(is_of).expect("it is applied now");
     bench.input(Input::Step { step, report }).expect("the report is accepted")

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::random::change;
 use super::{Bench, files_of, is_prepare, is_reobserve, is_tool, landed, names, option, prepared_calls};
 use crate::machine::input::{
-    Answer, ChangeNow, Choice, Decision, EditOutcome, Input, PreparedEdits, RefusedEdit, Report,
+    Answer, ChangeNow, Choice, Decision, EditOutcome, EditReport, Input, PreparedEdits, RefusedEdit, Report,
 };
 use crate::machine::step::{BatchPart, Step, next_steps};
 use crate::policy::cause::{Cause, Reason};
@@ -68,7 +68,10 @@ pub fn report_on(bench: &mut Bench, name: &str, outcome: EditOutcome) -> Vec<Eve
     let state = bench.session.changes.values().filter(|state| state.is_applying() && !state.unsettled);
     let state = state.into_iter().find(|state| state.change.path == name);
     let state = state.unwrap_or_else(|| panic!("{name} is on its way: {:#?}", bench.session.changes));
-    let report = Report::Edited { change_set: state.change.change_set.clone(), outcome, elapsed_ms: 3 };
+    let report = Report::Edited {
+        change_set: state.change.change_set.clone(),
+        report: EditReport { outcome, elapsed_ms: 3, on: None },
+    };
     let batch = state.batches.keys().next().unwrap().clone();
     let is_of = |step: &Step| matches!(step, Step::Apply { batch: of, .. } if *of == batch);
     let step = next_steps(&bench.session).into_iter().find(is_of).expect("it is applied now");

@@ -3,6 +3,7 @@
 use super::edits::{EDIT, READ, outputs, turn_of};
 use super::random::change;
 use super::{Bench, done, edit_of, is_prepare, is_tool, landed, names, read_of};
+use crate::machine::accept::outside_moment;
 use crate::machine::input::{
     EditOutcome, Input, OutsideLook, PreparedEdits, Report, ReviewAct, ReviewInput, ReviewOutcome,
     ReviewTarget,
@@ -160,4 +161,28 @@ fn n14_an_edit_that_was_not_made_is_not_known() {
         super::edited(&bench, EditOutcome::NotApplied { why: "it is read-only".to_owned(), in_doubt: false });
     bench.report(is_tool, report);
     assert_eq!(bench.session.reads, before);
+}
+
+#[test]
+fn n17_what_changes_while_the_model_answers_is_recorded_at_once_and_only_then() {
+    let mut bench = after_read(Policy::default(), &[]);
+    // Between the turns the step looks by itself.
+    assert_eq!(outside_moment(&bench.session), None);
+    look(&mut bench, Some(same()));
+    let moment = outside_moment(&bench.session).expect("the model answers");
+    let heard = |bench: &mut Bench, look: OutsideLook, moment| bench.input(Input::Outside { look, moment });
+    assert!(heard(&mut bench, same(), moment).is_err(), "nothing has changed");
+    let other = (moment.0 + 1, moment.1);
+    assert!(heard(&mut bench, changed(), other).is_err(), "it is a look of another turn");
+    let events = heard(&mut bench, changed(), moment).expect("it is news");
+    assert_eq!(names(&events), "outside_changed");
+    assert!(heard(&mut bench, changed(), moment).is_err(), "it was told");
+    let calls = [("search_text", r#"{"pattern":"x"}"#)];
+    bench.report(super::is_model, Report::Replied(super::reply("", &calls)));
+    // A call may change files itself.
+    assert_eq!(outside_moment(&bench.session), None);
+    bench.report(is_prepare, read_of(ObservedPath::inside("b")));
+    bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
+    assert_eq!(names(&look(&mut bench, Some(changed()))), "turn_started");
+    assert_eq!(notes(&bench).len(), 1);
 }

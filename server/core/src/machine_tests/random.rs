@@ -3,10 +3,11 @@
 //! Never draws an input that the server could not send; illegal inputs have their own test.
 
 use super::{Bench, done, reply};
+use crate::machine::accept::outside_moment;
 use crate::machine::input::{
-    Answer, ChangeNow, Choice, Decision, EditLocation, EditOutcome, HunkComment, Input, OutsideLook,
-    Preparation, PreparedEdits, Prompt, Prospect, RefusedEdit, ReobservedChange, Report, ReviewAct,
-    ReviewInput, ReviewOutcome, ReviewTarget,
+    Answer, ChangeNow, Choice, Decision, EditLocation, EditOutcome, EditReport, HunkComment, Input,
+    OutsideLook, Preparation, PreparedEdits, Prompt, Prospect, RefusedEdit, ReobservedChange, Report,
+    ReviewAct, ReviewInput, ReviewOutcome, ReviewTarget,
 };
 use crate::machine::retry::{CallFailure, FailureClass};
 use crate::machine::step::{Step, next_steps};
@@ -197,8 +198,14 @@ fn reviewed(bench: &Bench, batch: &BatchId, dice: &mut Dice<'_>) -> Report {
     Report::Reviewed { change_set: change.change_set.clone(), outcome }
 }
 
-/// Draws a decision about applied hunks, or hunks that the user undid or redid in the editor.
+/// Draws a look at the files while the model answers, a decision about applied hunks, or hunks that the user undid or redid in the editor.
 fn review(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
+    if let Some(moment) = outside_moment(&bench.session)
+        && dice.roll(3) == 0
+        && let Report::LookedOutside(Some(look)) = looked_outside(bench, dice)
+    {
+        return Some(Input::Outside { look, moment });
+    }
     let all = bench.session.applied.all();
     let change = all.get(dice.roll(all.len().max(1)))?;
     let seen = |hunk: &AppliedHunk| SeenHunk { hunk: hunk.id.clone(), seen: None };
@@ -206,7 +213,7 @@ fn review(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
     let target = ReviewTarget { change_set: change.change_set.clone(), hunks };
     let acts = [ReviewAct::Keep, ReviewAct::Undo, ReviewAct::Restore];
     Some(match dice.roll(8) {
-        1 => Input::Committed(target),
+        1 => Input::Committed { target, on: None },
         3 => {
             let sent = |(change, hunk, text): (&_, &AppliedHunk, &str)| {
                 let change: &std::sync::Arc<crate::session::AppliedChange> = change;
@@ -309,11 +316,14 @@ fn edited(bench: &Bench, batch: &BatchId, dice: &mut Dice<'_>) -> Report {
             EditOutcome::Landed {
                 location: locations[dice.roll(4)].clone(),
                 exact: dice.roll(2) == 0,
-                formatted: Vec::new(),
+                formatted: crate::text::trace::Formatting::default(),
             }
         }
     };
-    Report::Edited { change_set: state.change.change_set.clone(), outcome, elapsed_ms: 3 }
+    Report::Edited {
+        change_set: state.change.change_set.clone(),
+        report: EditReport { outcome, elapsed_ms: 3, on: None },
+    }
 }
 
 /// Draws a report of `Reobserve`.

@@ -225,6 +225,15 @@ pub enum Event {
         /// Where they are, if not on disk alone.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<HunkNote>,
+        /// For hunks whose inserted lines a formatter changed when the editor saved them, the lines in their place.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        formatted: AmendedTexts,
+        /// How many lines it changed elsewhere in the file.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        formatted_elsewhere: u32,
+        /// What was checked out in the repository of the file: a branch, or `commit` and its id; `None` if that is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<String>,
     },
     /// The intent of every other tool: durable before an effect.
     ToolStarted {
@@ -274,12 +283,18 @@ pub enum Event {
         /// Why they are undone, in the user's words; the model reads it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// For hunks that came into the text or into a commit, what was checked out, as for `Applied`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<String>,
     },
     /// Hunks were not undone or restored, and their state stays.
     ReviewFailed {
         change_set: ChangeSetId,
         hunks: Vec<String>,
         why: String,
+        /// Whether another text than the one that was shown is in their place.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        conflict: bool,
     },
     /// The user's comment on a hunk, collected until the comments are sent; an empty text takes it back.
     Commented {
@@ -397,4 +412,8 @@ impl Event {
         );
         !superseded
     }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

@@ -22,6 +22,9 @@ pub use names::NameOfFile;
 /// The most bytes of hunks that a session remembers for the review; the oldest changes are forgotten first.
 const MOST_BYTES: usize = 32 << 20;
 
+/// After this time a change that nobody has decided about counts as kept; milliseconds.
+pub const KEPT_AFTER_MS: u64 = 14 * 86_400_000;
+
 /// The applied changes of a session, by their ids.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AppliedChanges {
@@ -64,6 +67,8 @@ pub struct AppliedChange {
     pub seq: u64,
     /// Whether a round of comments was sent since.
     pub earlier: bool,
+    /// How many lines beside its hunks a formatter changed when the editor saved them.
+    pub formatted_elsewhere: u32,
     /// The applied hunks, in the order of their lines.
     pub hunks: Vec<AppliedHunk>,
     /// The lines of all hunks of the change. A replay drops them.
@@ -80,11 +85,20 @@ pub struct AppliedHunk {
     /// How many lines it removes and inserts.
     pub counts: (u32, u32),
     pub state: ReviewState,
+    /// When it came into this state; milliseconds since the Unix epoch.
+    pub since: u64,
+    /// Whether it counts as kept only because of its age, which no event says.
+    pub by_age: bool,
     /// Who changed the state last; `None` if it is as it was applied.
     pub reviewed_by: Option<ReviewedBy>,
     pub allowed_by: Option<AllowedBy>,
+    /// What a formatter made of the inserted lines when the editor saved them.
+    pub formatted: Option<String>,
     /// The lines in place of the inserted ones, as the user changed them, if a decision recorded them.
     pub amended: Option<String>,
+    /// What was checked out when it came into the text or into a commit, a branch or `commit` and its id; `None` if that is
+    /// not known.
+    pub on: Option<String>,
     /// Whether it was undone together with its whole run, and is restored with it.
     pub as_one: bool,
     /// The user's comment, until it is sent.
@@ -115,13 +129,30 @@ impl AppliedHunk {
 }
 
 impl AppliedChange {
-    /// Returns the change with these hunks kept, because they were committed. Those that somebody has decided about stay.
-    pub fn committed(&self, hunks: &[String]) -> Self {
+    /// Returns the change with these hunks kept, because they were committed; `on` is what was checked out. Those that somebody
+    /// has decided about stay.
+    pub fn committed(&self, hunks: &[String], on: Option<&str>) -> Self {
         let mut change = self.clone();
         for hunk in change.hunks.iter_mut().filter(|hunk| hunk.is_unreviewed() && hunks.contains(&hunk.id)) {
             (hunk.state, hunk.reviewed_by) = (ReviewState::Kept, Some(ReviewedBy::Commit));
+            hunk.on = on.map(str::to_owned).or(hunk.on.take());
         }
         change
+    }
+
+    /// Returns the change as it is at a time, in milliseconds since the Unix epoch: hunks that nobody has decided about for
+    /// `KEPT_AFTER_MS` are kept.
+    pub fn at_time(self: &Arc<Self>, now: u64) -> Arc<Self> {
+        let is_old =
+            |hunk: &AppliedHunk| hunk.is_unreviewed() && now.saturating_sub(hunk.since) >= KEPT_AFTER_MS;
+        if !self.hunks.iter().any(is_old) {
+            return self.clone();
+        }
+        let mut change = (**self).clone();
+        for hunk in change.hunks.iter_mut().filter(|hunk| is_old(hunk)) {
+            (hunk.state, hunk.by_age) = (ReviewState::Kept, true);
+        }
+        Arc::new(change)
     }
 
     /// Returns one of its hunks.
@@ -146,7 +177,8 @@ impl AppliedChange {
                 ReviewState::Undone => Side::Before,
                 ReviewState::Applied | ReviewState::Kept => Side::After,
             };
-            Some(PastHunk { hunk: self.lines_of(applied)?, amended: applied.amended.as_deref(), expected })
+            let (formatted, amended) = (applied.formatted.as_deref(), applied.amended.as_deref());
+            Some(PastHunk { hunk: self.lines_of(applied)?, formatted, amended, expected })
         };
         let hunks = self.hunks.iter().map(past).collect::<Option<Vec<_>>>()?;
         Some(PastChange { before, hunks })
@@ -263,6 +295,12 @@ impl AppliedChanges {
             now.hunks.get(id) == Some(&HunkState::Applied)
                 && before.hunks.get(id) != Some(&HunkState::Applied)
         };
+        let (on, formatted, elsewhere) = match &record.event {
+            Event::Applied { on, formatted, formatted_elsewhere, .. } => {
+                (on.as_ref(), Some(formatted), *formatted_elsewhere)
+            }
+            _ => (None, None, 0),
+        };
         let count = |lines: &[String]| u32::try_from(lines.len()).unwrap_or(u32::MAX);
         let source = source_of(now);
         let fresh: Vec<AppliedHunk> = source
@@ -276,9 +314,13 @@ impl AppliedChanges {
                     index,
                     counts: (count(&hunk.removed), count(&hunk.inserted)),
                     state: state_of(allowed_by.as_ref()),
+                    since: record.at,
+                    by_age: false,
                     reviewed_by: None,
                     allowed_by,
+                    formatted: formatted.and_then(|formatted| formatted.get(&hunk.id)).cloned(),
                     amended: None,
+                    on: on.cloned(),
                     as_one: false,
                     comment: None,
                     pending: None,
@@ -300,6 +342,7 @@ impl AppliedChanges {
             new_change(&before.change, source, origin, record, (run, title, model))
         });
         change.hunks.extend(fresh);
+        change.formatted_elsewhere += elsewhere;
         change.hunks.sort_by_key(|hunk| hunk.index);
         self.bytes += change.bytes();
         let is_move = names_of_move(&change).is_some();
@@ -329,13 +372,16 @@ impl AppliedChanges {
                     self.change(change_set, &hunk.hunk, |applied| applied.pending = Some(seen(hunk)));
                 }
             }
-            Event::Reviewed { change_set, hunks, state, by, amended, .. } => {
+            Event::Reviewed { change_set, hunks, state, by, amended, on, .. } => {
                 for id in hunks {
                     self.change(change_set, id, |applied| {
-                        applied.state = *state;
+                        (applied.state, applied.since) = (*state, record.at);
                         applied.reviewed_by = Some(*by);
                         let as_one = applied.pending.take().is_some_and(|pending| pending.as_one);
                         applied.as_one = as_one && *state == ReviewState::Undone;
+                        if on.is_some() {
+                            applied.on.clone_from(on);
+                        }
                         if let Some(text) = amended.get(id) {
                             applied.amended = Some(text.clone());
                         }
@@ -426,6 +472,7 @@ fn new_change(
         at: record.at,
         seq: record.seq,
         earlier: false,
+        formatted_elsewhere: 0,
         hunks: Vec::new(),
         source,
         origin,

@@ -230,7 +230,7 @@ pub fn fold(changes: &mut Changes, event: &Event) {
                 state.tried = true;
             }
         }
-        Event::Applied { change_set, hunks, note } => {
+        Event::Applied { change_set, hunks, note, .. } => {
             if let Some(state) = changes.get_mut(change_set) {
                 state.mark(hunks, HunkState::Applied, note.as_ref());
             }

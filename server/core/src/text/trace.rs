@@ -19,7 +19,7 @@ use align::Alignment;
 use earlier::EarlierText;
 use window::Window;
 
-pub use formatting::reformatted;
+pub use formatting::{Formatting, formatting};
 pub use side::{SideRefusal, SideTarget, TurnedHunk, TurnedText, UserText, turn, with_side};
 
 /// One of the two texts of a hunk.
@@ -44,6 +44,8 @@ pub struct PastChange<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct PastHunk<'a> {
     pub hunk: &'a Hunk,
+    /// What a formatter made of the inserted lines when the edit was saved; they count as inserted.
+    pub formatted: Option<&'a str>,
     /// The text that took the place of the inserted lines, if the user changed them and it was recorded.
     pub amended: Option<&'a str>,
     /// The side that was last known to be in the text. It only helps to compare; the text decides.
@@ -53,7 +55,7 @@ pub struct PastHunk<'a> {
 impl<'a> PastHunk<'a> {
     /// Returns the lines of one side.
     pub fn side(&self, side: Side) -> Vec<&'a str> {
-        match (side, self.amended) {
+        match (side, self.amended.or(self.formatted)) {
             (Side::Before, _) => self.hunk.removed.iter().map(String::as_str).collect(),
             (Side::After, Some(text)) => lines(text).collect(),
             (Side::After, None) => self.hunk.inserted.iter().map(String::as_str).collect(),
@@ -261,9 +263,7 @@ fn trace_one(text: &[&str], change: &PastChange<'_>) -> Vec<HunkPlace> {
 /// Finds a hunk by its own context, because the text before it is not kept.
 fn by_context(text: &str, past: &PastHunk<'_>) -> HunkPlace {
     let mut hunk = past.hunk.clone();
-    if let Some(amended) = past.amended {
-        hunk.inserted = lines(amended).map(str::to_owned).collect();
-    }
+    hunk.inserted = past.side(Side::After).into_iter().map(str::to_owned).collect();
     let reverse = Hunk { removed: hunk.inserted.clone(), inserted: hunk.removed.clone(), ..hunk.clone() };
     let (wanted, side) = match present(text, &hunk) {
         Presence::Landed => (&reverse, Side::After),

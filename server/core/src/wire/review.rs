@@ -1,12 +1,12 @@
 //! Hunks as clients see them in a review.
 
 use adjutant_protocol::SessionId;
-use adjutant_protocol::review::{DecidedHunk, HunkName, KeptBy, MadeBy, ReviewHunk};
+use adjutant_protocol::review::{AwayPlace, DecidedHunk, HunkName, KeptBy, MadeBy, ReviewHunk};
 use adjutant_protocol::update::HunkState as WireHunkState;
 
 use super::convert::diff_of;
 use super::state::applied_state;
-use crate::record::{AllowedBy, AskId, ChangeSetId, FileChange, HunkSet, ReviewedBy, RunId};
+use crate::record::{AllowedBy, AskId, ChangeSetId, FileChange, HunkSet, ReviewState, ReviewedBy, RunId};
 use crate::session::hunks::ids_of;
 use crate::session::{AppliedChange, AppliedHunk, ChangeState, HunkState, Session};
 use crate::text::review::{Placement, placement_all};
@@ -100,7 +100,9 @@ impl WaitingHunks {
             text: None,
             user_lines: 0,
             beneath: Vec::new(),
+            formatted: None,
             kept_by: None,
+            away: None,
             comment: None,
             earlier: false,
             made_by: None,
@@ -135,6 +137,8 @@ pub struct FoundHunk<'a> {
     pub text: String,
     /// The hunks that stand on it.
     pub beneath: Vec<HunkName>,
+    /// Where else its text is, if it is not in the file.
+    pub away: Option<AwayPlace>,
 }
 
 /// Returns an applied hunk as clients see it; `None` if its lines are not kept any more.
@@ -145,20 +149,23 @@ pub fn applied_hunk(
     found: FoundHunk<'_>,
 ) -> Option<ReviewHunk> {
     let lines = change.lines_of(hunk)?;
-    let FoundHunk { trace, text, beneath } = found;
+    let FoundHunk { trace, text, beneath, away } = found;
     let makers = change.parts.iter().filter(|part| part.hunks.contains(&hunk.id));
-    let is_amended = is_amended(hunk, trace);
-    let state = state_now(hunk, trace);
+    let is_amended = away.is_none() && is_amended(hunk, trace);
+    let state = if away.is_some() { WireHunkState::Away } else { state_now(hunk, trace) };
+    let formatted = hunk.formatted.as_deref().unwrap_or_default();
+    let own_lines: Vec<&str> =
+        lines.inserted.iter().map(String::as_str).chain(crate::text::edit::lines(formatted)).collect();
     let user_lines = match trace.found {
+        _ if away.is_some() => 0,
         HunkText::Amended { others } => number(others),
         // What the user had made of it, restored.
-        HunkText::Is(Side::After) if is_amended => number(
-            crate::text::edit::lines(&text)
-                .filter(|line| !lines.inserted.iter().any(|own| own == line))
-                .count(),
-        ),
+        HunkText::Is(Side::After) if is_amended => {
+            number(crate::text::edit::lines(&text).filter(|line| !own_lines.contains(line)).count())
+        }
         HunkText::Is(_) | HunkText::Gone => 0,
     };
+    let is_kept = state == WireHunkState::Kept || away.is_some() && hunk.state == ReviewState::Kept;
     let ask_id = match &hunk.allowed_by {
         Some(AllowedBy::Answer { ask }) => Some(ask.clone()),
         _ => None,
@@ -186,7 +193,9 @@ pub fn applied_hunk(
         text: is_amended.then_some(text),
         user_lines,
         beneath,
-        kept_by: (state == WireHunkState::Kept).then(|| kept_by(hunk)),
+        formatted: hunk.formatted.clone(),
+        kept_by: is_kept.then(|| kept_by(hunk)),
+        away,
         comment: hunk.comment.clone(),
         earlier: change.earlier,
         made_by: Some(MadeBy {
@@ -208,6 +217,7 @@ fn number(count: usize) -> u32 {
 /// Returns why a kept hunk is kept.
 fn kept_by(hunk: &AppliedHunk) -> KeptBy {
     match (hunk.reviewed_by, &hunk.allowed_by) {
+        _ if hunk.by_age => KeptBy::Age,
         (Some(ReviewedBy::Decision | ReviewedBy::Editor), _) => KeptBy::Review,
         (Some(ReviewedBy::Commit), _) => KeptBy::Commit,
         (None, Some(AllowedBy::Answer { .. })) => KeptBy::Question,
@@ -224,8 +234,18 @@ fn is_amended(hunk: &AppliedHunk, trace: &Trace) -> bool {
     }
 }
 
+/// Whether the text has nothing of what a hunk inserted, although nobody has undone it.
+pub fn is_missing(hunk: &AppliedHunk, trace: &Trace) -> bool {
+    let is_out = match trace.found {
+        HunkText::Is(side) => side == Side::Before,
+        HunkText::Amended { others } => others == trace.lines.len(),
+        HunkText::Gone => true,
+    };
+    is_out && hunk.pending.is_none() && hunk.state != ReviewState::Undone
+}
+
 /// Returns the state of an applied hunk: what the log says, unless the text says otherwise.
-pub fn state_now(hunk: &AppliedHunk, trace: &Trace) -> WireHunkState {
+fn state_now(hunk: &AppliedHunk, trace: &Trace) -> WireHunkState {
     let recorded = applied_state(hunk);
     match (recorded, trace.found) {
         (WireHunkState::Applying | WireHunkState::Undoing, _) => recorded,

@@ -28,6 +28,8 @@ fn ask(root: &Path) -> Option<Answers> {
         _ = repository.follows(commit, CommitId::from_hex(&"1".repeat(40)).unwrap());
     }
     _ = repository.stamp();
+    _ = repository.tip("other");
+    _ = repository.stashed_since(0);
     Some(Answers {
         committed: PATHS.iter().map(|path| repository.committed(Path::new(path))).collect(),
         staged: PATHS.iter().map(|path| repository.staged(Path::new(path))).collect(),

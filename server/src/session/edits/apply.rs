@@ -14,6 +14,7 @@ use adjutant_core::policy::saving::SaveAfter;
 use adjutant_core::record::{CallPart, FileChange};
 use adjutant_core::text::edit::{TextEdit, replaced, split_bom, text_edits};
 use adjutant_core::text::review::{Hunk, Placement, apply_hunks, follow, hunks, placement_all};
+use adjutant_core::text::trace::Formatting;
 
 use super::burst::{DiskWrite, Turns, approved_place, write_all};
 use super::file_act::{self, FileAct};
@@ -73,7 +74,7 @@ async fn ask_again(place: &Arc<SessionWorld>, edit: &BatchEdit, why: String) -> 
         Some(outcome) => outcome,
         None => {
             let location = save(place, &edit.change, false).await;
-            EditOutcome::Landed { location, exact: false, formatted: Vec::new() }
+            EditOutcome::Landed { location, exact: false, formatted: Formatting::default() }
         }
     }
 }

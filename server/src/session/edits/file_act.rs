@@ -10,6 +10,7 @@ use adjutant_core::machine::input::{EditLocation, EditOutcome};
 use adjutant_core::policy::observation::EditRoute;
 use adjutant_core::record::{EditCheck, FileChange, FileOperation};
 use adjutant_core::session::AppliedChange;
+use adjutant_core::text::trace::Formatting;
 use tokio::time::Instant;
 
 use super::operation::{check_buffers, no_route, read_content, route};
@@ -175,7 +176,11 @@ enum ActPlan {
 /// Does an allowed deletion or move, and says what became of it.
 pub(super) async fn apply(place: &Arc<SessionWorld>, title: &str, act: FileAct) -> EditOutcome {
     match carry_out(place, title, act).await {
-        Ok(()) => EditOutcome::Landed { location: EditLocation::Saved, exact: true, formatted: Vec::new() },
+        Ok(()) => EditOutcome::Landed {
+            location: EditLocation::Saved,
+            exact: true,
+            formatted: Formatting::default(),
+        },
         Err(ActFailure { why, in_doubt }) => EditOutcome::NotApplied { why, in_doubt },
     }
 }

@@ -9,7 +9,7 @@ use adjutant_core::policy::cause::Cause;
 use adjutant_core::policy::saving::{DocumentLeft, SaveAfter};
 use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::split_bom;
-use adjutant_core::text::trace::reformatted;
+use adjutant_core::text::trace::{Formatting, formatting};
 
 use super::{CurrentFile, SessionWorld, check_text, on_disk};
 use crate::aside::aside;
@@ -56,7 +56,7 @@ pub(super) async fn settled(
     // An editor that saves on its own formats, too.
     let is_formatted = by_editor && location == EditLocation::Saved;
     let formatted =
-        if is_formatted { aside(move || reformatted_now(&here, &owned)).await } else { Vec::new() };
+        if is_formatted { aside(move || formatting_now(&here, &owned)).await } else { Formatting::default() };
     EditOutcome::Landed { location, exact, formatted }
 }
 
@@ -69,12 +69,12 @@ fn has_exactly(place: &SessionWorld, change: &FileChange, text: &str) -> bool {
     }
 }
 
-/// Returns the lines that a formatter made of those of a change while the editor saved it. Blocks.
-fn reformatted_now(place: &SessionWorld, change: &FileChange) -> Vec<String> {
-    let Ok(at) = resolve(&place.roots, &change.path) else { return Vec::new() };
-    let Text::Open(now) = place.world.documents.text(&at.absolute) else { return Vec::new() };
-    let Some(before) = before_text(place, change) else { return Vec::new() };
-    reformatted(split_bom(&before).1, &change.hunks, split_bom(&now.string()).1)
+/// Returns what a formatter changed while the editor saved a change. Blocks.
+fn formatting_now(place: &SessionWorld, change: &FileChange) -> Formatting {
+    let Ok(at) = resolve(&place.roots, &change.path) else { return Formatting::default() };
+    let Text::Open(now) = place.world.documents.text(&at.absolute) else { return Formatting::default() };
+    let Some(before) = before_text(place, change) else { return Formatting::default() };
+    formatting(split_bom(&before).1, &change.hunks, split_bom(&now.string()).1)
 }
 
 /// Returns the text before a change; empty if there was no file, and `None` if it is not kept. Blocks.

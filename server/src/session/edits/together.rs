@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use adjutant_core::machine::input::{EditOutcome, Report};
+use adjutant_core::machine::input::{EditOutcome, EditReport, Report};
 use adjutant_core::policy::observation::EditRoute;
 use adjutant_core::record::{ChangeSetId, FileChange};
 
@@ -16,6 +16,7 @@ use super::burst::{DiskWrite, approved_place, turns, write_all};
 use super::landed::settled;
 use super::verify::ApplyAttempt;
 use crate::aside::aside;
+use crate::reviews::away::checked_out;
 
 /// The most files that change at once: each keeps two descriptors open until its change.
 const MOST_FILES: usize = 64;
@@ -36,7 +37,9 @@ pub async fn apply_all(place: &Arc<SessionWorld>, edits: Vec<BatchEdit>, report:
                 _ => apply_edit(place, edit).await,
             };
             let elapsed_ms = started.elapsed().as_millis() as u64;
-            report(Report::Edited { change_set, outcome, elapsed_ms });
+            let target = edit.change.target.clone();
+            let on = aside(move || checked_out(&target)).await;
+            report(Report::Edited { change_set, report: EditReport { outcome, elapsed_ms, on } });
         }
     }
 }

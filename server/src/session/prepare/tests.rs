@@ -33,6 +33,7 @@ fn place(dir: &Path) -> SessionWorld {
         write_locks: Default::default(),
         images: Default::default(),
         inboxes: Default::default(),
+        file_reports: Default::default(),
         reviews: Default::default(),
         asks: Mutex::default(),
     };

@@ -32,7 +32,9 @@ pub fn note_of(state: &ChangeState, ids: &[String], outcome: &EditOutcome) -> Op
     let what = state.change.in_words();
     match outcome {
         EditOutcome::Landed { .. } if state.change.operation.is_some() => None,
-        EditOutcome::Landed { location, exact, formatted } => landed(path, location, *exact, formatted),
+        EditOutcome::Landed { location, exact, formatted } => {
+            landed(path, location, *exact, &formatted.inside)
+        }
         EditOutcome::Partly { landed } => Some(partly(state, ids, landed)),
         EditOutcome::NotApplied { why, in_doubt } => Some(not_applied(&state.change, why, *in_doubt)),
         EditOutcome::Undone => {
@@ -65,7 +67,12 @@ pub fn as_note(result: &CallResult) -> HunkNote {
     HunkNote { end: *end, text: output.to_string(), summary: summary.clone(), cause: *cause }
 }
 
-fn landed(path: &str, location: &EditLocation, exact: bool, formatted: &[String]) -> Option<HunkNote> {
+fn landed(
+    path: &str,
+    location: &EditLocation,
+    exact: bool,
+    formatted: &[(String, String)],
+) -> Option<HunkNote> {
     let strayed = |why: &str, summary: String| {
         let text = format!("The edit of {path} was made, but {why}. Read the file before you continue.");
         Some(failed(text, summary))
@@ -104,12 +111,12 @@ fn landed(path: &str, location: &EditLocation, exact: bool, formatted: &[String]
 }
 
 /// Returns what the model has to know of lines that a formatter made of its own.
-fn in_words(formatted: &[String]) -> String {
-    if formatted.iter().map(String::len).sum::<usize>() > MOST_FORMATTED {
+fn in_words(formatted: &[(String, String)]) -> String {
+    if formatted.iter().map(|(_, text)| text.len()).sum::<usize>() > MOST_FORMATTED {
         return "The new lines were changed when the editor saved the file; read them before the next edit."
             .to_owned();
     }
-    let text = formatted.join("[..]\n");
+    let text = formatted.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("[..]\n");
     format!(
         "The new lines were changed when the editor saved the file; they are now:\n{}",
         text.trim_end_matches('\n')

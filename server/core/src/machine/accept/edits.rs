@@ -12,15 +12,17 @@ use super::Refusal;
 use super::call::{CallEnding, current, denied, end_calls, finished, refused, too_many_mistakes, unprepared};
 use super::edited::{as_note, note_of, result_of, with_made};
 use super::ending::{rejected_for, result};
-use crate::machine::input::{Decision, EditOutcome, PreparedEdits, PreparedFile, RefusedEdit, Stamp};
+use crate::machine::input::{
+    Decision, EditOutcome, EditReport, PreparedEdits, PreparedFile, RefusedEdit, Stamp,
+};
 use crate::machine::step::BatchPart;
 use crate::policy::ask;
 use crate::policy::cause::{Cause, Reason};
 use crate::policy::observation::{EditRoute, ObservedPath};
 use crate::policy::permission::{Act, BY_ACTION, Verdict, caution, forbidden, standing_rule, verdict};
 use crate::record::{
-    AllowedBy, Ask, AskId, AskKind, BatchId, CallEnd, CallResult, EditCheck, Event, FileChange, HunkNote,
-    HunkSet, OptionKind, Resolution, ToolCallId,
+    AllowedBy, AmendedTexts, Ask, AskId, AskKind, BatchId, CallEnd, CallResult, EditCheck, Event, FileChange,
+    HunkNote, HunkSet, OptionKind, Resolution, ToolCallId,
 };
 use crate::session::hunks::{after, has_ended, ids_of};
 use crate::session::{Call, ChangeState, Changes, HunkState, Run, Session};
@@ -346,8 +348,7 @@ pub fn edited(
     stamp: &Stamp,
     state: &ChangeState,
     decision: &BatchId,
-    outcome: EditOutcome,
-    elapsed_ms: u64,
+    EditReport { outcome, elapsed_ms, on }: EditReport,
 ) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Stale)?;
     let hunks = state.batches.get(decision).filter(|_| !state.unsettled).ok_or(Refusal::Stale)?.clone();
@@ -363,14 +364,25 @@ pub fn edited(
         note,
     };
     match outcome {
-        EditOutcome::Landed { .. } => {
-            batch.push(Event::Applied { change_set: change_set.clone(), hunks, note });
+        EditOutcome::Landed { formatted, .. } => {
+            let (change_set, formatted_elsewhere) = (change_set.clone(), formatted.outside);
+            let formatted = formatted.inside.into_iter().collect();
+            batch.push(Event::Applied { change_set, hunks, note, formatted, formatted_elsewhere, on });
         }
         EditOutcome::Partly { landed } => {
             let (made, left): (Vec<String>, Vec<String>) =
                 hunks.into_iter().partition(|id| landed.contains(id));
             if !made.is_empty() {
-                batch.push(Event::Applied { change_set: change_set.clone(), hunks: made, note: None });
+                let change_set = change_set.clone();
+                let formatted = AmendedTexts::new();
+                batch.push(Event::Applied {
+                    change_set,
+                    hunks: made,
+                    note: None,
+                    formatted,
+                    formatted_elsewhere: 0,
+                    on,
+                });
             }
             if !left.is_empty() {
                 batch.push(settled(left, note));

@@ -1,11 +1,11 @@
-//! Handles the report of `LookOutside`: records which files other programs or the user changed, and begins the turn.
+//! Handles looks at the files that the model knows: records which of them other programs or the user changed, and begins the turn.
 //!
 //! Never decides whether a file has changed; the step compared its lines.
 
 use super::{Refusal, turn};
 use crate::machine::input::{OutsideLook, Stamp};
 use crate::record::{ChangedFile, Event};
-use crate::session::Session;
+use crate::session::{Session, TurnPhase};
 
 /// Handles what became of the files that the model knows: each change is reported once, then the turn begins.
 pub fn looked(
@@ -18,6 +18,23 @@ pub fn looked(
     let mut events: Vec<Event> = look.and_then(|look| news(session, look)).into_iter().collect();
     events.extend(turn::begin(session, stamp, run, number));
     Ok(events)
+}
+
+/// Returns the moment that a look between two turns belongs to; `None` if nothing is looked at now. While a call of the model or a
+/// decision of the user is being carried out, files change that the session knows of only afterwards.
+pub fn outside_moment(session: &Session) -> Option<(u32, u64)> {
+    let turn = session.open_run()?.turn.as_ref()?;
+    let is_calm = matches!(turn.phase, TurnPhase::Calling | TurnPhase::Backoff { .. });
+    let waits = is_calm && session.applied.pending().is_empty() && !session.reads.is_empty();
+    waits.then_some((turn.number, session.applied.number))
+}
+
+/// Handles a look while the model answers: each change is reported once, and the model reads of it in its next turn.
+pub fn heard(session: &Session, look: OutsideLook, moment: (u32, u64)) -> Result<Vec<Event>, Refusal> {
+    if outside_moment(session) != Some(moment) {
+        return Err(Refusal::Stale);
+    }
+    news(session, look).map(|event| vec![event]).ok_or(Refusal::Nothing)
 }
 
 /// Returns what was not reported before; `None` if there is nothing.

@@ -36,7 +36,7 @@ pub fn decide(session: &Session, stamp: &Stamp, input: ReviewInput) -> Result<Ve
                 let amended: AmendedTexts = amended.collect();
                 let (state, by) = (ReviewState::Kept, ReviewedBy::Decision);
                 let hunks = hunks.into_iter().map(|hunk| hunk.hunk).collect();
-                Event::Reviewed { change_set, hunks, state, by, amended, reason: None }
+                Event::Reviewed { change_set, hunks, state, by, amended, reason: None, on: None }
             }
             ReviewAct::Undo | ReviewAct::Restore => {
                 let restore = act == ReviewAct::Restore;
@@ -71,7 +71,7 @@ fn no_such(target: &ReviewTarget, why: &str) -> Refusal {
 
 /// Handles what became of the hunks of one change that a decision undoes or restores.
 pub fn done(batch: &BatchId, change: &AppliedChange, outcome: ReviewOutcome) -> Result<Vec<Event>, Refusal> {
-    let ReviewOutcome { done, dropped, failed } = outcome;
+    let ReviewOutcome { done, dropped, failed, conflicts, on } = outcome;
     let change_set = change.change_set.clone();
     let mut events = Vec::new();
     let pending: Vec<(&AppliedHunk, &PendingReview)> = change.pending(batch).collect();
@@ -85,7 +85,8 @@ pub fn done(batch: &BatchId, change: &AppliedChange, outcome: ReviewOutcome) -> 
         let (amended, by) = (amended.collect(), ReviewedBy::Decision);
         let hunks = done.iter().map(|(hunk, _)| hunk.id.clone()).collect();
         let (change_set, reason) = (change_set.clone(), first.reason.clone());
-        events.push(Event::Reviewed { change_set, hunks, state, by, amended, reason });
+        let on = on.filter(|_| first.restore);
+        events.push(Event::Reviewed { change_set, hunks, state, by, amended, reason, on });
     }
     let is_done = |id: &String| done.iter().any(|(hunk, _)| hunk.id == *id);
     for (hunk, _) in pending.iter().filter(|(hunk, _)| !is_done(&hunk.id)) {
@@ -93,6 +94,7 @@ pub fn done(batch: &BatchId, change: &AppliedChange, outcome: ReviewOutcome) -> 
         let why = why.unwrap_or_else(|| BROKE.to_owned());
         events.push(Event::ReviewFailed {
             change_set: change_set.clone(),
+            conflict: conflicts.contains(&hunk.id),
             hunks: vec![hunk.id.clone()],
             why,
         });
@@ -108,7 +110,7 @@ pub fn broke(session: &Session, batch: &BatchId) -> Result<Vec<Event>, Refusal> 
         let hunks: Vec<String> = change.pending(batch).map(|(hunk, _)| hunk.id.clone()).collect();
         let why = BROKE.to_owned();
         let change_set = change.change_set.clone();
-        (!hunks.is_empty()).then_some(Event::ReviewFailed { change_set, hunks, why })
+        (!hunks.is_empty()).then_some(Event::ReviewFailed { change_set, hunks, why, conflict: false })
     };
     let events: Vec<Event> = session.applied.all().into_iter().filter_map(|change| failed(change)).collect();
     if events.is_empty() { Err(Refusal::Stale) } else { Ok(events) }
@@ -127,7 +129,15 @@ pub fn found(session: &Session, target: ReviewTarget, is_in_text: bool) -> Resul
     }
     let state = if is_in_text { ReviewState::Applied } else { ReviewState::Undone };
     let (change_set, amended) = (target.change_set, AmendedTexts::new());
-    Ok(vec![Event::Reviewed { change_set, hunks, state, by: ReviewedBy::Editor, amended, reason: None }])
+    Ok(vec![Event::Reviewed {
+        change_set,
+        hunks,
+        state,
+        by: ReviewedBy::Editor,
+        amended,
+        reason: None,
+        on: None,
+    }])
 }
 
 /// Comments that a session collects before they are sent.
@@ -156,8 +166,8 @@ pub fn comment(session: &Session, comment: HunkComment) -> Result<Vec<Event>, Re
     Ok(vec![Event::Commented { change_set, hunk, text }])
 }
 
-/// Handles hunks that the last commit has. It keeps those that the user has not kept or undone.
-pub fn committed(session: &Session, target: ReviewTarget) -> Result<Vec<Event>, Refusal> {
+/// Handles hunks that the last commit has; `on` is what is checked out. It keeps those that the user has not kept or undone.
+pub fn committed(session: &Session, target: ReviewTarget, on: Option<String>) -> Result<Vec<Event>, Refusal> {
     let change = session.applied.get(&target.change_set).ok_or(Refusal::Stale)?;
     let is_open = |id: &String| change.hunk(id).is_some_and(AppliedHunk::is_unreviewed);
     let hunks: Vec<String> = target.hunks.into_iter().map(|hunk| hunk.hunk).filter(is_open).collect();
@@ -166,5 +176,5 @@ pub fn committed(session: &Session, target: ReviewTarget) -> Result<Vec<Event>, 
     }
     let (change_set, amended) = (target.change_set, AmendedTexts::new());
     let (state, by) = (ReviewState::Kept, ReviewedBy::Commit);
-    Ok(vec![Event::Reviewed { change_set, hunks, state, by, amended, reason: None }])
+    Ok(vec![Event::Reviewed { change_set, hunks, state, by, amended, reason: None, on }])
 }

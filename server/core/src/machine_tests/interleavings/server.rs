@@ -4,8 +4,8 @@
 
 use super::world::{World, does_work, uri};
 use crate::machine::input::{
-    ChangeNow, EditLocation, EditOutcome, Input, PreparedEdits, PreparedFile, RefusedEdit, ReobservedChange,
-    Report,
+    ChangeNow, EditLocation, EditOutcome, EditReport, Input, PreparedEdits, PreparedFile, RefusedEdit,
+    ReobservedChange, Report,
 };
 use crate::machine::step::{BatchPart, Step, next_steps};
 use crate::machine_tests::{done, prompt, reply};
@@ -256,7 +256,10 @@ impl World<'_> {
             let Some(outcome) = self.applied(&change) else { return self.is_killed() };
             self.tells(format!("{} of {}: {outcome:?}", change.change_set, change.path));
             let change_set = change.change_set.clone();
-            self.report(step.clone(), Report::Edited { change_set, outcome, elapsed_ms: 1 });
+            self.report(
+                step.clone(),
+                Report::Edited { change_set, report: EditReport { outcome, elapsed_ms: 1, on: None } },
+            );
         }
     }
 
@@ -269,7 +272,11 @@ impl World<'_> {
             let text = self.files[file].editor.text();
             if self.after(change).as_ref() == Some(&text) {
                 // A server that was killed has made it.
-                return Some(EditOutcome::Landed { location, exact: true, formatted: Vec::new() });
+                return Some(EditOutcome::Landed {
+                    location,
+                    exact: true,
+                    formatted: crate::text::trace::Formatting::default(),
+                });
             }
             let Ok(wanted) = apply_hunks(&text, &change.hunks) else {
                 return Some(not_applied("it has no place", false));
@@ -277,7 +284,11 @@ impl World<'_> {
             if wanted == text {
                 // Somebody else wrote the same lines meanwhile. They count as the agent's, and go with an undo.
                 self.files[file].is_agents = false;
-                return Some(EditOutcome::Landed { location, exact: true, formatted: Vec::new() });
+                return Some(EditOutcome::Landed {
+                    location,
+                    exact: true,
+                    formatted: crate::text::trace::Formatting::default(),
+                });
             }
             let removed: Vec<&str> =
                 change.hunks.iter().flat_map(|hunk| &hunk.removed).map(String::as_str).collect();
@@ -295,12 +306,20 @@ impl World<'_> {
                 Sent::NotMade => continue,
             }
             if self.files[file].editor.text() == wanted {
-                return Some(EditOutcome::Landed { location, exact: true, formatted: Vec::new() });
+                return Some(EditOutcome::Landed {
+                    location,
+                    exact: true,
+                    formatted: crate::text::trace::Formatting::default(),
+                });
             }
             let now = present_all(&self.files[file].editor.text(), &change.hunks);
             let is_there = |presence: &Presence| *presence == Presence::Landed;
             if now.iter().all(is_there) {
-                return Some(EditOutcome::Landed { location, exact: false, formatted: Vec::new() });
+                return Some(EditOutcome::Landed {
+                    location,
+                    exact: false,
+                    formatted: crate::text::trace::Formatting::default(),
+                });
             }
             if then.iter().zip(&now).any(|(then, now)| !is_there(then) && is_there(now)) {
                 let landed = change.hunks.iter().zip(&now).filter(|(_, now)| is_there(now));

@@ -1,36 +1,80 @@
-//! What a formatter made of the lines of an edit while the editor saved it.
+//! What a formatter made of a text while the editor saved it after an edit.
 //!
 //! Never says who changed the lines: a user who types during the save looks the same.
 
-use super::{HunkText, PastChange, PastHunk, Side, trace_all};
-use crate::text::edit::lines;
-use crate::text::review::Hunk;
+use std::collections::BTreeMap;
 
-/// Returns the lines that are in the text now in the place of the inserted ones, hunk after hunk, where they differ from
-/// those. `before` is the text before the edit, `now` the text after the save.
-pub fn reformatted(before: &str, hunks: &[Hunk], now: &str) -> Vec<String> {
-    let past = |hunk| PastHunk { hunk, amended: None, expected: Side::After };
-    let change = PastChange { before: Some(before), hunks: hunks.iter().map(past).collect() };
+use super::{ExpectedText, HunkText, PastChange, PastHunk, Side, trace_all};
+use crate::text::edit::lines;
+use crate::text::review::{Hunk, hunks};
+
+/// What a formatter changed when the editor saved an edit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Formatting {
+    /// By the hunks of the edit whose lines it changed, in their order: the lines in their place.
+    pub inside: Vec<(String, String)>,
+    /// How many lines it changed elsewhere.
+    pub outside: u32,
+}
+
+/// Returns what differs from the text that the edit left. `before` is the text before the edit, `now` the text after the save.
+pub fn formatting(before: &str, edit: &[Hunk], now: &str) -> Formatting {
+    let past = |hunk| PastHunk { hunk, formatted: None, amended: None, expected: Side::After };
+    let change = PastChange { before: Some(before), hunks: edit.iter().map(past).collect() };
     let all: Vec<&str> = lines(now).collect();
-    let traces = trace_all(now, &[change]).into_iter().flatten();
-    let changed = traces.filter(|trace| matches!(trace.found, HunkText::Amended { .. }));
-    changed.map(|trace| all.get(trace.lines).unwrap_or_default().concat()).collect()
+    let traces = trace_all(now, std::slice::from_ref(&change)).into_iter().flatten();
+    let changed =
+        edit.iter().zip(traces).filter(|(_, trace)| matches!(trace.found, HunkText::Amended { .. }));
+    let inside: Vec<(String, String)> = changed
+        .map(|(hunk, trace)| (hunk.id.clone(), all.get(trace.lines).unwrap_or_default().concat()))
+        .collect();
+    let texts: BTreeMap<&str, &str> = inside.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    let as_saved: Vec<PastHunk<'_>> = change
+        .hunks
+        .iter()
+        .map(|past| PastHunk { formatted: texts.get(past.hunk.id.as_str()).copied(), ..*past })
+        .collect();
+    let elsewhere = ExpectedText::of(before, &as_saved).map(|text| hunks(&text.lines.concat(), now));
+    let lines = |hunk: &Hunk| hunk.removed.len().max(hunk.inserted.len());
+    let outside: usize = elsewhere.iter().flatten().map(lines).sum();
+    Formatting { inside, outside: u32::try_from(outside).unwrap_or(u32::MAX) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::review::hunks;
 
     #[test]
-    fn n06_only_the_lines_of_the_edit_are_said_to_be_formatted() {
+    fn n06_the_lines_of_the_edit_and_those_elsewhere_are_told_apart() {
         let before = "a  = 1\n.\n.\n.\n.\n.\nb = 2\n.\n.\n.\n.\n.\nc = 3\n";
         let after = "a  = 1\n.\n.\n.\n.\n.\nb  =  3\nd  = 4\n.\n.\n.\n.\n.\nc = 4\n";
         let edit = hunks(before, after);
         let saved = after.replace("  ", " ");
-        assert_eq!(reformatted(before, &edit, &saved), ["b = 3\nd = 4\n"]);
+        let inside = vec![(edit[0].id.clone(), "b = 3\nd = 4\n".to_owned())];
+        assert_eq!(formatting(before, &edit, &saved), Formatting { inside, outside: 1 });
         let elsewhere = after.replacen("a  = 1", "a = 1", 1);
-        assert_eq!(reformatted(before, &edit, &elsewhere), Vec::<String>::new());
-        assert_eq!(reformatted(before, &edit, after), Vec::<String>::new());
+        assert_eq!(formatting(before, &edit, &elsewhere), Formatting { inside: Vec::new(), outside: 1 });
+        assert_eq!(formatting(before, &edit, after), Formatting::default());
+    }
+
+    #[test]
+    fn n06_formatted_lines_are_those_of_the_hunk_and_go_with_it() {
+        let (before, after) = ("a\n.\n.\n.\nz\n", "a\nb  =  3\n.\n.\n.\nz\n");
+        let edit = hunks(before, after);
+        let past =
+            PastHunk { hunk: &edit[0], formatted: Some("b = 3\n"), amended: None, expected: Side::After };
+        let change = PastChange { before: Some(before), hunks: vec![past] };
+        let found = |now: &str| trace_all(now, std::slice::from_ref(&change))[0][0].found;
+        assert_eq!(found("a\nb = 3\n.\n.\n.\nz\n"), HunkText::Is(Side::After));
+        assert_eq!(found("a\nb = 3!\n.\n.\n.\nz\n"), HunkText::Amended { others: 1 });
+        assert_eq!(found(before), HunkText::Is(Side::Before));
+        let target = crate::text::trace::SideTarget { change: 0, hunk: 0, seen: None };
+        let undone = crate::text::trace::with_side(
+            "a\nb = 3\n.\n.\n.\nz\n",
+            std::slice::from_ref(&change),
+            &[target],
+            Side::Before,
+        );
+        assert_eq!(undone.as_deref(), Ok(before));
     }
 }

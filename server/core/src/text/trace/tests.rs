@@ -27,7 +27,11 @@ impl Made {
     }
 
     fn expecting(&self, expected: Side) -> PastChange<'_> {
-        let hunks = self.hunks.iter().map(|hunk| PastHunk { hunk, amended: None, expected }).collect();
+        let hunks = self
+            .hunks
+            .iter()
+            .map(|hunk| PastHunk { hunk, formatted: None, amended: None, expected })
+            .collect();
         PastChange { before: Some(&self.before), hunks }
     }
 }

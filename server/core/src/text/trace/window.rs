@@ -160,7 +160,7 @@ mod tests {
             let now = whole(&edited(texts.last().expect("a text"), &typed));
             let texts: Vec<String> = texts.iter().map(|text| whole(text)).collect();
             let made: Vec<Vec<Hunk>> = texts.windows(2).map(|pair| hunks(&pair[0], &pair[1])).collect();
-            let past = |hunk| PastHunk { hunk, amended: None, expected: Side::After };
+            let past = |hunk| PastHunk { hunk, formatted: None, amended: None, expected: Side::After };
             let befores = texts.iter().map(|text| Some(text.as_str()));
             let of_hunks = made.iter().map(|hunks| hunks.iter().map(past).collect::<Vec<_>>());
             let changes: Vec<PastChange<'_>> =
