@@ -588,7 +588,7 @@ index?: string, };
 export type ReviewListResult = {
 /**
  * First the hunks that wait for an answer or are on their way, in the order of their calls. Then those that were
- * applied, oldest change first, without those that were kept or undone.
+ * applied, oldest change first, without those that were kept or undone and have no comment that waits.
  */
 hunks: Array<ReviewHunk>, };
 

@@ -431,13 +431,16 @@ fn operation_view(owned: &OwnedChange) -> Option<ReviewHunk> {
     applied_hunk(&owned.session, change, change.hunks.first()?, found)
 }
 
-/// Returns the applied hunks that nobody has looked at, or with `decided` all of them, of all files, oldest change first.
-/// Blocks.
+/// Returns the applied hunks that nobody has looked at or that have a comment, or with `decided` all of them, of all files,
+/// oldest change first. Blocks.
 pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool) -> Vec<ReviewHunk> {
     let all = reviews.of(|_| true);
     let is_open = |owned: &OwnedChange| {
         let mut hunks = owned.change.hunks.iter();
-        hunks.any(|hunk| decided || hunk.state == ReviewState::Applied || hunk.pending.is_some())
+        hunks.any(|hunk| {
+            let waits = hunk.pending.is_some() || hunk.comment.is_some();
+            decided || hunk.state == ReviewState::Applied || waits
+        })
     };
     let files: BTreeSet<String> =
         all.iter().filter(|owned| is_open(owned)).map(|owned| owned.change.target.clone()).collect();
@@ -455,7 +458,7 @@ pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool) -> Vec<Rev
     }
     let operations = all.iter().filter(|owned| owned.change.operation.is_some() && is_open(owned));
     hunks.extend(operations.filter_map(operation_view));
-    let is_wanted = |hunk: &ReviewHunk| decided || !hunk.state.is_decided();
+    let is_wanted = |hunk: &ReviewHunk| decided || !hunk.state.is_decided() || hunk.comment.is_some();
     hunks.retain(is_wanted);
     hunks.sort_by_key(|hunk| hunk.made_by.as_ref().map(|made| made.at));
     hunks

@@ -7,6 +7,7 @@ const { createAnswer } = require('./answer');
 const { createAnswers, words } = require('./asks');
 const { createChanges, openChange } = require('./changes');
 const { createClient } = require('./client');
+const { createComments } = require('./comments');
 const { line } = require('./display');
 const { createHunks } = require('./hunks');
 const { createProposed } = require('./proposed');
@@ -74,6 +75,9 @@ async function activate(context) {
   for (const act of ['keep', 'undo', 'keepFile', 'undoFile', 'restore', 'show', 'next', 'previous', 'apply', 'reject']) {
     register(`adjutant.change.${act}`, (given) => review[act](given));
   }
+  const comments = createComments({ client: () => client, hunks, meant: review.meant, answer });
+  register('adjutant.change.comment', comments.comment);
+  register('adjutant.comments.send', comments.send);
   register('adjutant.change.open', (given) => openChange(given, hunks.of));
   // The buttons of the editor's title, which have no room for the whole names.
   register('adjutant.title.keepFile', () => review.keepFile());

@@ -80,6 +80,7 @@ function createReview({ hunks, proposed }, client, refresh) {
     editor.revealRange(editor.selection, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
   };
   return {
+    meant,
     async keep(given) {
       const some = meant(given);
       if (some.length) await decide('keep', some);

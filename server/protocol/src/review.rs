@@ -53,7 +53,7 @@ pub struct StagedParams {
 #[serde(rename_all = "camelCase")]
 pub struct ReviewListResult {
     /// First the hunks that wait for an answer or are on their way, in the order of their calls. Then those that were
-    /// applied, oldest change first, without those that were kept or undone.
+    /// applied, oldest change first, without those that were kept or undone and have no comment that waits.
     pub hunks: Vec<ReviewHunk>,
 }
 

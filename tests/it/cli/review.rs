@@ -288,3 +288,32 @@ fn p04_a_run_is_shown_undone_and_restored_at_a_terminal() {
     assert_eq!(place.greeting(), "Helo, world\n");
     assert_eq!(place.run(&["review", "undo", "--run", "run-x", "--yes"]).code(), Some(2));
 }
+
+/// A comment waits at its change, also for another process, until the comments are sent: then it is a task like any.
+#[test]
+fn p06_comments_are_written_at_a_line_and_sent_as_one_task() {
+    let place = fixed();
+    let nothing = place.run(&["review", "send"]);
+    assert_eq!(nothing.code(), Some(2));
+    assert!(nothing.err().contains("no comment waits"), "{}", nothing.err());
+    let nowhere = place.run(&["review", "comment", "greeting.txt:9", "why?"]);
+    assert_eq!(nowhere.code(), Some(2));
+    assert!(nowhere.err().contains("no change to comment on"), "{}", nowhere.err());
+    let said = place.run(&["review", "comment", "greeting.txt:1", "say \u{1b}[31mhi"]).out();
+    assert_eq!(said, "1 comment waits to send with `adjutant review send`\n");
+    let listed = place.run(&["review"]).out();
+    assert!(listed.contains("\n    » say \\u{1b}[31mhi\n"), "{listed}");
+    assert!(listed.contains("1 comment waits to send with `adjutant review send`"), "{listed}");
+    // A change that is kept keeps its comment.
+    place.run(&["review", "keep", "--all"]).exits(0);
+    place.play(&format!("{EDIT}{DONE}[[turn]]\ntext = \"I see.\"\n"));
+    let sent = place.run(&["review", "send", "Look at this."]);
+    assert_eq!(sent.out(), "I see.\n", "{}", sent.err());
+    let listed = place.run(&["review", "--json"]).out();
+    assert_eq!(listed, "", "nothing is left, also no comment");
+    let shown = place.run(&["sessions", "show", "s-"]).out();
+    for part in ["Look at this.", "My comments on your changes", "greeting.txt, line 1"] {
+        assert!(shown.contains(part), "no {part:?} in {shown}");
+    }
+    assert_eq!(place.run(&["review", "send"]).code(), Some(2), "it was sent");
+}

@@ -92,6 +92,13 @@ local function within(buffer, first, last)
   return { found[#found] or bare[#bare] }
 end
 
+-- Returns the change at the cursor as it was drawn, and its client; nothing where none is.
+function M.here()
+  local buffer, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1] - 1
+  local one = within(buffer, row, row)[1]
+  if one then return one.hunk, vim.lsp.get_client_by_id(known[buffer].client) end
+end
+
 local function clients() return vim.lsp.get_clients({ name = "adjutant" }) end
 
 -- Sends decisions, one session after the other; `done` gets all answers and what was refused.
@@ -312,7 +319,8 @@ local function list_all()
     if waiting > 0 then return end
     local items, seen = {}, {}
     for _, hunk in ipairs(all) do
-      if not seen[name_of(hunk)] then
+      -- One that is decided is listed for its comment, which waits to be sent.
+      if not seen[name_of(hunk)] and hunk.state ~= "kept" and hunk.state ~= "undone" then
         seen[name_of(hunk)] = true
         local text = one_line((hunk.inserted ~= "" and hunk.inserted or hunk.removed):match("[^\n]*%S[^\n]*") or "")
         items[#items + 1] = {

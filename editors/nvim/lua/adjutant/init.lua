@@ -4,6 +4,7 @@
 -- takes keys or the focus by itself.
 local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
+local comments = require("adjutant.comments")
 local hunks = require("adjutant.hunks")
 local notices = require("adjutant.notices")
 local runs = require("adjutant.runs")
@@ -115,6 +116,7 @@ local function request(client, method, params, done, quiet)
 end
 
 hunks.setup({ request = request, keys = settings.keys })
+comments.setup({ request = request })
 
 local function client_of(context) return vim.lsp.get_client_by_id(context.client_id) end
 
