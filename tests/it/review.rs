@@ -3,6 +3,7 @@
 mod comments;
 mod committed;
 mod elsewhere;
+mod many;
 mod plainly;
 mod texts;
 

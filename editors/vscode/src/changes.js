@@ -54,6 +54,7 @@ function createChanges(list, complain) {
     const found = files(hunks);
     const now = JSON.stringify(found);
     if (now === shown) return;
+    if (Boolean(all.length) !== Boolean(found.length)) vscode.commands.executeCommand('setContext', 'adjutant.changesWait', found.length > 0);
     [shown, all] = [now, found];
     const number = all.reduce((sum, file) => sum + file.hunks.length, 0);
     view.badge = number ? { value: number, tooltip: number === 1 ? '1 change to review' : `${number} changes to review` } : undefined;

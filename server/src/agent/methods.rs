@@ -214,6 +214,8 @@ impl Agent {
         let world = self.sessions.world().clone();
         hunks.extend(aside(move || reviews::hunks(&world.reviews, &world.documents, all)).await);
         hunks.retain(is_wanted);
+        // Stable: within a rank the order stays.
+        hunks.sort_by_key(|hunk| hunk.state.rank());
         Ok(ReviewListResult { hunks })
     }
 

@@ -205,6 +205,8 @@ fn n06_forty_closed_files_are_changed_and_no_buffer_stays() {
             2,
             "nothing opens"
         );
+        let line = format!("Adjutant: {MANY} files +{MANY} −{MANY} · :AdjutantChanges · :AdjutantUndoRun");
+        wait_told(editor, &line);
         editor.lua("vim.cmd('AdjutantChanges')");
         editor.wait_true("the list", "return #vim.api.nvim_list_wins() == 2");
         let listed = "local names, list = {}, vim.fn.getqflist() for _, item in ipairs(list) do \
@@ -219,5 +221,14 @@ fn n06_forty_closed_files_are_changed_and_no_buffer_stays() {
         wait_for("the file as it was", || {
             (editor.stage.workspace.read("parts/f07.py") == "one\n.\n.\n").then_some(())
         });
+        // What the user wrote into needs a look, so it is the first of the list.
+        editor.stage.workspace.write("parts/f30.py", "1 and mine\n.\n.\n");
+        editor.lua("vim.cmd('AdjutantChanges')");
+        let first = "local first = vim.fn.getqflist()[1] return vim.fn.bufname(first.bufnr):find('f30') ~= nil \
+            and first.text:find('^amended') ~= nil";
+        editor.wait_true("the amended file to be the first", first);
+        editor.lua("vim.cmd('AdjutantKeepAll')");
+        wait_told(editor, &format!("Adjutant: {} changes kept", MANY - 1));
+        assert!(editor.stage.workspace.read("parts/f30.py").starts_with("1 and mine"));
     });
 }

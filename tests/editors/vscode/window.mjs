@@ -329,6 +329,10 @@ export class Window {
       detail: one.querySelector('.dialog-message-detail')?.innerText ?? '',
       buttons: [...one.querySelectorAll('.dialog-buttons .monaco-button')].map((button) => button.innerText.trim()),
       focused: document.activeElement?.innerText.trim(),
+      cut: [...one.querySelectorAll('.dialog-buttons .monaco-button')].filter((button) => {
+        const [is, room] = [button.getBoundingClientRect(), one.getBoundingClientRect()];
+        return is.left < Math.max(0, room.left) || is.right > Math.min(innerWidth, room.right);
+      }).map((button) => button.innerText.trim()),
     }));
   }
 

@@ -317,3 +317,19 @@ fn p06_comments_are_written_at_a_line_and_sent_as_one_task() {
     }
     assert_eq!(place.run(&["review", "send"]).code(), Some(2), "it was sent");
 }
+
+/// A run that changed many files ends with one line that says so.
+#[test]
+fn n06_a_run_that_changed_many_files_says_so_in_one_line() {
+    let mut script = "[[turn]]\ntext = \"All.\"\n".to_owned();
+    for number in 0..6 {
+        script += &format!(
+            "[[turn.call]]\ntool = \"write_file\"\narguments = {{ path = \"f{number}.txt\", content = \"1\\n2\\n\" }}\n"
+        );
+    }
+    let place = Place::new(&format!("{script}{DONE}"));
+    let ran = place.run(&["run", "-y", "make them"]).exits(0);
+    let line = "6 files +12 \u{2212}0 · adjutant review · adjutant review undo --run\n";
+    assert!(ran.err().contains(line), "{}", ran.err());
+    assert_eq!(place.run(&["review", "keep", "--all"]).out(), "6 kept\n");
+}

@@ -347,6 +347,23 @@ local function list_all()
   end
 end
 
+-- Keeps every change of every file, as the servers list them now.
+local function keep_all()
+  if #clients() == 0 then return say("open a file first") end
+  for _, client in ipairs(clients()) do
+    request(client, "agent/review/list", vim.empty_dict(), function(result)
+      local decisions = {}
+      for _, hunk in ipairs(result.hunks) do
+        if hunk.state == "applied" or hunk.state == "amended" then add(decisions, hunk, "keep") end
+      end
+      if #decisions == 0 then return #clients() == 1 and say("no changes wait for you") end
+      send(client, decisions, function(answers, refusals)
+        say(refusals[1] and refusals[1].why or many(#answers) .. " kept")
+      end)
+    end, function(err) say(err.message) end)
+  end
+end
+
 -- Shows the whole change at the cursor in a tab; `q` comes back.
 local function show_change()
   local buffer, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1] - 1
@@ -375,6 +392,7 @@ local function commands()
   local function command(name, run, options) api.nvim_create_user_command(name, run, options) end
   command("AdjutantKeep", function(line) decide_here(line, true) end,
     { bang = true, range = true, desc = "Keeps the change here, or applies a proposed one; with ! all of the file" })
+  command("AdjutantKeepAll", keep_all, { desc = "Keeps the changes of all files" })
   command("AdjutantUndo", function(line) decide_here(line, false) end,
     { bang = true, range = true, desc = "Undoes the change here, or rejects a proposed one; with ! all of the file" })
   command("AdjutantReject", reject, { nargs = "*", desc = "Undoes or rejects the change here, with a reason" })

@@ -164,6 +164,8 @@ local function update(_, params, context)
     if now["end"].outcome == "failed" or now["end"].outcome == "limit" then
       notices.show("Adjutant: " .. (now["end"].summary or "the task could not be finished"))
     end
+    local edits = now["end"].edits
+    if edits and edits.line then notices.say(edits.line .. " · :AdjutantChanges · :AdjutantUndoRun") end
   elseif kind == "_ask" and now.phase == "opened" and client then
     -- The others come as requests.
     if now.ask.group == "idle" or now.ask.group == "resumable" then

@@ -12,6 +12,7 @@ local ACTIONS = {
   { "reject", "AdjutantReject", "<leader>ar" },
   { "comment", "AdjutantComment", "<leader>ac" },
   { "keep-all", "AdjutantKeep!", "<leader>aK" },
+  { "keep-all-files", "AdjutantKeepAll" },
   { "undo-all", "AdjutantUndo!", "<leader>aU" },
   { "restore", "AdjutantRestore" },
   { "changes", "AdjutantChanges" },

@@ -32,7 +32,8 @@ pub async fn comment(
     let Some(here) = chosen(folder, hunks, std::slice::from_ref(&place))? else { return Ok(Exit::Usage) };
     // Of several at one line the newest is on top.
     let is_line = here.windows(2).all(|pair| pair[0].line == pair[1].line);
-    let Some(hunk) = here.last().filter(|_| is_line) else {
+    let newest = here.iter().max_by_key(|hunk| hunk.made_by.as_ref().map(|made| made.at));
+    let Some(hunk) = newest.filter(|_| is_line) else {
         note(match here.len() {
             0 => "there is no change to comment on there",
             _ => "there are several changes; name one as FILE:LINE, as `adjutant review` lists them",
