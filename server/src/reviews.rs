@@ -223,6 +223,20 @@ impl Reviews {
         self.shared.changed.subscribe()
     }
 
+    /// Returns the titles of the tasks of other sessions with changes of a file that nobody has decided about, oldest first.
+    pub fn undecided_elsewhere(&self, target: &str, session: &SessionId) -> Vec<String> {
+        let is_open = |change: &AppliedChange| {
+            change.target == target && change.hunks.iter().any(|hunk| hunk.state == ReviewState::Applied)
+        };
+        let mut titles = Vec::new();
+        for owned in self.of(is_open).into_iter().filter(|owned| owned.session != *session) {
+            if !titles.contains(&owned.change.title) {
+                titles.push(owned.change.title.clone());
+            }
+        }
+        titles
+    }
+
     /// Returns the changes of one file, oldest first. `target` is its URI after following every link.
     pub fn of_file(&self, target: &str) -> Vec<OwnedChange> {
         self.of(|change| change.target == target)

@@ -5,6 +5,7 @@ mod committed;
 mod elsewhere;
 mod many;
 mod plainly;
+mod shared;
 mod texts;
 
 use adjutant_protocol::ask::AskKind;

@@ -9,4 +9,5 @@ pub mod outside;
 pub mod permission;
 pub mod saving;
 pub(crate) mod standing;
+pub mod tasks;
 pub mod unsaved;

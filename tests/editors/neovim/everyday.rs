@@ -232,3 +232,35 @@ fn n06_forty_closed_files_are_changed_and_no_buffer_stays() {
         assert!(editor.stage.workspace.read("parts/f30.py").starts_with("1 and mine"));
     });
 }
+
+#[test]
+fn n06_a_change_beneath_a_later_one_is_undone_together_with_it_or_not_at_all() {
+    let stage = || {
+        one_file(vec![
+            replace("b = 2\n.\n", "b = 3\nc = 3\n"),
+            Reply::text("Done."),
+            replace("b = 3\n", "b = 4\n"),
+            Reply::text("Done."),
+        ])
+    };
+    each(stage, |editor| {
+        editor.lua("vim.o.columns = 200");
+        editor.command("First task");
+        editor.wait_end("done");
+        editor.command("Second task");
+        let both = TEXT.replace("b = 2\n.\n", "b = 4\nc = 3\n");
+        editor.wait_buffer(&both);
+        wait_for("the change on top to be known", || {
+            drawn(editor).contains("DiffDelete b = 3").then_some(())
+        });
+        editor.go_to_line(8);
+        press(editor, "\\\\au");
+        editor.wait_asked("A later change (Second task) stands on this one");
+        editor.choose("Leave both");
+        assert_eq!(editor.buffer(), both);
+        press(editor, "\\\\au");
+        editor.wait_asked("A later change");
+        editor.choose("Undo both");
+        editor.wait_buffer(TEXT);
+    });
+}

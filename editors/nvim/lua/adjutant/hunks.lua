@@ -197,6 +197,31 @@ local function decide(buffer, list, yes, reason)
   end)
 end
 
+-- Returns a change with those that are on top of it, as far as they are drawn: these have to be undone with it.
+local function with_those_on(buffer, one)
+  local all = { one }
+  for _, name in ipairs(one.hunk.beneath or {}) do
+    for _, other in ipairs(known[buffer].drawn) do
+      if name_of(other.hunk) == name_of(name) and not vim.list_contains(all, other) then all[#all + 1] = other end
+    end
+  end
+  return all
+end
+
+-- Undoes one change. If later changes are on top of it, the user says whether they go too.
+local function undo_one(buffer, one, reason)
+  local all = with_those_on(buffer, one)
+  if #all == 1 then return decide(buffer, all, false, reason) end
+  local both = #all == 2 and "Undo both" or ("Undo all %d"):format(#all)
+  local top = all[#all]
+  local prompt = ("A later change (%s) stands on this one:"):format(display.plain(top.hunk.madeBy and top.hunk.madeBy.task or ""))
+  vim.ui.select({ "Leave both", both, "Show" }, { prompt = prompt }, function(choice)
+    if choice == both then decide(buffer, all, false, reason) end
+    local row = choice == "Show" and drawing.rows(buffer, top)
+    if row and api.nvim_get_current_buf() == buffer then api.nvim_win_set_cursor(0, { row + 1, 0 }) end
+  end)
+end
+
 -- Decides about the changes at the cursor, in the range of a command, or with `!` in the whole file.
 local function decide_here(line, yes, reason)
   local buffer = api.nvim_get_current_buf()
@@ -210,6 +235,7 @@ local function decide_here(line, yes, reason)
     list = within(buffer, row, row)
   end
   if #list == 0 then return say("no change here; :AdjutantNextChange goes to one") end
+  if #list == 1 and not yes then return undo_one(buffer, list[1], reason) end
   decide(buffer, list, yes, reason)
 end
 
