@@ -238,7 +238,30 @@ endedAt: number, outcome: Outcome, stopReason: StopReason, summary?: string, usa
 /**
  * Model turns of the run, answered or given up.
  */
-turns: number, };
+turns: number,
+/**
+ * What the run changed in files; absent if it changed none.
+ */
+edits?: RunEdits, };
+
+export type RunEdits = { files: number,
+/**
+ * Lines.
+ */
+inserted: number,
+/**
+ * Lines.
+ */
+removed: number,
+/**
+ * Hunks that nobody has decided about.
+ */
+unreviewed: number,
+/**
+ * For people, if the run changed more than five files: `40 files +212 −180`. A client shows it once, with ways to review and
+ * to undo the run, and opens nothing.
+ */
+line?: string, };
 
 export type UsageView = { inputTokens: number, outputTokens: number, cacheReadTokens: number, cacheWriteTokens: number, };
 
@@ -587,8 +610,9 @@ index?: string, };
 
 export type ReviewListResult = {
 /**
- * First the hunks that wait for an answer or are on their way, in the order of their calls. Then those that were
- * applied, oldest change first, without those that were kept or undone.
+ * What needs a look comes first: hunks that the user changed, then those that wait for an answer or are on their way, in the
+ * order of their calls, then all others, oldest change first. Those that were kept or undone and have no comment that waits
+ * are not in it.
  */
 hunks: Array<ReviewHunk>,
 /**

@@ -228,6 +228,7 @@ impl ClientLink {
         self.items.update(&params);
         if let Update::Run(RunView::Ended { end, .. }) = &params.update {
             self.failed(end);
+            self.edited(end);
         }
         let warning = match &params.update {
             Update::Notice { message } => Some(format!("Adjutant: {message}")),
@@ -265,6 +266,15 @@ impl ClientLink {
     /// Removes everything that shows a session, because it was stopped or closed.
     pub fn forget(&self, session: &SessionId, why: &str) {
         self.items.forget(session, why);
+    }
+
+    /// Says in one line that a run changed many files, to a client that does not draw it by itself.
+    fn edited(&self, end: &RunEnd) {
+        let line = end.edits.as_ref().and_then(|edits| edits.line.as_ref());
+        if let Some(line) = line.filter(|_| !self.surfaces.updates) {
+            let ways = "Each file has its changes; the command adjutant.undoRun undoes all of them.";
+            self.say(Level::Info, &format!("Adjutant changed {line}. {ways}"));
+        }
     }
 
     /// Shows a failure that needs the user. It is the one message without a question (design 16).

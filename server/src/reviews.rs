@@ -234,6 +234,20 @@ impl Reviews {
         self.shared.changed.subscribe()
     }
 
+    /// Returns the titles of the tasks of other sessions with changes of a file that nobody has decided about, oldest first.
+    pub fn undecided_elsewhere(&self, target: &str, session: &SessionId) -> Vec<String> {
+        let is_open = |change: &AppliedChange| {
+            change.target == target && change.hunks.iter().any(|hunk| hunk.state == ReviewState::Applied)
+        };
+        let mut titles = Vec::new();
+        for owned in self.of(is_open).into_iter().filter(|owned| owned.session != *session) {
+            if !titles.contains(&owned.change.title) {
+                titles.push(owned.change.title.clone());
+            }
+        }
+        titles
+    }
+
     /// Returns the changes of one file, oldest first. `target` is its URI after following every link.
     pub fn of_file(&self, target: &str) -> Vec<OwnedChange> {
         self.of(|change| change.target == target)
@@ -465,13 +479,16 @@ pub fn formatted_of(reviews: &Reviews, hunks: &[ReviewHunk]) -> Vec<FormattedFil
     formatted.into_iter().filter(is_listed).map(file).collect()
 }
 
-/// Returns the applied hunks that nobody has looked at, or with `decided` all of them, of all files, oldest change first.
-/// Blocks.
+/// Returns the applied hunks that nobody has looked at or that have a comment, or with `decided` all of them, of all files,
+/// oldest change first. Blocks.
 pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool) -> Vec<ReviewHunk> {
     let all = reviews.of(|_| true);
     let is_open = |owned: &OwnedChange| {
         let mut hunks = owned.change.hunks.iter();
-        hunks.any(|hunk| decided || hunk.state == ReviewState::Applied || hunk.pending.is_some())
+        hunks.any(|hunk| {
+            let waits = hunk.pending.is_some() || hunk.comment.is_some();
+            decided || hunk.state == ReviewState::Applied || waits
+        })
     };
     let files: BTreeSet<String> =
         all.iter().filter(|owned| is_open(owned)).map(|owned| owned.change.target.clone()).collect();
@@ -491,7 +508,7 @@ pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool) -> Vec<Rev
     }
     let operations = all.iter().filter(|owned| owned.change.operation.is_some() && is_open(owned));
     hunks.extend(operations.filter_map(operation_view));
-    let is_wanted = |hunk: &ReviewHunk| decided || !hunk.is_decided();
+    let is_wanted = |hunk: &ReviewHunk| decided || !hunk.is_decided() || hunk.comment.is_some();
     hunks.retain(is_wanted);
     hunks.sort_by_key(|hunk| hunk.made_by.as_ref().map(|made| made.at));
     hunks

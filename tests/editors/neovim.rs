@@ -3,6 +3,7 @@
 //! Never uses another client, or another set-up than the shipped file.
 
 mod changes;
+mod comments;
 mod everyday;
 mod questions;
 mod runs;

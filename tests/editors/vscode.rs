@@ -5,6 +5,7 @@
 
 mod answers;
 mod changes;
+mod comments;
 mod driver;
 mod everyday;
 mod runs;

@@ -6,8 +6,10 @@ mod comments;
 mod committed;
 mod elsewhere;
 mod formatted;
+mod many;
 mod plainly;
 mod renamed;
+mod shared;
 mod texts;
 
 use adjutant_protocol::ask::AskKind;

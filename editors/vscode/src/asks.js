@@ -14,13 +14,14 @@ const tell = (text) => vscode.window.showInformationMessage(`Adjutant: ${text}`)
 const rejection = (ask) => ask.options.find((option) => option.kind === 'reject_once');
 
 // One line of text. A box that loses the focus closes, so that none is left to send later what was
-// typed for something else; its words are there again the next time it is opened for the same.
-function words(title, prompt, { placeholder, draft = title } = {}) {
+// typed for something else; its words are there again the next time it is opened for the same. Nothing typed is no answer,
+// unless there is a `value` to begin with: then it is an empty text.
+function words(title, prompt, { placeholder, draft = title, value } = {}) {
   const box = vscode.window.createInputBox();
-  Object.assign(box, { title: `Adjutant: ${title}`, prompt, placeholder, value: drafts.get(draft) ?? '' });
+  Object.assign(box, { title: `Adjutant: ${title}`, prompt, placeholder, value: drafts.get(draft) ?? value ?? '' });
   return new Promise((given) => {
     box.onDidAccept(() => {
-      given(box.value.trim() || undefined);
+      given(box.value.trim() || (value === undefined ? undefined : ''));
       box.value = '';
       box.hide();
     });

@@ -6,6 +6,7 @@ const { line, shown, status } = require('./display');
 
 const MOST_LINES = 60; // of one side of a change in a hover
 const MOST_COLUMNS = 200;
+const MOST_COMMENT = 120; // characters of a comment next to its change
 
 // The lines of a text with their line ends, as the server counts them.
 const whole = (text) => text.match(/[^\n]*\n|[^\n]+$/gu) ?? [];
@@ -33,8 +34,30 @@ function labels(hunk) {
       : { title: 'Undo', tooltip: 'Put back the text before this change', act: 'undo' },
     { title: counts(hunk) },
     { title: 'Show', tooltip: 'Show the text before this change next to the text of now', act: 'show' },
+    ...commentLabels(hunk),
   ];
 }
+
+// What is pressed to write a comment on a change, and to send it.
+function commentLabels({ comment }) {
+  if (!comment) return [{ title: 'Comment', tooltip: 'Write a comment for the agent. It waits until you send your comments', act: 'comment' }];
+  return [
+    { title: 'Comment', tooltip: 'Change your comment, or empty it to take it back', act: 'comment' },
+    { title: 'Send', tooltip: 'Send all comments that wait, as one round', act: 'send' },
+  ];
+}
+
+// How many comments wait in each session.
+function commented(hunks) {
+  const sessions = new Map();
+  hunks.filter((hunk) => hunk.comment).forEach(({ sessionId }) => sessions.set(sessionId, (sessions.get(sessionId) ?? 0) + 1));
+  return sessions;
+}
+
+// The comment itself, next to the first line of its change.
+const remark = ({ comment }) => (comment ? `“${line(comment, MOST_COMMENT)}”` : undefined);
+
+const comments = (number) => `${number} ${number === 1 ? 'comment' : 'comments'}`;
 
 // Lines with a mark in front, hidden characters written out.
 const allMarked = (text, mark) => linesOf(text).map((one) => mark + shown(one));
@@ -65,7 +88,7 @@ function hover(hunk) {
   const made = hunk.madeBy ?? {};
   const rows = [
     ['Task', made.task], ['Model', made.model], ['Allowed by', made.allowedBy], ['Note', made.mark],
-    ['Yours', hunk.userLines ? lines(hunk.userLines) : undefined],
+    ['Yours', hunk.userLines ? lines(hunk.userLines) : undefined], ['Comment', hunk.comment],
   ].filter(([, value]) => value).map(([label, value]) => `${label.padEnd(12)}${line(value, 300)}`);
   const blocks = [];
   if (before.length + after.length) blocks.push(fenced([...before, ...after].join('\n'), 'diff'));
@@ -185,5 +208,5 @@ function refusal(results, action) {
 }
 
 module.exports = {
-  at, before, counts, decidable, fenced, files, hover, keyOf, labels, lines, moved, nameOf, newestFirst, next, refusal, targets, threads, title, withThoseOn,
+  at, before, commented, comments, counts, decidable, fenced, files, hover, keyOf, labels, lines, moved, nameOf, newestFirst, next, refusal, remark, targets, threads, title, withThoseOn,
 };

@@ -3,8 +3,8 @@
 'use strict';
 
 const vscode = require('vscode');
-const { counts, files, keyOf, title } = require('./change');
-const { line } = require('./display');
+const { commented, comments, counts, files, keyOf, title } = require('./change');
+const { line, status } = require('./display');
 
 const PAUSE_MS = 150; // between two lists
 
@@ -20,9 +20,10 @@ function createChanges(list, complain) {
     const [hunk] = node.hunks;
     const of = new vscode.TreeItem(title(hunk), vscode.TreeItemCollapsibleState.None);
     const yours = hunk.state === 'amended' ? ' · changed by you' : '';
+    const said = hunk.comment ? ` · “${status(hunk.comment, 40)}”` : '';
     return Object.assign(of, {
       id: node.id,
-      description: `${counts(hunk)}${yours}`,
+      description: `${counts(hunk)}${yours}${said}`,
       tooltip: line(`${hunk.path}: ${hunk.madeBy.task}`, 300),
       contextValue: 'change',
       command: { command: 'adjutant.change.open', title: 'Open', arguments: [{ hunks: [hunk] }] },
@@ -37,12 +38,23 @@ function createChanges(list, complain) {
       getTreeItem: item,
     },
   });
+  let waiting = 0;
+  // How many comments wait, above the list; the button that sends them is in its title.
+  const showComments = (hunks) => {
+    const number = [...commented(hunks).values()].reduce((total, one) => total + one, 0);
+    if (number === waiting) return;
+    waiting = number;
+    view.message = number ? `${comments(number)} ${number === 1 ? 'waits' : 'wait'} to be sent.` : undefined;
+    vscode.commands.executeCommand('setContext', 'adjutant.commentsWait', number > 0);
+  };
   let shown = '[]';
   const show = (hunks) => {
+    showComments(hunks);
     // A row that is drawn again loses the press that is on its way.
     const found = files(hunks);
     const now = JSON.stringify(found);
     if (now === shown) return;
+    if (Boolean(all.length) !== Boolean(found.length)) vscode.commands.executeCommand('setContext', 'adjutant.changesWait', found.length > 0);
     [shown, all] = [now, found];
     const number = all.reduce((sum, file) => sum + file.hunks.length, 0);
     view.badge = number ? { value: number, tooltip: number === 1 ? '1 change to review' : `${number} changes to review` } : undefined;

@@ -16,7 +16,7 @@ const WAITING = ['requires_action', 'resumable', 'running'];
 const WEEK_MS = 7 * 24 * 3600 * 1000;
 const MOST_REOPENED = 3;
 
-function createClient({ status, answer, failed, hunks, changes }, outputChannel) {
+function createClient({ status, answer, failed, edited, hunks, changes }, outputChannel) {
   const client = new LanguageClient(
     'adjutant',
     'Adjutant',
@@ -78,6 +78,7 @@ function createClient({ status, answer, failed, hunks, changes }, outputChannel)
     if (update.sessionUpdate === '_run' && update.phase === 'ended') {
       answer.ended();
       failed(sessionId, update.end);
+      edited(sessionId, update.runId, update.end);
     }
   });
   client.onNotification('agent/review/update', (params) => {

@@ -7,6 +7,7 @@ const { createAnswer } = require('./answer');
 const { createAnswers, words } = require('./asks');
 const { createChanges, openChange } = require('./changes');
 const { createClient } = require('./client');
+const { createComments } = require('./comments');
 const { line } = require('./display');
 const { createHunks } = require('./hunks');
 const { createProposed } = require('./proposed');
@@ -34,9 +35,11 @@ async function activate(context) {
 
   const answers = createAnswers(() => client);
   const failed = (sessionId, end) => answers.failed(sessionId, end).catch(complain);
+  const rewind = createRewind(() => client);
+  const edited = (sessionId, runId, end) => manyFiles(rewind, sessionId, runId, end).catch(complain);
   // A client that could not start cannot start again, so each start has one of its own.
   const start = async () => {
-    client = createClient({ status, answer, failed, hunks, changes }, output);
+    client = createClient({ status, answer, failed, edited, hunks, changes }, output);
     // One that does not answer holds up no other.
     await Promise.race([client.start().catch(() => status.stopped()), new Promise((done) => setTimeout(done, PATIENCE_MS))]);
   };
@@ -71,15 +74,17 @@ async function activate(context) {
     await ask('adjutant.capabilities');
     await vscode.commands.executeCommand('notifications.showList');
   });
-  for (const act of ['keep', 'undo', 'keepFile', 'undoFile', 'restore', 'show', 'next', 'previous', 'apply', 'reject']) {
+  for (const act of ['keep', 'undo', 'keepFile', 'undoFile', 'keepAll', 'restore', 'show', 'next', 'previous', 'apply', 'reject']) {
     register(`adjutant.change.${act}`, (given) => review[act](given));
   }
+  const comments = createComments({ client: () => client, hunks, meant: review.meant, answer });
+  register('adjutant.change.comment', comments.comment);
+  register('adjutant.comments.send', comments.send);
   register('adjutant.change.open', (given) => openChange(given, hunks.of));
   // The buttons of the editor's title, which have no room for the whole names.
   register('adjutant.title.keepFile', () => review.keepFile());
   register('adjutant.title.undoFile', () => review.undoFile());
   register('adjutant.change.review', () => vscode.commands.executeCommand('adjutant.changes.focus'));
-  const rewind = createRewind(() => client);
   register('adjutant.run.undo', rewind.undo);
   register('adjutant.run.restore', rewind.restore);
   register('adjutant.restart', restart);
@@ -88,6 +93,15 @@ async function activate(context) {
   }));
 
   await restart();
+}
+
+// Says in one line that a run has changed many files; the words are the server's. Opens nothing by itself.
+async function manyFiles(rewind, sessionId, runId, { edits }) {
+  if (!edits?.line) return;
+  const ways = edits.unreviewed ? ['Review', 'Undo Run'] : ['Undo Run'];
+  const pressed = await vscode.window.showInformationMessage(`Adjutant: ${edits.line}`, ...ways);
+  if (pressed === 'Review') await vscode.commands.executeCommand('adjutant.changes.focus');
+  if (pressed === 'Undo Run') await rewind.undoRun(sessionId, runId);
 }
 
 // The place a task is about: a file of the workspace, which says in which folder the task runs, and

@@ -3,9 +3,11 @@
 'use strict';
 
 const vscode = require('vscode');
-const { at, decidable, hover, labels, moved } = require('./change');
+const { at, decidable, hover, labels, moved, remark } = require('./change');
 
 const FILES = { scheme: 'file' };
+// What a lens does that is not about its change alone.
+const COMMANDS = { send: 'adjutant.comments.send' };
 
 const colour = (name) => new vscode.ThemeColor(name);
 const INSERTED = {
@@ -26,9 +28,12 @@ const removedAt = (width) => ({
   rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
 });
 
+// The user's comment, which waits to be sent.
+const REMARK = { after: { color: colour('editorCodeLens.foreground'), fontStyle: 'italic', margin: '0 0 0 2em' } };
+
 function createHunks(proposed) {
   const changed = new vscode.EventEmitter();
-  const kinds = [INSERTED, removedAt('1px 0 0 0'), removedAt('0 0 1px 0')].map(vscode.window.createTextEditorDecorationType);
+  const kinds = [INSERTED, removedAt('1px 0 0 0'), removedAt('0 0 1px 0'), REMARK].map(vscode.window.createTextEditorDecorationType);
   const drawn = new Map(); // by document: the last update whose version was that of the text
   const kept = new Map(); // by document: the update that waits for its version
   const known = new Map(); // by document: what the server said last, without the places
@@ -51,6 +56,10 @@ function createHunks(proposed) {
     editor.setDecorations(kinds[0], ranges(hunks.filter((hunk) => hunk.line < hunk.endLine)));
     editor.setDecorations(kinds[1], ranges(empty.filter((hunk) => hunk.line < document.lineCount)));
     editor.setDecorations(kinds[2], ranges(empty.filter((hunk) => hunk.line >= document.lineCount)));
+    editor.setDecorations(kinds[3], hunks.filter(remark).map((hunk) => {
+      const { end } = document.lineAt(range(document, hunk).start.line).range;
+      return { range: new vscode.Range(end, end), renderOptions: { after: { contentText: remark(hunk) } } };
+    }));
   };
   let here = false;
   const tellHere = () => {
@@ -113,7 +122,7 @@ function createHunks(proposed) {
       provideCodeLenses: (document) => of(document).flatMap((hunk) => {
         const place = range(document, hunk);
         return labels(hunk).map(({ title, tooltip, act }) => new vscode.CodeLens(place, {
-          title, tooltip, command: act ? `adjutant.change.${act}` : '', arguments: act ? [{ hunks: [hunk] }] : [],
+          title, tooltip, command: COMMANDS[act] ?? (act ? `adjutant.change.${act}` : ''), arguments: act ? [{ hunks: [hunk] }] : [],
         }));
       }),
     }),

@@ -80,6 +80,7 @@ function createReview({ hunks, proposed }, client, refresh) {
     editor.revealRange(editor.selection, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
   };
   return {
+    meant,
     async keep(given) {
       const some = meant(given);
       if (some.length) await decide('keep', some);
@@ -103,6 +104,14 @@ function createReview({ hunks, proposed }, client, refresh) {
       const some = given?.hunks ?? ofFile();
       if (!some.length) return tell('there is no change in this file');
       await decide('keep', some);
+    },
+    // Every change of every file, as the server lists it now.
+    async keepAll() {
+      const { hunks: listed } = await client().sendRequest('agent/review/list', {});
+      const some = listed.filter((hunk) => hunk.madeBy && decidable(hunk));
+      if (!some.length) return tell('no change waits for a review');
+      const done = await decide('keep', some);
+      if (done.length) tell(`${done.length === 1 ? '1 change' : `${done.length} changes`} kept`);
     },
     async undoFile(given) {
       const some = given?.hunks ?? ofFile();

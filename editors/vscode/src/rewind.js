@@ -4,7 +4,7 @@
 
 const vscode = require('vscode');
 const { line } = require('./display');
-const { hasLater, outcome, runs, warning } = require('./runs');
+const { buttons, hasLater, outcome, runs, warning } = require('./runs');
 
 const CONFLICT = -33007; // `HunkConflict`
 // The first button, because Enter presses it, also one that was typed before the dialog came.
@@ -32,9 +32,9 @@ function createRewind(client) {
   const choose = async (preview, before) => {
     const { message, detail } = warning(preview);
     const options = { modal: true, detail: before ? `Adjutant: ${line(before, 300)}\n\n${detail}` : detail };
-    const titles = preview.choices.map((choice) => choice.title);
-    const pressed = await vscode.window.showWarningMessage(message, options, LEAVE, ...titles);
-    return preview.choices.find((choice) => choice.title === pressed);
+    const choices = buttons(preview);
+    const pressed = await vscode.window.showWarningMessage(message, options, LEAVE, ...choices.map(({ label }) => label));
+    return choices.find(({ label }) => label === pressed)?.choice;
   };
 
   const tell = async (preview, hunks) => {
@@ -69,7 +69,11 @@ function createRewind(client) {
     const target = await pick(restore);
     if (target) await decide(target);
   };
-  return { undo: () => start(false), restore: () => start(true) };
+  return {
+    undo: () => start(false),
+    restore: () => start(true),
+    undoRun: (sessionId, runId) => decide({ sessionId, runId, later: false, restore: false }),
+  };
 }
 
 module.exports = { createRewind };

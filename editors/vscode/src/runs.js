@@ -7,6 +7,7 @@ const { line, shown, status } = require('./display');
 const UNDOABLE = ['applied', 'amended', 'kept'];
 const MOST_LINES = 14; // of a warning: a dialog has no scroll bar on every system
 const MOST_CHARS = 200; // of one of its lines
+const MAX_TITLE = 120; // of a choice
 
 const count = (number, noun) => `${number} ${number === 1 ? noun : `${noun}s`}`;
 const sum = (some, of) => some.reduce((total, one) => total + of(one), 0);
@@ -31,8 +32,14 @@ function runs(hunks, restore) {
 // Whether later runs of the same session are in the list too.
 const hasLater = (all, run) => all.some((one) => one.sessionId === run.sessionId && one.at > run.at);
 
+// The choices with short names: the buttons of a dialog stand in one row, which a narrow window cuts off.
+function buttons({ choices, restore }) {
+  const verb = restore ? 'Restore' : 'Undo';
+  return choices.map((choice) => ({ choice, label: choice.userLines ? `${verb} with My Lines` : verb }));
+}
+
 // The words of the warning: the sentence, and what it means file by file. Of more than it has room for, the sums.
-function warning({ lines: [first, ...rest], files, commandsRun }) {
+function warning({ lines: [first, ...rest], files, commandsRun, choices = [], restore }) {
   const rows = rest.map((row) => line(row, MOST_CHARS)).map((row, at) => (rest[at].startsWith(' ') ? `• ${row}` : row));
   if (rows.length > MOST_LINES) {
     const left = sum(files, (file) => sum(file.left, (one) => one.hunks));
@@ -43,7 +50,8 @@ function warning({ lines: [first, ...rest], files, commandsRun }) {
     const more = rows.splice(MOST_LINES - 2).length;
     rows.push(`… and ${count(more, 'more line')}. \`adjutant review undo --run\` at a terminal shows all.`, `All in all: ${parts.join(', ')}.`);
   }
-  return { message: shown(first), detail: rows.join('\n') };
+  const means = buttons({ choices, restore }).map(({ choice, label }) => `${label}: ${line(choice.title, MAX_TITLE).replace(/^Yes, /u, '')}`);
+  return { message: shown(first), detail: [...rows, ...(means.length ? ['', ...means] : [])].join('\n') };
 }
 
 // What became of a decision in one sentence, and whether anything was done.
@@ -56,4 +64,4 @@ function outcome(restore, hunks) {
   return { text: line(text, 300), isWhole: !refused.length, isSome: refused.length < hunks.length };
 }
 
-module.exports = { hasLater, outcome, runs, warning };
+module.exports = { buttons, hasLater, outcome, runs, warning };

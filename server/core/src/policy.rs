@@ -9,5 +9,6 @@ pub mod outside;
 pub mod permission;
 pub mod saving;
 pub(crate) mod standing;
+pub mod tasks;
 pub mod unfinished;
 pub mod unsaved;

@@ -29,7 +29,7 @@ use crate::session::run::{SessionState, SubState};
 pub use crate::session::applied::{AppliedChange, AppliedChanges, AppliedHunk, NameOfFile, PendingReview};
 pub use crate::session::hunks::{ChangeState, Changes, HunkState};
 pub use crate::session::reads::{KnownRead, Reads};
-pub use crate::session::run::{Call, CallPhase, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey};
+pub use crate::session::run::{Call, CallPhase, EndedRun, OpenAsk, Run, RunEdits, Turn, TurnPhase, UsedKey};
 use crate::tool::Toolset;
 
 /// How many keys, closed asks and ended runs a session remembers: the newest of each.

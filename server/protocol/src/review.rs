@@ -52,8 +52,9 @@ pub struct StagedParams {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewListResult {
-    /// First the hunks that wait for an answer or are on their way, in the order of their calls. Then those that were
-    /// applied, oldest change first, without those that were kept or undone.
+    /// What needs a look comes first: hunks that the user changed, then those that wait for an answer or are on their way, in the
+    /// order of their calls, then all others, oldest change first. Those that were kept or undone and have no comment that waits
+    /// are not in it.
     pub hunks: Vec<ReviewHunk>,
     /// What the editor's formatter changed beside the listed changes when it saved them. It is no change of the agent, and no
     /// undo takes it back.

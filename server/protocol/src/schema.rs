@@ -50,6 +50,7 @@ macro_rules! wire_types {
             session::WaitStatus,
             session::WaitResult,
             session::RunEnd,
+            session::RunEdits,
             session::UsageView,
             session::CancelParams,
             session::ReplayFrom,

@@ -197,6 +197,28 @@ pub struct RunEnd {
     pub usage: UsageView,
     /// Model turns of the run, answered or given up.
     pub turns: u32,
+    /// What the run changed in files; absent if it changed none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub edits: Option<RunEdits>,
+}
+
+/// What a run has changed in files at its end, without what was undone meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct RunEdits {
+    pub files: u32,
+    /// Lines.
+    pub inserted: u32,
+    /// Lines.
+    pub removed: u32,
+    /// Hunks that nobody has decided about.
+    pub unreviewed: u32,
+    /// For people, if the run changed more than five files: `40 files +212 −180`. A client shows it once, with ways to review and
+    /// to undo the run, and opens nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub line: Option<String>,
 }
 
 /// Token counts as the provider reported them.

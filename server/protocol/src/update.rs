@@ -330,6 +330,22 @@ pub enum HunkState {
 }
 
 impl HunkState {
+    /// Returns where it stands in a list, by how much it needs a look: first those with text of the user, then those that wait
+    /// for an answer or are on their way, then all others.
+    pub fn rank(self) -> u8 {
+        match self {
+            HunkState::Conflicted | HunkState::Amended => 0,
+            HunkState::Proposed | HunkState::Applying => 1,
+            HunkState::Applied
+            | HunkState::Undoing
+            | HunkState::Kept
+            | HunkState::Undone
+            | HunkState::NotApplied
+            | HunkState::Away
+            | HunkState::Rejected => 2,
+        }
+    }
+
     /// Whether the review of an applied hunk has ended. An undo and a restore are still possible.
     pub fn is_decided(self) -> bool {
         matches!(self, HunkState::Kept | HunkState::Undone)

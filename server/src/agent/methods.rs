@@ -223,6 +223,8 @@ impl Agent {
         let (applied, mut formatted) = listed.await;
         hunks.extend(applied);
         hunks.retain(is_wanted);
+        // Stable: within a rank the order stays.
+        hunks.sort_by_key(|hunk| hunk.state.rank());
         formatted.retain(|file| {
             let is_of = |hunk: &ReviewHunk| {
                 (&hunk.session_id, &hunk.change_set_id) == (&file.session_id, &file.change_set_id)

@@ -2,12 +2,14 @@
 //!
 //! Never decides where a change is: the server in this process finds it in the text.
 
+mod comments;
 mod runs;
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use adjutant_core::text::display::one_line;
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
 use adjutant_protocol::operation::FileOperation;
@@ -78,6 +80,21 @@ pub enum ReviewVerb {
         #[command(flatten)]
         run: RunChoice,
     },
+    /// Write a comment on a change; it waits until you send your comments
+    Comment {
+        /// FILE:LINE
+        place: String,
+        /// What the agent is to read; an empty text takes the comment back
+        text: String,
+    },
+    /// Send your comments on changes as one task, and follow it to its end
+    Send {
+        /// Words about all of them
+        text: Option<String>,
+        /// Only those of this session; the beginning of its id is enough
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+    },
     /// Make the changes of a whole run again that were undone together
     Restore {
         #[command(flatten)]
@@ -100,6 +117,9 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
         let staged = Some(StagedParams { index });
         let params = ReviewListParams { staged, ..ReviewListParams::default() };
         return with_changes(sources, params, async |_, _, listed| Ok(check(&listed.hunks))).await;
+    }
+    if let Some(ReviewVerb::Send { text, session }) = line.action {
+        return comments::send(sources, session, text).await;
     }
     let all = match &line.action {
         Some(ReviewVerb::Undo { run, .. }) => run.run.is_some(),
@@ -133,6 +153,11 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
             Some(ReviewVerb::Restore { run }) => {
                 runs::rewind(client, &hunks, run.run.as_deref().unwrap_or(LAST), &run, true).await
             }
+            Some(ReviewVerb::Comment { place, text }) => {
+                comments::comment(folder, client, &hunks, place, text).await
+            }
+            // It is a conversation of its own.
+            Some(ReviewVerb::Send { .. }) => Ok(Exit::Usage),
         }
     })
     .await
@@ -293,6 +318,13 @@ fn where_away(hunk: &ReviewHunk) -> String {
     }
 }
 
+/// Returns a count of comments that wait.
+fn comments(count: usize) -> String {
+    if count == 1 { "1 comment waits".to_owned() } else { format!("{count} comments wait") }
+}
+
+/// Characters of a comment in a list.
+const MAX_COMMENT: usize = 200;
 /// Characters of the id of a run in a list; enough to name it.
 const RUN_CHARS: usize = 12;
 
@@ -312,24 +344,28 @@ fn list(hunks: &[ReviewHunk], formatted: &[FormattedFile]) -> anyhow::Result<Exi
                 _ => "",
             };
             page.line(&format!("  {}  {}{yours}", place_of(hunk), size(hunk)));
+            if let Some(comment) = &hunk.comment {
+                page.line_in(Ink::Dim, &format!("    » {}", one_line(comment, MAX_COMMENT)));
+            }
         }
     }
     if !formatted.is_empty() {
         page.line_in(Ink::Dim, "formatting by your editor");
         for file in formatted {
-            page.line_in(
-                Ink::Dim,
-                &format!(
-                    "  {}  {}",
-                    file.path,
-                    format_args!("{} {}", file.lines, if file.lines == 1 { "line" } else { "lines" })
-                ),
-            );
+            let lines = if file.lines == 1 { "line" } else { "lines" };
+            page.line_in(Ink::Dim, &format!("  {}  {} {lines}", file.path, file.lines));
         }
+    }
+    let waiting = hunks.iter().filter(|hunk| hunk.comment.is_some()).count();
+    if waiting > 0 {
+        page.line_in(Ink::Dim, &format!("{} to send with `adjutant review send`", comments(waiting)));
     }
     match open.len() {
         0 => page.line("Nothing is left to review."),
-        _ => page.line_in(Ink::Dim, "adjutant review show · keep · undo FILE[:LINE] · undo --run RUN"),
+        _ => page.line_in(
+            Ink::Dim,
+            "adjutant review show · keep · undo FILE[:LINE] · comment FILE:LINE TEXT · undo --run RUN",
+        ),
     }
     page.written()?;
     Ok(Exit::Fine)

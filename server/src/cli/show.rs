@@ -340,6 +340,10 @@ impl Show {
 
     fn ended(&mut self, pages: &mut Pages, end: &RunEnd) {
         self.show_notes(pages);
+        if let Some(line) = end.edits.as_ref().and_then(|edits| edits.line.as_ref()) {
+            let ways = "adjutant review · adjutant review undo --run";
+            self.remark(pages, Ink::Bold, &format!("{line} · {ways}"));
+        }
         let ink = match end.outcome {
             Outcome::Completed | Outcome::Stopped => Ink::Green,
             Outcome::Failed | Outcome::Limit | Outcome::Cancelled => Ink::Red,

@@ -12,11 +12,12 @@ use adjutant_core::text::display::one_line;
 use adjutant_protocol::commands::CANCEL;
 use serde_json::{Value, json};
 use tower_lsp::ls_types::{
-    CodeAction, CodeActionDisabled, CodeActionKind, CodeActionOptions, CodeActionOrCommand, CodeActionParams,
-    CodeActionProviderCapability, CodeActionTriggerKind, Command, Diagnostic, Range,
+    AnnotatedTextEdit, CodeAction, CodeActionDisabled, CodeActionKind, CodeActionOptions,
+    CodeActionOrCommand, CodeActionParams, CodeActionProviderCapability, CodeActionTriggerKind, Command,
+    Diagnostic, DocumentChanges, OneOf, Range, WorkspaceEdit,
 };
 
-use super::words::SOURCE;
+use super::words::{ANNOTATION, SOURCE};
 use crate::agent::Agent;
 use crate::client::OpenRun;
 use crate::client::surfaces::Surfaces;
@@ -147,11 +148,28 @@ fn code_action(action: ActionOffer, surfaces: &Surfaces) -> CodeActionOrCommand 
         title,
         kind: Some(CodeActionKind::new(kind)),
         diagnostics: Some(diagnostics).filter(|diagnostics| !diagnostics.is_empty()),
-        edit: edit.and_then(|edit| serde_json::from_value(edit).ok()),
+        edit: edit.and_then(typed),
         command: greyed.is_none().then_some(command),
         disabled: greyed.map(|reason| CodeActionDisabled { reason }),
         ..CodeAction::default()
     })
+}
+
+/// Returns an edit as the type of a code action has it.
+fn typed(edit: Value) -> Option<WorkspaceEdit> {
+    let mut edit: WorkspaceEdit = serde_json::from_value(edit).ok()?;
+    if let (Some(_), Some(DocumentChanges::Edits(documents))) =
+        (&edit.change_annotations, &mut edit.document_changes)
+    {
+        // The type reads an edit with a label as one without.
+        for one in documents.iter_mut().flat_map(|document| &mut document.edits) {
+            if let OneOf::Left(plain) = one {
+                let (text_edit, annotation_id) = (plain.clone(), ANNOTATION.to_owned());
+                *one = OneOf::Right(AnnotatedTextEdit { text_edit, annotation_id });
+            }
+        }
+    }
+    Some(edit)
 }
 
 /// Whether Adjutant published a diagnostic.

@@ -179,9 +179,10 @@ impl Words {
     }
 }
 
-/// Returns the edits of several documents in the form for a code action.
-pub fn carried(edits: &[DocumentEdit]) -> Value {
-    serde_json::to_value(workspace_edit(edits, None)).unwrap_or_default()
+/// Returns the edits of several documents in the form for a code action. `label` is for a client that shows whose edits they
+/// are.
+pub fn carried(edits: &[DocumentEdit], label: Option<String>) -> Value {
+    serde_json::to_value(workspace_edit(edits, label)).unwrap_or_default()
 }
 
 /// The params of `workspace/applyEdit`, serialized directly from the edits, which may be large.
@@ -223,7 +224,7 @@ struct ChangeAnnotation {
 }
 
 /// The id of the annotation of an edit: each message has one.
-const ANNOTATION: &str = "adjutant";
+pub const ANNOTATION: &str = "adjutant";
 
 /// Serializes edits, each with its annotation.
 fn annotated<S: Serializer>(

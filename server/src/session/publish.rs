@@ -8,15 +8,15 @@ use std::sync::{Arc, PoisonError};
 
 use adjutant_core::machine::step::Step;
 use adjutant_core::policy::cause::Cause;
-use adjutant_core::policy::{outside, unsaved};
-use adjutant_core::record::{CallResult, Event, Payload, Record};
+use adjutant_core::policy::{outside, tasks, unsaved};
+use adjutant_core::record::{AllowedBy, CallResult, Event, Payload, Record};
 use adjutant_core::session::{Call, Session};
 use adjutant_core::wire::state::{self, Projector};
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::session::ResumeResult;
 use adjutant_protocol::state::{RequiredAction, State, StateView};
 use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
-use adjutant_protocol::{AskId, SessionId, ToolCallId};
+use adjutant_protocol::{AskId, ChangeSetId, SessionId, ToolCallId};
 
 use super::SessionWorld;
 use super::mailbox::{ClientError, Message, Reply, ResumePoint};
@@ -85,6 +85,8 @@ pub struct Publisher {
     closed_asks: usize,
     /// The documents of the present run whose older text a command saw.
     old_texts: BTreeSet<String>,
+    /// The files of the present run that have undecided changes of other tasks.
+    shared_files: BTreeSet<String>,
     /// The last state without a number, until a state with a number follows.
     passing: Option<StateView>,
     /// Grows with the published updates, once a client has asked for the transcript.
@@ -113,6 +115,7 @@ impl Publisher {
             run_published: false,
             closed_asks: 0,
             old_texts: BTreeSet::new(),
+            shared_files: BTreeSet::new(),
             passing: None,
             transcript: TranscriptProgress::default(),
         }
@@ -199,7 +202,16 @@ impl Publisher {
             self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(params))));
         }
         match &record.event {
-            Event::RunStarted { .. } => self.old_texts.clear(),
+            Event::RunStarted { .. } => {
+                self.old_texts.clear();
+                self.shared_files.clear();
+            }
+            Event::ApplyStarted { change_set, allowed_by, .. } => {
+                if let Some(message) = self.shared_file(session, change_set, allowed_by.as_ref()) {
+                    let notice = self.params(session, Update::Notice { message }, true);
+                    self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(notice))));
+                }
+            }
             Event::ToolFinished { call, result } => {
                 let warning = warning_of(session.call(call), result);
                 for message in warning.into_iter().chain(self.old_text(session, call, result)) {
@@ -240,6 +252,20 @@ impl Publisher {
             Some(Payload::Command { line, .. }) if has_new => unsaved::notice(line, &result.unsaved),
             _ => None,
         }
+    }
+
+    /// Returns the notice for a change that is about to be made in a file with undecided changes of another task: for each file
+    /// once a run. A question says it itself.
+    fn shared_file(
+        &mut self,
+        session: &Session,
+        change_set: &ChangeSetId,
+        allowed_by: Option<&AllowedBy>,
+    ) -> Option<String> {
+        let change = &session.changes.get(change_set)?.change;
+        let message = tasks::notice(&session.open_run()?.title, change)?;
+        let was_asked = matches!(allowed_by, Some(AllowedBy::Answer { .. }));
+        (!was_asked && self.shared_files.insert(change.target.clone())).then_some(message)
     }
 
     /// Removes from the index the asks that the session itself has forgotten, once for many closed asks.

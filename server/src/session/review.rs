@@ -350,6 +350,7 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
         existed: now.exists(),
         always_ask: None,
         mark: None,
+        tasks: Vec::new(),
         operation: None,
         before: now.exists().then(|| put_before(place, &now)).transpose()?,
         hunks: hunks(now.text(), &wanted).into(),

@@ -97,6 +97,7 @@ fn summary(session: &Session, mark: LogMark) -> Summary {
         open_asks: asks.len() as u64,
         asks,
         unreviewed: session.applied.unreviewed() as u64,
+        comments: session.applied.commented().len() as u64,
         log: mark,
         written: None,
         torn: false,

@@ -60,8 +60,8 @@ pub(super) struct SummedReview {
     /// The URIs of its folders.
     pub roots: Vec<String>,
     pub updated_at: u64,
-    /// The hunks that nobody has looked at.
-    pub unreviewed: u64,
+    /// Whether it has hunks that nobody has looked at, or comments that wait.
+    pub is_open: bool,
 }
 
 /// Returns what the summaries say of the reviews of all sessions. Touches no lock, so that a list at the same time does not
@@ -73,7 +73,7 @@ pub(super) fn reviews(catalog: &Catalog) -> Result<Vec<SummedReview>, CatalogErr
             session: SessionId(id),
             roots: summary.roots.iter().map(|root| uri::of_path(Path::new(root))).collect(),
             updated_at: summary.updated_at,
-            unreviewed: summary.unreviewed,
+            is_open: summary.unreviewed > 0 || summary.comments > 0,
         })
     };
     catalog.list()?.into_iter().map(of).collect()

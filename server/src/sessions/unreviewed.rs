@@ -17,7 +17,8 @@ use crate::uri;
 /// Sessions that are read, the last changed first.
 const MOST: usize = 200;
 
-/// Reads the changes of the sessions of these folders that are not in memory: of those that have hunks to review, or of `all`.
+/// Reads the changes of the sessions of these folders that are not in memory: of those that have hunks to
+/// review or comments to send, or of `all`.
 pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) {
     let here = sessions.clone();
     aside(move || {
@@ -31,7 +32,7 @@ pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) {
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.updated_at));
         let is_wanted = |entry: &&SummedReview| {
             let is_here = |own: &String| roots.iter().any(|root| overlaps(root, own));
-            (all || entry.unreviewed > 0) && entry.roots.iter().any(is_here)
+            (all || entry.is_open) && entry.roots.iter().any(is_here)
         };
         for entry in entries.iter().filter(is_wanted).take(MOST) {
             let is_known = world.reviews.has_read(&entry.session, entry.updated_at);

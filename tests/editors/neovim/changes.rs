@@ -14,7 +14,7 @@ use crate::screen::Screen;
 use crate::stage::{Stage, wait_for};
 
 const BEFORE: &str = "one\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\nthree\n";
-const EDITED: &str = "1\n.\n.\n.\n.\n2\n.\n.\n.\n.\n";
+pub const EDITED: &str = "1\n.\n.\n.\n.\n2\n.\n.\n.\n.\n";
 
 pub fn edit(path: &str, old: &str, new: &str) -> Value {
     json!({"path": path, "old_text": old, "new_text": new})
@@ -32,13 +32,13 @@ fn edits(before: &str, edits: &[(&str, &str)]) -> Stage {
 }
 
 /// Three changes: two of one line, and one that only removes.
-fn three() -> Stage {
+pub fn three() -> Stage {
     edits(BEFORE, &[("one\n", "1\n"), ("two\n", "2\n"), ("three\n", "")])
 }
 
 /// Lets the run make its edits. From the second on, they need no answer.
 #[track_caller]
-fn run(editor: &Neovim<'_>) {
+pub fn run(editor: &Neovim<'_>) {
     editor.command("Make them numbers");
     editor.wait_asked("Edit first.py");
     editor.choose("Yes, always");
@@ -80,7 +80,7 @@ pub fn plain(lines: &str) -> String {
 }
 
 /// The three changes below some lines that the user typed.
-fn all_three(typed: &str) -> String {
+pub fn all_three(typed: &str) -> String {
     let dots = plain(".\n.\n.\n.\n");
     format!(
         "{}  DiffDelete one\n+ DiffAdd 1 {HINT}\n{dots}  DiffDelete two\n+ DiffAdd 2 {HINT}\n{}- .\n  DiffDelete three\n  Comment keep \\ak · undo \\au",
@@ -291,7 +291,7 @@ fn n03_keys_exist_only_with_changes_and_never_replace_a_map_of_the_user() {
         let hint = "«keep :AdjutantKeep · undo \\au»";
         let text = all_three("").replace(HINT, hint).replace("keep \\ak", "keep :AdjutantKeep");
         wait_drawn(editor, &text);
-        assert_eq!(editor.lua(OWN), "[h \\aK \\aU \\ar \\au");
+        assert_eq!(editor.lua(OWN), "[h \\aK \\aU \\ac \\ar \\au");
         press(editor, "]h");
         assert_eq!(editor.lua("return vim.g.mine"), 1);
         press(editor, "\\\\ak");

@@ -207,6 +207,8 @@ fn n06_forty_closed_files_are_changed_and_no_buffer_stays() {
             2,
             "nothing opens"
         );
+        let line = format!("Adjutant: {MANY} files +{MANY} −{MANY} · :AdjutantChanges · :AdjutantUndoRun");
+        wait_told(editor, &line);
         editor.lua("vim.cmd('AdjutantChanges')");
         editor.wait_true("the list", "return #vim.api.nvim_list_wins() == 2");
         let listed = "local names, list = {}, vim.fn.getqflist() for _, item in ipairs(list) do \
@@ -221,6 +223,47 @@ fn n06_forty_closed_files_are_changed_and_no_buffer_stays() {
         wait_for("the file as it was", || {
             (editor.stage.workspace.read("parts/f07.py") == "one\n.\n.\n").then_some(())
         });
+        // What the user wrote into needs a look, so it is the first of the list.
+        editor.stage.workspace.write("parts/f30.py", "1 and mine\n.\n.\n");
+        editor.lua("vim.cmd('AdjutantChanges')");
+        let first = "local first = vim.fn.getqflist()[1] return vim.fn.bufname(first.bufnr):find('f30') ~= nil \
+            and first.text:find('^amended') ~= nil";
+        editor.wait_true("the amended file to be the first", first);
+        editor.lua("vim.cmd('AdjutantKeepAll')");
+        wait_told(editor, &format!("Adjutant: {} changes kept", MANY - 1));
+        assert!(editor.stage.workspace.read("parts/f30.py").starts_with("1 and mine"));
+    });
+}
+
+#[test]
+fn n06_a_change_beneath_a_later_one_is_undone_together_with_it_or_not_at_all() {
+    let stage = || {
+        one_file(vec![
+            replace("b = 2\n.\n", "b = 3\nc = 3\n"),
+            Reply::text("Done."),
+            replace("b = 3\n", "b = 4\n"),
+            Reply::text("Done."),
+        ])
+    };
+    each(stage, |editor| {
+        editor.lua("vim.o.columns = 200");
+        editor.command("First task");
+        editor.wait_end("done");
+        editor.command("Second task");
+        let both = TEXT.replace("b = 2\n.\n", "b = 4\nc = 3\n");
+        editor.wait_buffer(&both);
+        wait_for("the change on top to be known", || {
+            drawn(editor).contains("DiffDelete b = 3").then_some(())
+        });
+        editor.go_to_line(8);
+        press(editor, "\\\\au");
+        editor.wait_asked("A later change (Second task) stands on this one");
+        editor.choose("Leave both");
+        assert_eq!(editor.buffer(), both);
+        press(editor, "\\\\au");
+        editor.wait_asked("A later change");
+        editor.choose("Undo both");
+        editor.wait_buffer(TEXT);
     });
 }
 

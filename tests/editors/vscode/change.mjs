@@ -13,8 +13,11 @@ const hunk = (more) => ({
 });
 const titles = (one) => change.labels(one).map(({ title }) => title);
 
-is('labels', titles(hunk()), ['Keep', 'Undo', '−2 +1', 'Show']);
-is('labels of an amended one', titles(hunk({ state: 'amended', text: 'both\nmine\nours\n', userLines: 2 })), ['Keep', 'Undo (with your 2 lines)', '−2 +3', 'Show']);
+is('labels', titles(hunk()), ['Keep', 'Undo', '−2 +1', 'Show', 'Comment']);
+is('labels of an amended one', titles(hunk({ state: 'amended', text: 'both\nmine\nours\n', userLines: 2 })), ['Keep', 'Undo (with your 2 lines)', '−2 +3', 'Show', 'Comment']);
+is('labels of a commented one', titles(hunk({ comment: 'no' })).slice(4), ['Comment', 'Send']);
+is('a comment', [change.remark(hunk()), change.remark(hunk({ comment: `use\u202e words,\n${'x'.repeat(199)}` }))], [undefined, `“use\\u{202e} words, ${'x'.repeat(100)}…”`]);
+is('comments of each session', [...change.commented([hunk({ comment: 'a' }), hunk(), hunk({ comment: 'b' }), hunk({ sessionId: 't', comment: 'c' })])], [['s', 2], ['t', 1]]);
 is('nothing to press meanwhile', change.labels(hunk({ state: 'undoing' })), [{ title: 'Undoing…' }]);
 is('nothing for what is over', titles(hunk({ state: 'kept' })), []);
 

@@ -36,8 +36,8 @@ def farewell(name):
 const OLD_SUM: &str =
     "    result = 0\n    for price in prices:\n        result = result + price\n    return result\n";
 const OLD_BYE: &str = "    print(\"Thank you.\")\n    print(\"-----\")\n    print(name)\n";
-const SUM: &str = "    return sum(prices)";
-const BYE: &str = "    print(f\"Thank you, {name}.\")";
+pub const SUM: &str = "    return sum(prices)";
+pub const BYE: &str = "    print(f\"Thank you, {name}.\")";
 
 fn after() -> String {
     BEFORE.replace(OLD_SUM, &format!("{SUM}\n")).replace(OLD_BYE, &format!("{BYE}\n"))
@@ -48,7 +48,7 @@ fn edit(path: &str, old: &str, new: &str) -> Value {
 }
 
 /// Returns a stage whose model edits one file with a question, and then two without.
-fn stage() -> Stage {
+pub fn stage() -> Stage {
     Stage::new(
         &format!("//- /{FILE}\n{BEFORE}//- /other.py\nprint(1)\n//- /first.txt\n0\n"),
         [
@@ -63,7 +63,7 @@ fn stage() -> Stage {
 }
 
 /// Opens the file and lets the task change it.
-fn changed(stage: &Stage) -> Code<'_> {
+pub fn changed(stage: &Stage) -> Code<'_> {
     let code = Code::open(stage, FILE);
     code.command("Use what Python has");
     wait_for("the question", || code.asked());
@@ -82,7 +82,7 @@ pub fn wait_coloured(code: &Code<'_>, lines: &[&str]) {
 }
 
 /// Waits until the rows of lenses are these, each with the line below it.
-fn wait_lenses(code: &Code<'_>, rows: &[(&str, &str)]) {
+pub fn wait_lenses(code: &Code<'_>, rows: &[(&str, &str)]) {
     let mut wanted: Vec<Value> =
         rows.iter().map(|(labels, line)| json!({"labels": labels, "line": line})).collect();
     wanted.sort_by_key(|row| row["line"].to_string());
@@ -91,12 +91,12 @@ fn wait_lenses(code: &Code<'_>, rows: &[(&str, &str)]) {
     }
 }
 
-fn palette(code: &Code<'_>, command: &str) {
+pub fn palette(code: &Code<'_>, command: &str) {
     code.do_("palette", json!([format!("Adjutant: {command}")]));
 }
 
-const SUM_LENS: (&str, &str) = ("Keep | Undo | −4 +1 | Show", SUM);
-const BYE_LENS: (&str, &str) = ("Keep | Undo | −3 +1 | Show", BYE);
+pub const SUM_LENS: (&str, &str) = ("Keep | Undo | −4 +1 | Show | Comment", SUM);
+pub const BYE_LENS: (&str, &str) = ("Keep | Undo | −3 +1 | Show | Comment", BYE);
 
 #[test]
 fn n03_applied_changes_have_lenses_that_follow_the_text_and_are_kept_or_undone_there() {
@@ -167,7 +167,7 @@ fn p02_a_change_that_the_user_changed_says_so_before_it_is_undone() {
     code.do_("type", json!([" + 1"]));
     let mine = "    return sum(prices) + 1";
     wait_coloured(&code, &[mine, BYE]);
-    let amended = ("Keep | Undo (with your 1 line) | −4 +1 | Show", mine);
+    let amended = ("Keep | Undo (with your 1 line) | −4 +1 | Show | Comment", mine);
     wait_lenses(&code, &[amended, BYE_LENS]);
     code.picture("changes-amended");
     code.go_to_line(1);

@@ -6,6 +6,7 @@ use adjutant_testkit::model::Reply;
 use serde_json::{Value, json};
 
 use super::Code;
+use super::answers::notified;
 use super::changes::wait_coloured;
 use crate::editor::Editor;
 use crate::scenes::FILE;
@@ -194,7 +195,15 @@ fn n06_forty_closed_files_are_changed_on_disk_and_nothing_opens() {
     let is_temporary = |name: &&&String| name.starts_with(".adjutant-") && name.ends_with(".swp");
     assert_eq!(others.iter().filter(is_temporary).count(), others.len(), "{others:?}");
 
-    palette(&code, "Review Changes");
+    // One line says it, and the user chooses what comes next.
+    let line = format!("Adjutant: {MANY} files +{MANY} −{MANY}");
+    notified(&code, &line);
+    assert_eq!(code.buttons(), ["Review", "Undo Run"]);
+    code.picture("many-files");
+    code.do_("resize", json!([480, 700]));
+    code.picture("many-files-narrow");
+    code.do_("resize", json!([1100, 700]));
+    code.choose("Review");
     let list = || code.do_("list", json!([]));
     wait_for("the number of changes", || (list()["badge"] == json!(MANY.to_string())).then_some(()));
     let drawn = || list()["rows"].as_array().filter(|rows| rows.len() > 9).cloned();
@@ -207,4 +216,29 @@ fn n06_forty_closed_files_are_changed_on_disk_and_nothing_opens() {
     wait_disk(&code, &closed(3), "one\n.\n.\n");
     wait_for("one change less", || (list()["badge"] == json!((MANY - 1).to_string())).then_some(()));
     assert_eq!(stage.seen().count("in", "textDocument/didOpen"), 1, "{}", stage.seen().shown());
+    // What the user wrote into needs a look, so its file is the first of the list.
+    stage.workspace.write(&closed(30), "1 and mine\n.\n.\n");
+    let first = || list()["rows"][0].as_str().is_some_and(|row| row.starts_with("f30.py"));
+    code.do_("pressRow", json!(["f05.py", "Undo"]));
+    wait_for("the amended file to be the first", || first().then_some(()));
+    palette(&code, "Keep All Changes");
+    wait_for("an empty list", || (list()["badge"] == json!("")).then_some(()));
+    notified(&code, &format!("{} changes kept", MANY - 2));
+    assert!(stage.workspace.read(&closed(30)).starts_with("1 and mine"));
+    let told = last_request(&stage);
+    assert!(told.contains("Rename them"), "{told}");
+}
+
+#[test]
+fn p04_undo_run_in_the_line_about_many_files_takes_all_of_them_back() {
+    let stage = many_files();
+    let code = Code::open(&stage, FILE);
+    code.command("Rename them");
+    notified(&code, &format!("{MANY} files"));
+    code.choose("Undo Run");
+    wait_for("the dialog", || {
+        code.do_("dialog", json!([])).to_string().contains(&format!("undo {MANY} changes")).then_some(())
+    });
+    code.do_("pressDialog", json!(["Undo"]));
+    wait_for("the files as they were", || all_are(&stage, "one\n.\n.\n").then_some(()));
 }

@@ -32,6 +32,8 @@ is('a long warning', [long.length, ...long.slice(-3)], [
   14, '• file 11', '… and 28 more lines. `adjutant review undo --run` at a terminal shows all.', 'All in all: kept before: 2, with lines of yours: 4, left: 6, commands not covered: 7.',
 ]);
 is('long lines', warning({ lines: ['Undo', 'x'.repeat(900)], files: [], commandsRun: 0 }).detail.length, 200);
+const choices = [{ title: 'Yes, undo 1 change', userLines: false }, { title: 'Yes, undo 2 changes, also your 1 line', userLines: true }];
+is('choices', warning({ ...preview, lines: ['Undo'], choices }).detail, '\nUndo: undo 1 change\nUndo with My Lines: undo 2 changes, also your 1 line');
 is('a hidden character', warning({ lines: ['Undo “\u202e”', '  \u202e'], files: [], commandsRun: 0 }), { message: 'Undo “\\u{202e}”', detail: '• \\u{202e}' });
 
 is('done', outcome(false, [{}, {}]), { text: '2 changes undone.', isWhole: true, isSome: true });

@@ -80,12 +80,15 @@ fn p04_a_run_and_everything_after_it_is_shown_undone_and_restored() {
     code.picture("run-undo");
     code.do_("resize", json!([480, 700]));
     code.picture("run-undo-narrow");
+    assert_eq!(code.do_("dialog", json!([]))["cut"], json!([]), "every button is on the screen");
     code.do_("resize", json!([1100, 700]));
     assert_eq!(dialog["message"], "Undo “Add the prices” and everything after it: 4 changes in 3 files");
     let detail = dialog["detail"].as_str().unwrap_or_default();
     for part in [
         "• shop.py: 1 change, 1 change more with 1 line of yours",
         "• d/new.txt: 1 change, the file goes away",
+        "Undo: undo 3 changes",
+        "Undo with My Lines: undo 4 changes, also your 1 line",
     ] {
         assert!(detail.contains(part), "no {part:?} in {detail}");
     }
@@ -96,14 +99,14 @@ fn p04_a_run_and_everything_after_it_is_shown_undone_and_restored() {
     picks(&code, "Undo a Run", &rows);
     // A text that is not as it was shown is shown again, with what it is now.
     stage.workspace.write("other.py", "print(2)\n# mine\n");
-    code.do_("pressDialog", json!(["Yes, undo 4 changes, also your 1 line"]));
+    code.do_("pressDialog", json!(["Undo with My Lines"]));
     wait_for("what is not as it was shown", || {
         let said = "because other.py changed since it was shown";
         code.do_("dialog", json!([])).to_string().contains(said).then_some(())
     });
     code.picture("run-conflict");
     assert_eq!(code.buffer(), amended());
-    code.do_("pressDialog", json!(["Yes, undo 4 changes, also your 1 line"]));
+    code.do_("pressDialog", json!(["Undo with My Lines"]));
     code.wait_buffer(BEFORE);
     notified(&code, "4 changes undone.");
     code.picture("run-undone");
@@ -111,7 +114,7 @@ fn p04_a_run_and_everything_after_it_is_shown_undone_and_restored() {
     assert_eq!(stage.workspace.read("other.py"), "print(1)\n# mine\n");
     code.choose("Restore");
     wait_for("the dialog", || (!code.do_("dialog", json!([])).is_null()).then_some(()));
-    code.do_("pressDialog", json!(["Yes, restore 4 changes"]));
+    code.do_("pressDialog", json!(["Restore"]));
     code.wait_buffer(&amended());
     notified(&code, "4 changes restored.");
     assert_eq!(stage.seen().count("in", "agent/review/rewind"), 3, "{}", stage.seen().shown());

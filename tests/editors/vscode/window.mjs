@@ -61,6 +61,18 @@ export class Window {
     await this.page.keyboard.type(text);
   }
 
+  // Empties an input box.
+  async clear(of) {
+    const input = this.page.locator('.quick-input-widget:visible', { hasText: of }).locator('input:visible').first();
+    await input.waitFor();
+    await input.fill('');
+  }
+
+  // Returns the text of the side bar.
+  async sidebar() {
+    return this.page.locator('.sidebar').innerText();
+  }
+
   // Returns the text of an input box before the user types.
   async draft(of) {
     const box = this.page.locator('.quick-input-widget:visible', { hasText: of });
@@ -156,6 +168,14 @@ export class Window {
       const marked = [...editor.querySelectorAll('.view-overlays > div')].filter((one) => one.querySelector('.cdr[class*="TextEditorDecorationType"]'));
       return marked.map(top).sort((a, b) => a - b).map((at) => lines.get(at));
     });
+  }
+
+  // Returns the texts of an extension behind lines, from top to bottom.
+  async remarks() {
+    return this.editor.evaluate((editor) => [...editor.querySelectorAll('.view-lines > .view-line')]
+      .sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)
+      .flatMap((line) => [...line.querySelectorAll('[class*="TextEditorDecorationType"]')].map((one) => getComputedStyle(one, '::after').content.replace(/^"|"$/g, '')))
+      .filter((text) => text !== 'none'));
   }
 
   // Returns each row of code lenses, with the line below it.
@@ -309,6 +329,10 @@ export class Window {
       detail: one.querySelector('.dialog-message-detail')?.innerText ?? '',
       buttons: [...one.querySelectorAll('.dialog-buttons .monaco-button')].map((button) => button.innerText.trim()),
       focused: document.activeElement?.innerText.trim(),
+      cut: [...one.querySelectorAll('.dialog-buttons .monaco-button')].filter((button) => {
+        const [is, room] = [button.getBoundingClientRect(), one.getBoundingClientRect()];
+        return is.left < Math.max(0, room.left) || is.right > Math.min(innerWidth, room.right);
+      }).map((button) => button.innerText.trim()),
     }));
   }
 

@@ -312,3 +312,48 @@ fn p04_a_run_is_shown_undone_and_restored_at_a_terminal() {
     assert_eq!(place.greeting(), "Helo, world\n");
     assert_eq!(place.run(&["review", "undo", "--run", "run-x", "--yes"]).code(), Some(2));
 }
+
+/// A comment waits at its change, also for another process, until the comments are sent: then it is a task like any.
+#[test]
+fn p06_comments_are_written_at_a_line_and_sent_as_one_task() {
+    let place = fixed();
+    let nothing = place.run(&["review", "send"]);
+    assert_eq!(nothing.code(), Some(2));
+    assert!(nothing.err().contains("no comment waits"), "{}", nothing.err());
+    let nowhere = place.run(&["review", "comment", "greeting.txt:9", "why?"]);
+    assert_eq!(nowhere.code(), Some(2));
+    assert!(nowhere.err().contains("no change to comment on"), "{}", nowhere.err());
+    let said = place.run(&["review", "comment", "greeting.txt:1", "say \u{1b}[31mhi"]).out();
+    assert_eq!(said, "1 comment waits to send with `adjutant review send`\n");
+    let listed = place.run(&["review"]).out();
+    assert!(listed.contains("\n    » say \\u{1b}[31mhi\n"), "{listed}");
+    assert!(listed.contains("1 comment waits to send with `adjutant review send`"), "{listed}");
+    // A change that is kept keeps its comment.
+    place.run(&["review", "keep", "--all"]).exits(0);
+    place.play(&format!("{EDIT}{DONE}[[turn]]\ntext = \"I see.\"\n"));
+    let sent = place.run(&["review", "send", "Look at this."]);
+    assert_eq!(sent.out(), "I see.\n", "{}", sent.err());
+    let listed = place.run(&["review", "--json"]).out();
+    assert_eq!(listed, "", "nothing is left, also no comment");
+    let shown = place.run(&["sessions", "show", "s-"]).out();
+    for part in ["Look at this.", "My comments on your changes", "greeting.txt, line 1"] {
+        assert!(shown.contains(part), "no {part:?} in {shown}");
+    }
+    assert_eq!(place.run(&["review", "send"]).code(), Some(2), "it was sent");
+}
+
+/// A run that changed many files ends with one line that says so.
+#[test]
+fn n06_a_run_that_changed_many_files_says_so_in_one_line() {
+    let mut script = "[[turn]]\ntext = \"All.\"\n".to_owned();
+    for number in 0..6 {
+        script += &format!(
+            "[[turn.call]]\ntool = \"write_file\"\narguments = {{ path = \"f{number}.txt\", content = \"1\\n2\\n\" }}\n"
+        );
+    }
+    let place = Place::new(&format!("{script}{DONE}"));
+    let ran = place.run(&["run", "-y", "make them"]).exits(0);
+    let line = "6 files +12 \u{2212}0 · adjutant review · adjutant review undo --run\n";
+    assert!(ran.err().contains(line), "{}", ran.err());
+    assert_eq!(place.run(&["review", "keep", "--all"]).out(), "6 kept\n");
+}

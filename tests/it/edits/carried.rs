@@ -17,10 +17,15 @@ const YES: &str = "Adjutant: Yes, apply: edit a.txt (+1 -1)";
 /// Returns an editor without `workspace/applyEdit`, but with code actions as objects, after the first edit was
 /// sent and refused.
 fn asked_again(document_changes: bool) -> (Plain, Value) {
+    asked_again_by(Capabilities { document_changes, ..capabilities() })
+}
+
+/// As [`asked_again`], with these capabilities.
+fn asked_again_by(can: Capabilities) -> (Plain, Value) {
     let turns = [edit("a.txt", "hello", "good bye"), Reply::text("Done.")];
     let message = "Unhandled method workspace/applyEdit".to_owned();
     let unknown = ApplyBehaviour::Fail(RpcError { code: -32601, message, data: None });
-    let can = Capabilities { apply_edit: false, file_operations: false, document_changes, ..capabilities() };
+    let can = Capabilities { apply_edit: false, file_operations: false, ..can };
     let plain = Plain::human("//- /a.txt\nhello\n", turns, Duration::ZERO, |options| {
         options.capabilities(can).apply(unknown)
     });
@@ -186,5 +191,26 @@ fn an_action_carries_only_what_still_waits() {
     plain.pick(&action).expect("it is accepted");
     plain.finish(&started);
     assert_eq!(plain.rig.text_of("a.txt"), "one\n.\n.\n.\n.\n2\n");
+    plain.rig.end();
+}
+
+#[test]
+fn n21_the_edit_of_a_code_action_carries_a_label_too() {
+    let mut can = capabilities();
+    can.extra["workspace"] =
+        json!({"workspaceEdit": {"documentChanges": true, "changeAnnotationSupport": {}}});
+    let (plain, started) = asked_again_by(can);
+    let action = plain.await_action("a.txt", YES);
+    let edit = &action["edit"];
+    assert_eq!(
+        edit["changeAnnotations"]["adjutant"],
+        json!({"label": "Adjutant: Edit a.txt", "needsConfirmation": false}),
+        "{action}"
+    );
+    let edits = edit["documentChanges"][0]["edits"].as_array().expect("edits");
+    assert!(!edits.is_empty() && edits.iter().all(|edit| edit["annotationId"] == "adjutant"), "{action}");
+    plain.rig.make(edit);
+    plain.pick(&action).expect("it is accepted");
+    assert!(outputs(&plain, &started).starts_with("Edited a.txt: +1 -1 lines."));
     plain.rig.end();
 }

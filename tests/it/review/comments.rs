@@ -4,7 +4,7 @@ use adjutant_protocol::methods;
 use adjutant_protocol::review::{ReviewCommentResult, ReviewHunk, ReviewListResult};
 use adjutant_protocol::session::PromptResult;
 use adjutant_testkit::model::Reply;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Reviewed;
 use crate::rig::Rig;
@@ -29,6 +29,10 @@ fn p06_comments_reach_the_model_as_one_round_with_path_lines_and_code() {
     assert_eq!(comment(&rig, &one, " "), 1);
     assert_eq!(comment(&rig, &four, "not this"), 2);
     assert_eq!(comment(&rig, &four, "rather 44"), 2, "it replaces the one before");
+    // A decision about the change leaves its comment, which is still listed.
+    let target = json!({"changeSetId": four.change_set_id, "hunkIds": [four.hunk_id]});
+    let keep = json!({"sessionId": session, "targets": [target], "action": "keep"});
+    rig.call::<Value>(methods::REVIEW_DECIDE, keep);
     // They wait over a restart, and move with the text.
     rig.save("a.txt");
     rig.end();

@@ -7,6 +7,7 @@ local M = {}
 local api = vim.api
 
 local MOST_LINES = 20 -- virtual lines of one change
+local MOST_COMMENT = 200 -- characters of a comment
 local SIGN_WIDTH = 2 -- the column of signs may appear with the first sign
 M.space = api.nvim_create_namespace("adjutant.hunks")
 
@@ -134,6 +135,13 @@ local function hint_of(hunk, keys)
   return ("keep %s · undo with %s %s"):format(keys.keep, yours, keys.undo)
 end
 
+-- Returns the user's comment that waits to be sent, as one line.
+local function comment_of(hunk)
+  local text = vim.trim((hunk.comment:gsub("%s+", " ")))
+  if vim.fn.strchars(text) > MOST_COMMENT then text = vim.fn.strcharpart(text, 0, MOST_COMMENT - 1) .. "…" end
+  return ("» %s"):format(display.plain(text))
+end
+
 local function mark(buffer, row, options)
   options.strict = false
   return api.nvim_buf_set_extmark(buffer, M.space, row, 0, options)
@@ -189,6 +197,7 @@ local function draw_one(buffer, hunk, keys, room, fresh)
   else
     add_words(lines, hint, room)
   end
+  if hunk.comment then add_words(lines, comment_of(hunk), room) end
   if #lines > 0 then
     local at = place.below and place.end_row or place.row
     mark(buffer, at, { virt_lines = lines, virt_lines_above = not place.below, priority = 100 })

@@ -96,6 +96,13 @@ local function within(buffer, first, last)
   return { found[#found] or bare[#bare] }
 end
 
+-- Returns the change at the cursor as it was drawn, and its client; nothing where none is.
+function M.here()
+  local buffer, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1] - 1
+  local one = within(buffer, row, row)[1]
+  if one then return one.hunk, vim.lsp.get_client_by_id(known[buffer].client) end
+end
+
 local function clients() return vim.lsp.get_clients({ name = "adjutant" }) end
 
 -- Sends decisions, one session after the other; `done` gets all answers and what was refused.
@@ -194,6 +201,31 @@ local function decide(buffer, list, yes, reason)
   end)
 end
 
+-- Returns a change with those that are on top of it, as far as they are drawn: these have to be undone with it.
+local function with_those_on(buffer, one)
+  local all = { one }
+  for _, name in ipairs(one.hunk.beneath or {}) do
+    for _, other in ipairs(known[buffer].drawn) do
+      if name_of(other.hunk) == name_of(name) and not vim.list_contains(all, other) then all[#all + 1] = other end
+    end
+  end
+  return all
+end
+
+-- Undoes one change. If later changes are on top of it, the user says whether they go too.
+local function undo_one(buffer, one, reason)
+  local all = with_those_on(buffer, one)
+  if #all == 1 then return decide(buffer, all, false, reason) end
+  local both = #all == 2 and "Undo both" or ("Undo all %d"):format(#all)
+  local top = all[#all]
+  local prompt = ("A later change (%s) stands on this one:"):format(display.plain(top.hunk.madeBy and top.hunk.madeBy.task or ""))
+  vim.ui.select({ "Leave both", both, "Show" }, { prompt = prompt }, function(choice)
+    if choice == both then decide(buffer, all, false, reason) end
+    local row = choice == "Show" and drawing.rows(buffer, top)
+    if row and api.nvim_get_current_buf() == buffer then api.nvim_win_set_cursor(0, { row + 1, 0 }) end
+  end)
+end
+
 -- Decides about the changes at the cursor, in the range of a command, or with `!` in the whole file.
 local function decide_here(line, yes, reason)
   local buffer = api.nvim_get_current_buf()
@@ -207,6 +239,7 @@ local function decide_here(line, yes, reason)
     list = within(buffer, row, row)
   end
   if #list == 0 then return say("no change here; :AdjutantNextChange goes to one") end
+  if #list == 1 and not yes then return undo_one(buffer, list[1], reason) end
   decide(buffer, list, yes, reason)
 end
 
@@ -316,7 +349,8 @@ local function list_all()
     if waiting > 0 then return end
     local items, seen = {}, {}
     for _, hunk in ipairs(all) do
-      if not seen[name_of(hunk)] then
+      -- One that is decided is listed for its comment, which waits to be sent.
+      if not seen[name_of(hunk)] and hunk.state ~= "kept" and hunk.state ~= "undone" then
         seen[name_of(hunk)] = true
         local text = one_line((hunk.inserted ~= "" and hunk.inserted or hunk.removed):match("[^\n]*%S[^\n]*") or "")
         items[#items + 1] = {
@@ -365,6 +399,23 @@ local function show_three(hunk)
   vim.cmd("wincmd =")
 end
 
+-- Keeps every change of every file, as the servers list them now.
+local function keep_all()
+  if #clients() == 0 then return say("open a file first") end
+  for _, client in ipairs(clients()) do
+    request(client, "agent/review/list", vim.empty_dict(), function(result)
+      local decisions = {}
+      for _, hunk in ipairs(result.hunks) do
+        if hunk.state == "applied" or hunk.state == "amended" then add(decisions, hunk, "keep") end
+      end
+      if #decisions == 0 then return #clients() == 1 and say("no changes wait for you") end
+      send(client, decisions, function(answers, refusals)
+        say(refusals[1] and refusals[1].why or many(#answers) .. " kept")
+      end)
+    end, function(err) say(err.message) end)
+  end
+end
+
 -- Shows the whole change at the cursor in a tab; `q` comes back.
 local function show_change()
   local buffer, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1] - 1
@@ -387,6 +438,7 @@ local function commands()
   local function command(name, run, options) api.nvim_create_user_command(name, run, options) end
   command("AdjutantKeep", function(line) decide_here(line, true) end,
     { bang = true, range = true, desc = "Keeps the change here, or applies a proposed one; with ! all of the file" })
+  command("AdjutantKeepAll", keep_all, { desc = "Keeps the changes of all files" })
   command("AdjutantUndo", function(line) decide_here(line, false) end,
     { bang = true, range = true, desc = "Undoes the change here, or rejects a proposed one; with ! all of the file" })
   command("AdjutantReject", reject, { nargs = "*", desc = "Undoes or rejects the change here, with a reason" })

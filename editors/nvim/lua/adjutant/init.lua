@@ -4,6 +4,7 @@
 -- takes keys or the focus by itself.
 local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
+local comments = require("adjutant.comments")
 local hunks = require("adjutant.hunks")
 local notices = require("adjutant.notices")
 local runs = require("adjutant.runs")
@@ -115,6 +116,7 @@ local function request(client, method, params, done, quiet)
 end
 
 hunks.setup({ request = request, keys = settings.keys })
+comments.setup({ request = request })
 
 local function client_of(context) return vim.lsp.get_client_by_id(context.client_id) end
 
@@ -162,6 +164,8 @@ local function update(_, params, context)
     if now["end"].outcome == "failed" or now["end"].outcome == "limit" then
       notices.show("Adjutant: " .. (now["end"].summary or "the task could not be finished"))
     end
+    local edits = now["end"].edits
+    if edits and edits.line then notices.say(edits.line .. " · :AdjutantChanges · :AdjutantUndoRun") end
   elseif kind == "_ask" and now.phase == "opened" and client then
     -- The others come as requests.
     if now.ask.group == "idle" or now.ask.group == "resumable" then

@@ -10,11 +10,14 @@ local ACTIONS = {
   { "keep", "AdjutantKeep", "<leader>ak" },
   { "undo", "AdjutantUndo", "<leader>au" },
   { "reject", "AdjutantReject", "<leader>ar" },
+  { "comment", "AdjutantComment", "<leader>ac" },
   { "keep-all", "AdjutantKeep!", "<leader>aK" },
+  { "keep-all-files", "AdjutantKeepAll" },
   { "undo-all", "AdjutantUndo!", "<leader>aU" },
   { "restore", "AdjutantRestore" },
   { "changes", "AdjutantChanges" },
   { "show-change", "AdjutantShowChange" },
+  { "send-comments", "AdjutantSendComments" },
 }
 local wanted = true -- whether the default keys are set
 local own = {} -- the default keys of a buffer: raw keys -> their `<Plug>` map

@@ -470,6 +470,7 @@ pub fn change(open: bool) -> FileChange {
         existed: true,
         always_ask: None,
         mark: None,
+        tasks: Vec::new(),
         before: None,
         operation: None,
         hunks: [hunk("h1", 0), hunk("h2", 9)].into(),

@@ -118,6 +118,9 @@ pub struct FileChange {
     /// A warning about this file, for example that a build or an install runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
+    /// The titles of the tasks of other sessions that had undecided changes of this file when the change was proposed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<String>,
     /// Hash of the blob with the text before the change. A change with an operation always has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,

@@ -11,6 +11,7 @@ use crate::record::{
     AllowedBy, BatchId, CallPart, ChangeSetId, EditsMode, Event, FileChange, FileOperation, HunkSet, Record,
     ReviewState, ReviewedBy, RunId, SeenHunk,
 };
+use crate::session::RunEdits;
 use crate::session::hunks::{ChangeState, Changes, FILE, HunkState};
 use crate::text::review::Hunk;
 use crate::text::trace::{PastChange, PastHunk, Side};
@@ -251,6 +252,21 @@ impl AppliedChanges {
             }
             origin.since = oldest.seq + 1;
         }
+    }
+
+    /// Returns what a run has changed, without what was undone.
+    pub fn edits_of(&self, run: &RunId) -> RunEdits {
+        let (mut edits, mut files) = (RunEdits::default(), BTreeSet::new());
+        for change in self.all.values().filter(|change| change.run == *run) {
+            for hunk in change.hunks.iter().filter(|hunk| hunk.state != ReviewState::Undone) {
+                files.insert(&change.target);
+                edits.removed = edits.removed.saturating_add(hunk.counts.0);
+                edits.inserted = edits.inserted.saturating_add(hunk.counts.1);
+                edits.unreviewed += u32::from(hunk.state == ReviewState::Applied);
+            }
+        }
+        edits.files = u32::try_from(files.len()).unwrap_or(u32::MAX);
+        edits
     }
 
     /// Returns how many hunks nobody has decided about yet.

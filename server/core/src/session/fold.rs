@@ -454,6 +454,7 @@ impl Session {
             summary: summary.clone(),
             usage: run.usage,
             turns: run.turns,
+            edits: self.applied.edits_of(&run.id),
         };
         let ended = EndedRun {
             run: run.id,

@@ -316,6 +316,19 @@ pub struct RunEnd {
     pub usage: Usage,
     /// Turns begun, whether the model answered or not.
     pub turns: u32,
+    pub edits: RunEdits,
+}
+
+/// What a run has changed in files at its end, without what was undone meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunEdits {
+    pub files: u32,
+    /// Lines.
+    pub inserted: u32,
+    /// Lines.
+    pub removed: u32,
+    /// Hunks that nobody has decided about.
+    pub unreviewed: u32,
 }
 
 /// The state of a session (L13).

@@ -3,12 +3,12 @@
 //! Never believes a line number of an earlier text, so that every editor and every process finds the same places.
 
 mod align;
+mod differing;
 mod earlier;
 mod formatting;
 mod side;
 #[cfg(test)]
 mod tests;
-mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -16,8 +16,8 @@ use std::ops::Range;
 use crate::text::edit::lines;
 use crate::text::review::{Hunk, Placement, Presence, placement, present};
 use align::Alignment;
+use differing::DifferingPart;
 use earlier::EarlierText;
-use window::Window;
 
 pub use formatting::{Formatting, formatting};
 pub use side::{SideRefusal, SideTarget, TurnedHunk, TurnedText, UserText, turn, with_side};
@@ -95,8 +95,8 @@ pub struct Trace {
 /// A change that takes an earlier one back leaves the same text as neither of them, and no text tells the two apart. If both
 /// were undone when last known, they still are, and the later one has no place.
 pub fn trace_all(now: &str, changes: &[PastChange<'_>]) -> Vec<Vec<Trace>> {
-    match Window::of(now, changes) {
-        Some(window) => window.whole(trace_whole(window.now[1], &window.changes())),
+    match DifferingPart::of(now, changes) {
+        Some(part) => part.whole(trace_whole(part.now[1], &part.changes())),
         None => trace_whole(now, changes),
     }
 }

@@ -124,9 +124,20 @@ impl From<origin::Origin> for record::RunOrigin {
 
 impl From<run::RunEnd> for session::RunEnd {
     fn from(end: run::RunEnd) -> Self {
-        let run::RunEnd { ended_at, outcome, stop_reason, summary, usage, turns } = end;
+        let run::RunEnd { ended_at, outcome, stop_reason, summary, usage, turns, edits } = end;
         let (outcome, stop_reason, usage) = (outcome.into(), stop_reason.into(), usage.into());
-        Self { ended_at, outcome, stop_reason, summary, usage, turns }
+        let edits = (edits.files > 0).then(|| edits.into());
+        Self { ended_at, outcome, stop_reason, summary, usage, turns, edits }
+    }
+}
+
+/// More files than these are said in one line at the end of their run.
+const MANY_FILES: u32 = 5;
+
+impl From<run::RunEdits> for session::RunEdits {
+    fn from(run::RunEdits { files, inserted, removed, unreviewed }: run::RunEdits) -> Self {
+        let line = (files > MANY_FILES).then(|| format!("{files} files +{inserted} \u{2212}{removed}"));
+        Self { files, inserted, removed, unreviewed, line }
     }
 }
 

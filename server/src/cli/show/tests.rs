@@ -51,6 +51,7 @@ fn end(outcome: Outcome, summary: Option<&str>) -> Update {
             summary: summary.map(str::to_owned),
             usage,
             turns: 2,
+            edits: None,
         },
     })
 }

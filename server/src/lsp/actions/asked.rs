@@ -130,6 +130,8 @@ fn by_action(ask: &AskView, agent: &Agent) -> CarriedEdit {
     }
     let Some(edits) = world.link.items().carried(&ask.ask_id) else { return CarriedEdit::NotYet };
     let encoding = world.documents.encoding();
+    let label =
+        world.link.surfaces().annotations.then(|| format!("Adjutant: {}", one_line(&ask.title, MAX_TITLE)));
     CarriedEdit::Edit(Box::new(move || {
         let edits = edits.iter().filter_map(|edit| Some((edit, open.get(&edit.uri)?)));
         let edits: Option<Vec<DocumentEdit>> = edits
@@ -149,7 +151,7 @@ fn by_action(ask: &AskView, agent: &Agent) -> CarriedEdit {
                 })
             })
             .collect();
-        edits.map(|edits| carried(&edits))
+        edits.map(|edits| carried(&edits, label))
     }))
 }
 

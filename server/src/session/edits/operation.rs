@@ -68,6 +68,7 @@ pub(super) fn proposed(
         existed: true,
         always_ask: None,
         mark: None,
+        tasks: Vec::new(),
         before: Some(before),
         operation: Some(operation),
         hunks: [hunk.unwrap_or_else(unit)].into(),

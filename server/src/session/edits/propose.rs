@@ -313,17 +313,20 @@ impl DraftedFile {
                 return Err(calls.into_iter().map(refused).collect());
             }
         };
+        let target = uri::of_path(&at.absolute);
+        let tasks = place.world.reviews.undecided_elsewhere(&target, &place.id);
         let part = |(edit, call): (usize, ToolCallId)| CallPart { call, hunks: draft.made_by(edit) };
         let change = FileChange {
             change_set: "".into(),
             parts: calls.into_iter().enumerate().map(part).collect(),
             path: at.display.clone(),
             uri: place.world.documents.name_of(&at.absolute),
-            target: uri::of_path(&at.absolute),
+            target,
             open: now.open.is_some(),
             existed: now.exists,
             always_ask: None,
             mark: None,
+            tasks,
             before,
             operation: None,
             hunks: draft.hunks().into(),

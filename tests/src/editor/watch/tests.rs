@@ -114,6 +114,7 @@ fn ended(run: &str) -> Update {
         summary: None,
         usage: UsageView::default(),
         turns: 1,
+        edits: None,
     };
     Update::Run(RunView::Ended { run_id: run.into(), end })
 }

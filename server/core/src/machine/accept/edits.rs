@@ -16,10 +16,10 @@ use crate::machine::input::{
     Decision, EditOutcome, EditReport, PreparedEdits, PreparedFile, RefusedEdit, Stamp,
 };
 use crate::machine::step::BatchPart;
-use crate::policy::ask;
 use crate::policy::cause::{Cause, Reason};
 use crate::policy::observation::{EditRoute, ObservedPath};
 use crate::policy::permission::{Act, BY_ACTION, Verdict, caution, forbidden, standing_rule, verdict};
+use crate::policy::{ask, tasks};
 use crate::record::{
     AllowedBy, AmendedTexts, Ask, AskId, AskKind, BatchId, CallEnd, CallResult, EditCheck, Event, FileChange,
     HunkNote, HunkSet, OptionKind, Resolution, ToolCallId,
@@ -230,7 +230,7 @@ fn description(asked: &[(FileChange, Reason)]) -> String {
         })
     };
     for (change, why) in asked {
-        for part in [Some(why.text.clone()), warning(change)].into_iter().flatten() {
+        for part in [Some(why.text.clone()), warning(change), tasks::note(change)].into_iter().flatten() {
             if !parts.contains(&part) {
                 parts.push(part);
             }

@@ -198,6 +198,7 @@ impl World<'_> {
             existed: true,
             always_ask: None,
             mark: None,
+            tasks: Vec::new(),
             before: Some(hash),
             operation: None,
             hunks: hunks.into(),

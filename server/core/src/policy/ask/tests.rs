@@ -79,6 +79,7 @@ fn f22_whatever_is_changed_in_the_lines_of_an_edit_its_digest_changes() {
             existed: true,
             always_ask: None,
             mark: None,
+            tasks: Vec::new(),
             before: None,
             operation: None,
             hunks: hunks.into(),

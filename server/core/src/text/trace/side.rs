@@ -1,6 +1,6 @@
 //! The text with hunks undone or made again.
 
-use super::window::Window;
+use super::differing::DifferingPart;
 use super::{HunkText, PastChange, PastHunk, Side, Trace, trace_known, trace_whole};
 use crate::text::edit::{LineEnds, lines, push_line};
 
@@ -74,9 +74,11 @@ pub fn turn(
     to: Side,
     users: UserText,
 ) -> TurnedText {
-    let Some(window) = Window::of(now, changes) else { return turn_whole(now, changes, targets, to, users) };
-    let [head, part, tail] = window.now;
-    let turned = turn_whole(part, &window.changes(), targets, to, users);
+    let Some(part) = DifferingPart::of(now, changes) else {
+        return turn_whole(now, changes, targets, to, users);
+    };
+    let [head, now, tail] = part.now;
+    let turned = turn_whole(now, &part.changes(), targets, to, users);
     TurnedText { text: [head, &turned.text, tail].concat(), ..turned }
 }
 

@@ -10,7 +10,7 @@ const LONG: usize = 256 * 1024;
 const MARGIN: usize = 300;
 
 /// The part of a text of now, and the changes as if there were no more of it.
-pub(super) struct Window<'a> {
+pub(super) struct DifferingPart<'a> {
     /// The text before the part, the part, and the text after it.
     pub(super) now: [&'a str; 3],
     /// The number of lines before the part.
@@ -19,13 +19,13 @@ pub(super) struct Window<'a> {
     changes: Vec<(&'a str, Vec<Hunk>, &'a [PastHunk<'a>])>,
 }
 
-impl<'a> Window<'a> {
+impl<'a> DifferingPart<'a> {
     /// Returns the part; `None` if the text is short, or if the part would be nearly all of it.
     pub(super) fn of(now: &'a str, changes: &'a [PastChange<'a>]) -> Option<Self> {
         if now.len() < LONG { None } else { Self::cut(now, changes) }
     }
 
-    /// As [`Window::of`], also of a short text.
+    /// As [`DifferingPart::of`], also of a short text.
     pub(super) fn cut(now: &'a str, changes: &'a [PastChange<'a>]) -> Option<Self> {
         if changes.is_empty() {
             return None;
@@ -165,7 +165,7 @@ mod tests {
             let of_hunks = made.iter().map(|hunks| hunks.iter().map(past).collect::<Vec<_>>());
             let changes: Vec<PastChange<'_>> =
                 befores.zip(of_hunks).map(|(before, hunks)| PastChange { before, hunks }).collect();
-            let window = Window::cut(&now, &changes).expect("most of the text is the same");
+            let window = DifferingPart::cut(&now, &changes).expect("most of the text is the same");
             prop_assert!(lines(window.now[1]).count() < 2 * MARGIN + 100, "it has little more than the margins");
             prop_assert_eq!(window.now.concat(), now.as_str());
             prop_assert_eq!(window.whole(trace_whole(window.now[1], &window.changes())), trace_whole(&now, &changes));
