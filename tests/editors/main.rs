@@ -18,5 +18,6 @@ mod scenes;
 mod screen;
 mod seen;
 mod stage;
+mod together;
 mod vim_ale;
 mod vscode;

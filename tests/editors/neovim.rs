@@ -2,12 +2,12 @@
 //!
 //! Never uses another client, or another set-up than the shipped file.
 
-mod changes;
+pub mod changes;
 mod comments;
 mod everyday;
 mod questions;
 mod runs;
-mod scenes;
+pub mod scenes;
 mod terminal;
 
 use std::path::PathBuf;

@@ -4,7 +4,7 @@
 //! Never plays two scenes at a time.
 
 mod answers;
-mod changes;
+pub mod changes;
 mod comments;
 mod driver;
 mod everyday;
