@@ -3,6 +3,7 @@
 //! Never decides about a hunk. A session puts its changes here when they change.
 
 pub mod away;
+mod befores;
 pub mod committed;
 pub mod earlier;
 pub mod opened;
@@ -43,6 +44,7 @@ struct ReviewRegistry {
     changed: watch::Sender<u64>,
     /// What the last look at an open document has found.
     last: Mutex<Option<opened::LastLook>>,
+    befores: befores::KeptTexts,
 }
 
 #[derive(Default)]
@@ -92,6 +94,7 @@ impl Default for Reviews {
                 sessions: Mutex::default(),
                 changed: watch::Sender::new(0),
                 last: Mutex::default(),
+                befores: befores::KeptTexts::default(),
             }),
         }
     }
@@ -272,6 +275,10 @@ impl Reviews {
     }
 }
 
+/// Why a decision about another text is not carried out.
+pub const NOT_AS_SHOWN: &str =
+    "the text in its place is not what was shown; look at it again before you decide";
+
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 
@@ -333,13 +340,13 @@ pub fn text_before(blobs: &Blobs, change: &AppliedChange) -> Option<String> {
 /// The changes of one file with the texts before them, ready to be found in a text.
 pub struct FileChanges {
     pub changes: Vec<OwnedChange>,
-    befores: Vec<Option<String>>,
+    befores: Vec<Option<Arc<str>>>,
 }
 
 impl FileChanges {
     /// Reads the texts before the changes. Blocks.
-    pub fn read(changes: Vec<OwnedChange>) -> Self {
-        let before = |owned: &OwnedChange| text_before(&owned.blobs, &owned.change);
+    pub fn read(reviews: &Reviews, changes: Vec<OwnedChange>) -> Self {
+        let before = |owned: &OwnedChange| reviews.shared.befores.before(&owned.blobs, &owned.change);
         let is_kept = |owned: &OwnedChange| owned.change.past(None).is_some();
         let changes: Vec<OwnedChange> = changes.into_iter().filter(is_kept).collect();
         Self { befores: changes.iter().map(before).collect(), changes }
@@ -373,7 +380,9 @@ impl FileChanges {
         away: &AwayHunks,
         wanted: impl Fn(&AppliedHunk, &Trace) -> bool,
     ) -> Vec<ReviewHunk> {
-        let all: Vec<&str> = lines(now).collect();
+        // Of a long text only what has hunks.
+        let last = traces.iter().flatten().map(|trace| trace.lines.end).max().unwrap_or(0);
+        let all: Vec<&str> = lines(now).take(last).collect();
         let mut views = Vec::new();
         for (change, (owned, traces)) in self.changes.iter().zip(traces).enumerate() {
             let pairs = owned.change.hunks.iter().zip(traces).enumerate();
@@ -419,9 +428,7 @@ impl FileChanges {
                                      cannot be found without; change the file by hand"
                     .to_owned()
             }
-            SideRefusal::Amended => {
-                "the text in its place is not what was shown; look at it again before you decide".to_owned()
-            }
+            SideRefusal::Amended => NOT_AS_SHOWN.to_owned(),
             SideRefusal::Beneath { change, .. } => {
                 let title = self.changes.get(change).map_or("", |owned| owned.change.title.as_str());
                 format!("a later change (\"{title}\") stands on it; undo that one first, or both together")
@@ -479,10 +486,14 @@ pub fn formatted_of(reviews: &Reviews, hunks: &[ReviewHunk]) -> Vec<FormattedFil
     formatted.into_iter().filter(is_listed).map(file).collect()
 }
 
-/// Returns the applied hunks that nobody has looked at or that have a comment, or with `decided` all of them, of all files,
-/// oldest change first. Blocks.
-pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool) -> Vec<ReviewHunk> {
-    let all = reviews.of(|_| true);
+/// Returns the applied hunks that nobody has looked at or that have a comment, or with `decided` all of them, of all files or
+/// of one, oldest change first. `uri` is a name of the file. Blocks.
+pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool, uri: Option<&str>) -> Vec<ReviewHunk> {
+    let target = uri.map(target_of);
+    let all = reviews.of(|change| {
+        let is_named = uri.is_some_and(|uri| change.uri == uri);
+        target.as_ref().is_none_or(|target| change.target == *target) || is_named
+    });
     let is_open = |owned: &OwnedChange| {
         let mut hunks = owned.change.hunks.iter();
         hunks.any(|hunk| {
@@ -495,8 +506,10 @@ pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool) -> Vec<Rev
     // The deletion or the move of a file is on disk, not in a text.
     let mut hunks = Vec::new();
     for file in files {
-        let changes =
-            FileChanges::read(all.iter().filter(|owned| owned.change.target == file).cloned().collect());
+        let changes = FileChanges::read(
+            reviews,
+            all.iter().filter(|owned| owned.change.target == file).cloned().collect(),
+        );
         let now = changes.changes.last().and_then(|owned| text_now(documents, owned));
         // An empty file that is not there has no text that could tell.
         let is_shown =

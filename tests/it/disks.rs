@@ -169,6 +169,11 @@ fn finish(scene: &Scene, seen: &Seen, when: &str) {
         rig.await_run_end(&seen.session, &run);
         rig.await_state(State::Idle);
     }
+    // A write that was cut short is finished first.
+    for _ in rig.messages() {
+        let message = rig.await_message();
+        assert!(message.contains("A task was cut short while it changed a file."), "{when}: {message}");
+    }
     rig.end();
     let records = scene.records(&scene.disk, &seen.session);
     let runs = named(&records, "run_started");

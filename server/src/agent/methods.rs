@@ -188,13 +188,12 @@ impl Agent {
     pub async fn review_list(&self, params: ReviewListParams) -> Result<ReviewListResult> {
         let ReviewListParams { session_id, uri, all, new, staged } = params;
         let is_wanted = |hunk: &ReviewHunk| {
-            session_id.as_ref().is_none_or(|id| *id == hunk.session_id)
-                && uri.as_ref().is_none_or(|uri| *uri == hunk.uri)
-                && !(new && hunk.earlier)
+            session_id.as_ref().is_none_or(|id| *id == hunk.session_id) && !(new && hunk.earlier)
         };
+        let is_of_file = |hunk: &ReviewHunk| uri.as_ref().is_none_or(|uri| *uri == hunk.uri);
         if let Some(staged) = staged {
             let mut hunks = self.staged_hunks(staged).await?;
-            hunks.retain(is_wanted);
+            hunks.retain(|hunk| is_wanted(hunk) && is_of_file(hunk));
             return Ok(ReviewListResult { hunks, formatted: Vec::new() });
         }
         let mailboxes = match &session_id {
@@ -209,12 +208,13 @@ impl Agent {
         committing::look(&self.sessions).await;
         let mut hunks = Vec::new();
         for request in posted {
-            hunks.extend(answered(request).await?);
+            let waiting: Vec<ReviewHunk> = answered(request).await?;
+            hunks.extend(waiting.into_iter().filter(&is_of_file));
         }
         let world = self.sessions.world().clone();
         let of = uri.clone();
         let listed = aside(move || {
-            let mut hunks = reviews::hunks(&world.reviews, &world.documents, all);
+            let mut hunks = reviews::hunks(&world.reviews, &world.documents, all, of.as_deref());
             let moved = of.map(|uri| reviews::renamed::hunks(&world.reviews, &world.documents, &uri));
             hunks.extend(moved.into_iter().flatten().filter(|hunk| all || !hunk.is_decided()));
             let formatted = reviews::formatted_of(&world.reviews, &hunks);

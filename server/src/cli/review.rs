@@ -116,7 +116,7 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
         let index = sources.environment.get("GIT_INDEX_FILE").filter(|path| !path.is_empty()).cloned();
         let staged = Some(StagedParams { index });
         let params = ReviewListParams { staged, ..ReviewListParams::default() };
-        return with_changes(sources, params, async |_, _, listed| Ok(check(&listed.hunks))).await;
+        return with_changes(sources, |_| params, async |_, _, listed| Ok(check(&listed.hunks))).await;
     }
     if let Some(ReviewVerb::Send { text, session }) = line.action {
         return comments::send(sources, session, text).await;
@@ -127,57 +127,59 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
         _ => false,
     };
     let params = ReviewListParams { all, ..ReviewListParams::default() };
-    with_changes(sources, params, async |folder, client, ReviewListResult { hunks, formatted }| {
-        match line.action {
-            None if line.json => {
-                let mut page = Printer::of_stdout();
-                for hunk in &hunks {
-                    page.json(&serde_json::to_string(hunk)?);
+    with_changes(
+        sources,
+        |_| params,
+        async |folder, client, ReviewListResult { hunks, formatted }| {
+            match line.action {
+                None if line.json => {
+                    let mut page = Printer::of_stdout();
+                    for hunk in &hunks {
+                        page.json(&serde_json::to_string(hunk)?);
+                    }
+                    page.written()?;
+                    Ok(Exit::Fine)
                 }
-                page.written()?;
-                Ok(Exit::Fine)
+                None => list(&hunks, &formatted),
+                Some(ReviewVerb::Show { places }) => match chosen(folder, &hunks, &places)? {
+                    Some(hunks) => show(&hunks),
+                    None => Ok(Exit::Usage),
+                },
+                Some(ReviewVerb::Diff { session }) => print_diff(client, session).await,
+                Some(ReviewVerb::Keep { places, all: _ }) => {
+                    decide(folder, client, &hunks, &places, ReviewAction::Keep).await
+                }
+                Some(ReviewVerb::Undo { places, all: _, run }) => match &run.run {
+                    Some(name) => runs::rewind(client, &hunks, name, &run, false).await,
+                    None => decide(folder, client, &hunks, &places, ReviewAction::Undo).await,
+                },
+                Some(ReviewVerb::Restore { run }) => {
+                    runs::rewind(client, &hunks, run.run.as_deref().unwrap_or(LAST), &run, true).await
+                }
+                Some(ReviewVerb::Comment { place, text }) => {
+                    comments::comment(folder, client, &hunks, place, text).await
+                }
+                // It is a conversation of its own.
+                Some(ReviewVerb::Send { .. }) => Ok(Exit::Usage),
             }
-            None => list(&hunks, &formatted),
-            Some(ReviewVerb::Show { places }) => match chosen(folder, &hunks, &places)? {
-                Some(hunks) => show(&hunks),
-                None => Ok(Exit::Usage),
-            },
-            Some(ReviewVerb::Diff { session }) => print_diff(client, session).await,
-            Some(ReviewVerb::Keep { places, all: _ }) => {
-                decide(folder, client, &hunks, &places, ReviewAction::Keep).await
-            }
-            Some(ReviewVerb::Undo { places, all: _, run }) => match &run.run {
-                Some(name) => runs::rewind(client, &hunks, name, &run, false).await,
-                None => decide(folder, client, &hunks, &places, ReviewAction::Undo).await,
-            },
-            Some(ReviewVerb::Restore { run }) => {
-                runs::rewind(client, &hunks, run.run.as_deref().unwrap_or(LAST), &run, true).await
-            }
-            Some(ReviewVerb::Comment { place, text }) => {
-                comments::comment(folder, client, &hunks, place, text).await
-            }
-            // It is a conversation of its own.
-            Some(ReviewVerb::Send { .. }) => Ok(Exit::Usage),
-        }
-    })
+        },
+    )
     .await
 }
 
 /// Says who wrote a line, on which task, and whether a person looked at it.
 pub async fn why(sources: Sources, line: WhyLine) -> anyhow::Result<Exit> {
-    let all = ReviewListParams { all: true, ..ReviewListParams::default() };
-    with_changes(sources, all.clone(), async |folder, client, ReviewListResult { mut hunks, .. }| {
+    // A file that is there needs the changes of no other.
+    let params = |folder: &Folder| {
+        let uri = Place::parse(folder, &line.place, &[]).map(|place| place.uri);
+        ReviewListParams { all: true, uri, ..ReviewListParams::default() }
+    };
+    with_changes(sources, params, async |folder, _, ReviewListResult { hunks, .. }| {
         let Some(place) = Place::parse(folder, &line.place, &hunks).filter(|place| place.line.is_some())
         else {
             note(&format!("\"{}\" is no FILE:LINE with a file of this folder", line.place));
             return Ok(Exit::Usage);
         };
-        if !hunks.iter().any(|hunk| Place { uri: place.uri.clone(), line: None }.has(hunk)) {
-            // A file that has another name now is found by its text, if it is asked for.
-            let params = ReviewListParams { uri: Some(place.uri.clone()), ..all };
-            let listed: ReviewListResult = client.request(methods::REVIEW_LIST, &params).await?;
-            hunks = listed.hunks;
-        }
         let mut page = Printer::of_stdout();
         let mut found = 0;
         for hunk in hunks.iter().filter(|hunk| place.has(hunk) && is_in_text(hunk)) {
@@ -196,12 +198,12 @@ pub async fn why(sources: Sources, line: WhyLine) -> anyhow::Result<Exit> {
 /// Lists changes of the workspace with a server of its own.
 async fn with_changes(
     sources: Sources,
-    params: ReviewListParams,
+    params: impl FnOnce(&Folder) -> ReviewListParams,
     act: impl AsyncFnOnce(&Folder, &Client, ReviewListResult) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     let folder = Folder::find(None, sources.home.as_deref())?;
     let (client, incoming) = Client::start(sources, &folder.workspace()).await?;
-    let listed: Result<ReviewListResult, _> = client.request(methods::REVIEW_LIST, &params).await;
+    let listed: Result<ReviewListResult, _> = client.request(methods::REVIEW_LIST, &params(&folder)).await;
     let exit = match listed {
         Ok(listed) => act(&folder, &client, listed).await,
         Err(failure) => Err(failure.into()),

@@ -13,7 +13,7 @@ use adjutant_git::{CommitId, Repository, Stamp, Unknown};
 use adjutant_protocol::{ChangeSetId, SessionId};
 
 use super::staged::text_of;
-use super::{FileChanges, Reviews};
+use super::{FileChanges, OwnedChange, Reviews};
 use crate::uri;
 
 /// All digits of the id of a commit.
@@ -73,7 +73,13 @@ pub fn look(reviews: &Reviews, last: &mut HeadLook) -> CommitLook {
             continue;
         }
         let mut is_known = true;
+        let newest = newest_commit(&repository);
         for (path, target) in files {
+            // A change that was made after the last commit is in none.
+            let may_have = |owned: &OwnedChange| newest.is_none_or(|made| made >= seconds(owned.change.at));
+            if !reviews.of_file(&target).iter().any(may_have) {
+                continue;
+            }
             match of_file(reviews, &repository, &path, &target) {
                 Ok(found) => look.found.extend(found),
                 Err(why) => is_known = unknown(&path, &why).is_some(),
@@ -89,6 +95,12 @@ pub fn look(reviews: &Reviews, last: &mut HeadLook) -> CommitLook {
     look
 }
 
+/// Returns when the last commit was made, in seconds since the Unix epoch; `None` if that is not known.
+fn newest_commit(repository: &Repository) -> Option<i64> {
+    let commits = repository.commits_since(i64::MAX).ok()?;
+    Some(commits.first().map_or(i64::MIN, |(_, made)| *made))
+}
+
 fn unknown(path: &Path, why: &Unknown) -> Option<Repository> {
     tracing::debug!(?path, %why, "whether changes are committed is not known");
     None
@@ -100,7 +112,7 @@ fn of_file(
     path: &Path,
     target: &str,
 ) -> Result<Vec<CommittedHunks>, Unknown> {
-    let changes = FileChanges::read(reviews.of_file(target));
+    let changes = FileChanges::read(reviews, reviews.of_file(target));
     let open =
         changes.changes.iter().filter(|owned| owned.change.hunks.iter().any(AppliedHunk::is_unreviewed));
     let Some(oldest) = open.map(|owned| seconds(owned.change.at)).min() else { return Ok(Vec::new()) };

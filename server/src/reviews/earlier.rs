@@ -133,7 +133,7 @@ impl<D: Fn(&Roots, &ResolvedPath) -> Option<String>> EarlierTexts<'_, D> {
         if let Some(why) = (self.denied)(&last.roots, &now.at) {
             return Err(why);
         }
-        let changes = FileChanges::read(changes);
+        let changes = FileChanges::read(self.reviews, changes);
         let is_wanted =
             |owned: &OwnedChange, hunk: &AppliedHunk| wanted(owned) && hunk.state != ReviewState::Undone;
         let before = without(&changes, &now.text, is_wanted);
@@ -155,7 +155,7 @@ impl<D: Fn(&Roots, &ResolvedPath) -> Option<String>> EarlierTexts<'_, D> {
         if let Some(why) = (self.denied)(&last.roots, &now.at) {
             return Err(why);
         }
-        let changes = FileChanges::read(changes);
+        let changes = FileChanges::read(self.reviews, changes);
         let before = without(&changes, &now.text, |_, hunk| hunk.state == ReviewState::Applied);
         let left_out = u32::try_from(before.stayed).unwrap_or(u32::MAX);
         Ok(ReviewBaseResult { text: before.text, version: now.version, left_out })

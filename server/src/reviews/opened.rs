@@ -37,7 +37,7 @@ impl Reviews {
         if let Some(last) = last.as_ref().filter(|last| last.target == target && last.seen == seen) {
             return last.hunks.clone();
         }
-        let changes = FileChanges::read(changes);
+        let changes = FileChanges::read(self, changes);
         let traces = changes.trace(&now.text);
         let away = away::look(&changes, &traces);
         let hunks: Arc<[ReviewHunk]> = changes.views_of(&now.text, &traces, &away).into();

@@ -46,7 +46,7 @@ pub(super) fn found(
             now = text_at(documents, at);
         }
         let text = now.as_ref()?.text.as_str();
-        let changes = FileChanges::read(own);
+        let changes = FileChanges::read(reviews, own);
         let is_it =
             changes.past().last().is_some_and(|latest| latest.before.is_some() && is_version(text, latest));
         let traces = changes.trace(text);

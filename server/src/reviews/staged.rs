@@ -66,7 +66,7 @@ pub fn hunks(reviews: &Reviews, repository: &Repository) -> Result<Vec<ReviewHun
         return Ok(Vec::new());
     }
     let files: BTreeMap<PathBuf, FileChanges> =
-        files.into_iter().map(|(path, changes)| (path, FileChanges::read(changes))).collect();
+        files.into_iter().map(|(path, changes)| (path, FileChanges::read(reviews, changes))).collect();
     let (mut hunks, mut seen) = (Vec::new(), BTreeSet::new());
     repository.each_staged(|path, bytes| {
         if let Some((own, changes)) = files.get_key_value(path) {

@@ -57,7 +57,7 @@ impl SessionTask {
         let find = move || {
             let mut found = Vec::new();
             for (target, mut comments) in by_file {
-                let changes = FileChanges::read(place.world.reviews.of_file(&target));
+                let changes = FileChanges::read(&place.world.reviews, place.world.reviews.of_file(&target));
                 let now = changes.changes.last().and_then(|owned| text_now(&place.world.documents, owned));
                 if let Some(now) = now {
                     let (traces, all): (_, Vec<&str>) = (changes.trace(&now), lines(&now).collect());

@@ -10,7 +10,7 @@ use adjutant_core::machine::input::{Decision, Input, ReviewAct, ReviewInput, Rev
 use adjutant_core::record::{BatchId, ChangeSetId, Event, HunkSet, ReviewState, SeenHunk};
 use adjutant_core::session::{AppliedChange, AppliedHunk};
 use adjutant_core::text::edit::lines;
-use adjutant_core::text::trace::{HunkText, Trace};
+use adjutant_core::text::trace::HunkText;
 use adjutant_core::wire;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::review::{DecidedHunk, ReviewAction, ReviewDecideParams, ReviewTarget};
@@ -21,7 +21,7 @@ use super::recording::RecordError;
 use super::{SessionTask, SessionWorld};
 use crate::aside::aside;
 use crate::faults::point;
-use crate::reviews::{FileChanges, OwnedChange, text_now};
+use crate::reviews::{FileChanges, NOT_AS_SHOWN, text_now};
 
 /// Change sets and hunks that one decision may name.
 const MAX_TARGETS: usize = 20_000;
@@ -30,6 +30,7 @@ const MAX_TARGETS: usize = 20_000;
 pub(super) type SeenTargets = BTreeMap<ChangeSetId, BTreeMap<String, Option<String>>>;
 
 /// A decision about applied hunks that is recorded.
+#[derive(Default)]
 pub(super) struct BegunReview {
     /// The hunks with their states of now.
     hunks: Vec<DecidedHunk>,
@@ -132,17 +133,40 @@ impl SessionTask {
                 (id, seen)
             }));
         }
-        if act == ReviewAct::Keep {
-            // The model is told what was kept where the user changed it.
-            let changes = targets.keys().filter_map(|id| self.session.applied.get(id));
-            let files: BTreeSet<String> = changes.map(|change| change.target.clone()).collect();
-            for (change_set, hunk, text) in amended_texts(self.place.clone(), files).await {
-                if let Some(seen) = targets.get_mut(&change_set).and_then(|hunks| hunks.get_mut(&hunk)) {
-                    *seen = Some(text);
-                }
-            }
+        if act != ReviewAct::Keep {
+            return self.begin_review(targets, act, false, params.reason).await;
         }
-        self.begin_review(targets, act, false, params.reason).await
+        let conflicts = self.look_at_kept(&mut targets).await;
+        let mut begun = match targets.is_empty() {
+            true => BegunReview::default(),
+            false => self.begin_review(targets, act, false, params.reason).await?,
+        };
+        begun.hunks.extend(conflicts);
+        Ok(begun)
+    }
+
+    /// Sets what the user wrote in the place of hunks that are kept, because the model is told of it. Takes those out that
+    /// have another text than was shown.
+    async fn look_at_kept(&mut self, targets: &mut SeenTargets) -> Vec<DecidedHunk> {
+        let changes = targets.keys().filter_map(|id| self.session.applied.get(id));
+        let files: BTreeSet<String> = changes.map(|change| change.target.clone()).collect();
+        let there = texts_in_place(self.place.clone(), files).await;
+        let mut conflicts = Vec::new();
+        for (change_set, hunks) in targets.iter_mut() {
+            hunks.retain(|hunk, seen| {
+                let found = there.get(&(change_set.clone(), hunk.clone()));
+                let is_shown = seen.is_none() || seen.as_ref() == found.map(|found| &found.text);
+                if !is_shown {
+                    let (change_set_id, hunk_id) = (change_set.clone(), hunk.clone());
+                    let why = Some(NOT_AS_SHOWN.to_owned());
+                    conflicts.push(DecidedHunk { change_set_id, hunk_id, state: HunkState::Conflicted, why });
+                }
+                *seen = found.filter(|found| found.is_amended).map(|found| found.text.clone());
+                is_shown
+            });
+        }
+        targets.retain(|_, hunks| !hunks.is_empty());
+        conflicts
     }
 
     /// Records a decision about applied hunks. `as_one`: it is about whole runs.
@@ -240,39 +264,38 @@ fn possible(change: &AppliedChange, act: ReviewAct) -> impl Iterator<Item = Stri
         .map(|hunk| hunk.id.clone())
 }
 
-/// Returns the hunks of a session's changes in whose place the user wrote other lines, with these.
-async fn amended_texts(
+/// What is in the place of a hunk.
+struct TextInPlace {
+    text: String,
+    /// Whether the user wrote other lines there.
+    is_amended: bool,
+}
+
+/// Returns what these files have in the places of a session's hunks.
+async fn texts_in_place(
     place: Arc<SessionWorld>,
     files: BTreeSet<String>,
-) -> Vec<(ChangeSetId, String, String)> {
+) -> HashMap<(ChangeSetId, String), TextInPlace> {
     let read = move || {
-        let mut amended = Vec::new();
+        let mut there = HashMap::new();
         for file in files {
-            let changes = FileChanges::read(place.world.reviews.of_file(&file));
+            let changes = FileChanges::read(&place.world.reviews, place.world.reviews.of_file(&file));
             let now = changes.changes.first().and_then(|owned| text_now(&place.world.documents, owned));
             let Some(now) = now else { continue };
             let all: Vec<&str> = lines(&now).collect();
             for (owned, traces) in changes.changes.iter().zip(changes.trace(&now)) {
-                if owned.session == place.id {
-                    amended.extend(amended_of(owned, &traces, &all));
+                if owned.session != place.id {
+                    continue;
+                }
+                for (hunk, trace) in owned.change.hunks.iter().zip(traces) {
+                    let is_amended = matches!(trace.found, HunkText::Amended { .. });
+                    let text = all.get(trace.lines).unwrap_or_default().concat();
+                    let name = (owned.change.change_set.clone(), hunk.id.clone());
+                    there.insert(name, TextInPlace { text, is_amended });
                 }
             }
         }
-        amended
+        there
     };
     aside(read).await
-}
-
-/// Returns the hunks of a change in whose place the user wrote other lines, with these.
-fn amended_of<'a>(
-    owned: &'a OwnedChange,
-    traces: &'a [Trace],
-    all: &'a [&str],
-) -> impl Iterator<Item = (ChangeSetId, String, String)> {
-    let pairs = owned.change.hunks.iter().zip(traces);
-    let amended = pairs.filter(|(_, trace)| matches!(trace.found, HunkText::Amended { .. }));
-    amended.map(|(hunk, trace)| {
-        let text = all.get(trace.lines.clone()).unwrap_or_default().concat();
-        (owned.change.change_set.clone(), hunk.id.clone(), text)
-    })
 }

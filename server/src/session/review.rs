@@ -295,7 +295,7 @@ struct ReviewPlan {
 /// Makes the edit for the text of now. Blocks.
 fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, String> {
     let now = present_file(place, &file.path, &file.target)?;
-    let changes = FileChanges::read(place.world.reviews.of_file(&file.target));
+    let changes = FileChanges::read(&place.world.reviews, place.world.reviews.of_file(&file.target));
     let is_created = changes.changes.iter().any(|owned| !owned.change.existed);
     let may_be_made = file.restore && is_created;
     if !now.exists() && !may_be_made {

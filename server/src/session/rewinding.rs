@@ -128,7 +128,7 @@ impl FileRead {
         };
         Self {
             now: present_file(place, &name.path, &name.target),
-            changes: FileChanges::read(place.world.reviews.of_file(&name.target)),
+            changes: FileChanges::read(&place.world.reviews, place.world.reviews.of_file(&name.target)),
             operations: operations.into_iter().map(with_text).collect(),
             name,
         }

@@ -131,7 +131,7 @@ fn look(
         let mut followed = before.remove(&target).unwrap_or_default();
         let is_due = followed.is_due();
         if is_due || followed.looked != Some((opening, version, number)) {
-            let changes = FileChanges::read(owned);
+            let changes = FileChanges::read(&world.reviews, owned);
             let traces = changes.trace(&text);
             let away = away::look(&changes, &traces);
             followed.note(&changes, &traces, &away, began);

@@ -128,7 +128,7 @@ impl Over {
         // An edit of a closed file is finished when the session is opened, and the user hears of it.
         for _ in rig.messages() {
             let message = rig.await_message();
-            assert!(message.contains("The server stopped while it changed a file."), "{message}");
+            assert!(message.contains("A task was cut short while it changed a file."), "{message}");
         }
         rig.end();
         let requests = self.model.requests();

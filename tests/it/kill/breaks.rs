@@ -134,7 +134,7 @@ impl Scene {
         // finished.
         for _ in self.editor.messages() {
             let message = self.editor.await_message();
-            let is_known = [" as it was saved last", "The server stopped while it changed a file."]
+            let is_known = [" as it was saved last", "A task was cut short while it changed a file."]
                 .iter()
                 .any(|known| message.contains(known));
             assert!(is_known, "{place}: {message}");

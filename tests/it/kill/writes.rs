@@ -183,7 +183,7 @@ fn n06_a_reply_that_is_cut_short_among_its_files_is_finished_by_the_next_start_w
         });
         assert_eq!(
             editor.await_message(),
-            "Adjutant: The server stopped while it changed 5 files. What is not on disk yet is finished now.",
+            "Adjutant: A task was cut short while it changed 5 files. What is not on disk yet is finished now.",
             "{when}"
         );
         // The run itself still waits for the user.

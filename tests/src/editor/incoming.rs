@@ -212,7 +212,7 @@ impl Inner {
             let (start, end) = (hunk.line as usize, hunk.end_line.unwrap_or(hunk.line) as usize);
             let there = lines.get(start..end).map(|lines| lines.concat());
             let wanted = match hunk.state {
-                HunkState::Applied => &hunk.inserted,
+                HunkState::Applied => hunk.formatted.as_ref().unwrap_or(&hunk.inserted),
                 HunkState::Proposed => &hunk.removed,
                 _ => continue,
             };

@@ -10,5 +10,5 @@ pub fn notice(changes: usize) -> Option<String> {
         1 => "a file".to_owned(),
         several => format!("{several} files"),
     };
-    Some(format!("The server stopped while it changed {counted}. What is not on disk yet is finished now."))
+    Some(format!("A task was cut short while it changed {counted}. What is not on disk yet is finished now."))
 }
