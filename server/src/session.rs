@@ -140,6 +140,9 @@ impl SessionTask {
     async fn serve(mut self, opened: Option<u64>, leaves: impl FnOnce()) -> (End, Mail) {
         let life = async {
             let end = self.live(opened).await;
+            if matches!(end, End::Stopped) {
+                self.settle_edits().await;
+            }
             self.stop().await;
             end
         };
@@ -246,6 +249,7 @@ impl SessionTask {
                 self.rewind(*params, reply).await;
             }
             Message::Comment { comment, reply } => {
+                self.place.mailbox.note_handled();
                 self.publisher.attach(&self.session, self.barrier);
                 self.comment(comment, reply).await;
             }

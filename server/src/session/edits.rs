@@ -224,7 +224,8 @@ pub async fn settle(place: &Arc<SessionWorld>, change: &FileChange) -> Report {
     let _turn = place.world.edit_turns.turn(&target).await;
     let mut watch = place.world.documents.watch();
     let deadline = tokio::time::Instant::now() + SETTLE;
-    let mut over = false;
+    // What is written on disk is there, because its write is over.
+    let mut over = is_for_disk(place, change);
     loop {
         let (here, owned) = (place.clone(), change.clone());
         let check = aside(move || check_edit(&here, &owned)).await;

@@ -7,16 +7,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use adjutant_core::machine::input::Input;
+use adjutant_core::machine::step::{Step, next_steps};
 use adjutant_core::session::run::SessionState;
 use adjutant_core::text::display::one_line;
 use adjutant_protocol::errors::ErrorName;
 use tokio::sync::oneshot;
 
 use super::SessionTask;
-use super::mailbox::{ClientError, Reply};
+use super::mailbox::{ClientError, Message, Reply};
 
 /// Time limit for the sync of the events that were written before a session broke.
 const SYNC_LIMIT: Duration = Duration::from_secs(2);
+/// Time limit for the check of edits that were on their way; less than a stopping server waits.
+const SETTLE_LIMIT: Duration = Duration::from_millis(1_500);
 /// Characters of a panic in a message.
 const MAX_PANIC: usize = 300;
 
@@ -42,6 +45,28 @@ impl SessionTask {
             return None;
         }
         Some(End::Deleted(reply))
+    }
+
+    /// Finds out what became of edits that were on their way when their run ended, as far as `SETTLE_LIMIT` allows. What is
+    /// on disk would be listed nowhere until the session is opened again.
+    pub(super) async fn settle_edits(&mut self) {
+        let until = tokio::time::Instant::now() + SETTLE_LIMIT;
+        let mut others = Vec::new();
+        let is_settle = |step: &Step| matches!(step, Step::Settle { .. });
+        while self.stopped.is_none() && next_steps(&self.session).iter().any(is_settle) {
+            self.reconcile().await;
+            match tokio::time::timeout_at(until, self.mail.recv()).await {
+                Ok(Some(
+                    message @ (Message::Report { .. } | Message::StepEnded { .. } | Message::Synced(_)),
+                )) => {
+                    // None of these ends a session.
+                    let _ = self.handle(message).await;
+                }
+                Ok(Some(message)) => others.push(message),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        others.into_iter().for_each(|message| self.place.mailbox.post(message));
     }
 
     /// Ends all steps with their processes, records the end and makes it durable.

@@ -256,7 +256,7 @@ impl Desk {
 
     /// The user sees what is in the place of a hunk, and decides.
     fn gives_up(&mut self, hunk: &ReviewHunk) {
-        for text in &hunk.text {
+        if let Some(text) = &hunk.text {
             self.given_up.extend(words(text));
             let lines = FILES.iter().flat_map(|name| (0..LINES).map(|number| line(name, number)));
             self.given_up.extend(lines.filter(|line| text.contains(line.as_str())));

@@ -196,6 +196,47 @@ fn n06_a_reply_that_is_cut_short_among_its_files_is_finished_by_the_next_start_w
     }
 }
 
+/// Returns a workspace with seven files, and a script that edits each.
+fn seven() -> Workspace {
+    let files: String = (1..=7).map(|n| format!("//- /f{n}.txt\none\n")).collect();
+    let workspace = Workspace::new(&files);
+    workspace.script(&edits((1..=7).map(|n| edit(&format!("f{n}.txt"), "one", "two"))));
+    workspace
+}
+
+/// Returns how many of the seven files have the edit, and how many changes the terminal lists.
+fn made_and_listed(workspace: &Workspace) -> (usize, usize) {
+    let made = (1..=7).filter(|n| workspace.read(&format!("f{n}.txt")) == "two\n").count();
+    let listed = Line::new(BINARY, workspace, &["review", "--json"]).run();
+    (made, listed.expect(0).stdout.lines().count())
+}
+
+#[test]
+fn n06_files_that_cannot_be_written_do_not_hide_those_that_were() {
+    let workspace = seven();
+    for name in ["f1.txt", "f2.txt", "f3.txt"] {
+        let read_only = std::os::unix::fs::PermissionsExt::from_mode(0o444);
+        fs::set_permissions(workspace.path().join(name), read_only).expect("a mode");
+    }
+    let ran = Line::new(BINARY, &workspace, &["run", "-y", "go"]).run();
+    assert!(!ran.status.success(), "three files were not written: {ran}");
+    assert!(!ran.stderr.contains("cancelled"), "what was written is said to be: {ran}");
+    assert_eq!(made_and_listed(&workspace), (4, 4), "{ran}");
+}
+
+#[test]
+fn n06_an_interrupt_among_the_writes_of_a_reply_hides_none_of_them() {
+    let workspace = seven();
+    let run = Line::new(BINARY, &workspace, &["run", "-y", "go"]);
+    let running = run.env("ADJUTANT_FAULT", "write-exchanged:3:hold").start();
+    wait_until("the third write", || running.stderr().contains("held at write-exchanged"));
+    send(running.pid(), Signal::INT);
+    wait_until("the end of the run", || running.stderr().contains("Cancelled"));
+    fs::write(workspace.state_dir().join("fault-released"), "").expect("a mark");
+    let ran = running.wait();
+    assert_eq!(made_and_listed(&workspace), (7, 7), "{ran}");
+}
+
 /// Returns how many kills must leave a temporary file.
 fn kills() -> usize {
     if campaign::is_slow() { 40 } else { 4 }

@@ -127,17 +127,17 @@ fn written(place: &SessionWorld, writes: &[DiskWrite]) -> Vec<WriteResult> {
 fn commit(
     place: &SessionWorld,
     writes: &[DiskWrite],
-    mut ready: Vec<(usize, PreparedChange)>,
+    ready: Vec<(usize, PreparedChange)>,
     results: &mut [WriteResult],
 ) {
-    ready.retain(|(index, _)| {
+    // Asked for each file right before its change: that of the last comes some time after that of the first.
+    let may = |index: &usize| {
         let DiskWrite { path, target, at, .. } = &writes[*index];
         matches!(place.world.documents.text(&at.absolute), Text::Closed)
             && approved_place(place, path, target).is_ok()
-    });
-    let (indices, changes): (Vec<usize>, Vec<PreparedChange>) = ready.into_iter().unzip();
-    for (index, result) in indices.into_iter().zip(commit_all(changes)) {
-        results[index] = Some(result);
+    };
+    for (index, result) in commit_all(ready, may) {
+        results[index] = result;
     }
 }
 

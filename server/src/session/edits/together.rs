@@ -27,7 +27,10 @@ pub async fn apply_all(place: &Arc<SessionWorld>, edits: Vec<BatchEdit>, report:
     for group in groups(edits, target) {
         let started = Instant::now();
         let wanted = group.iter().map(|edit| DiskEdit::Edit(Box::new(edit.change.clone()))).collect();
-        for (edit, first) in group.iter().zip(write_together(place, wanted).await) {
+        let mut attempts: Vec<_> = group.iter().zip(write_together(place, wanted).await).collect();
+        // What is on disk is recorded before a failure, which may end the run.
+        attempts.sort_by_key(|(_, first)| !matches!(first, Some(ApplyAttempt::Landed { .. })));
+        for (edit, first) in attempts {
             let change_set: ChangeSetId = edit.change.change_set.clone();
             let outcome = match first {
                 Some(ApplyAttempt::Landed { exact, text, saves }) => {

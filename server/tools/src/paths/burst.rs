@@ -49,11 +49,19 @@ impl PreparedChange {
     }
 }
 
-/// Makes prepared changes, and says of each what became of it, in the same order. Each file is compared again right before
-/// its change. Each folder is synced once, after the last change.
-pub fn commit_all(prepared: Vec<PreparedChange>) -> Vec<Result<ReplaceOutcome, ReplaceRefusal>> {
-    let mut committed: Vec<_> = prepared.into_iter().map(PreparedChange::commit).collect();
-    for change in committed.iter_mut().flatten() {
+/// Makes prepared changes, and says of each what became of it, in the same order; none if it `may` not be made any more,
+/// which is asked right before its change. Then each file is compared again. Each folder is synced once, after the last
+/// change.
+pub fn commit_all<T>(
+    prepared: Vec<(T, PreparedChange)>,
+    may: impl Fn(&T) -> bool,
+) -> Vec<(T, Option<Result<ReplaceOutcome, ReplaceRefusal>>)> {
+    let commit = |(name, change): (T, PreparedChange)| {
+        let committed = may(&name).then(|| change.commit());
+        (name, committed)
+    };
+    let mut committed: Vec<_> = prepared.into_iter().map(commit).collect();
+    for change in committed.iter_mut().filter_map(|(_, change)| change.as_mut()?.as_mut().ok()) {
         change.old = None;
     }
     let mut synced = HashMap::new();
@@ -65,5 +73,5 @@ pub fn commit_all(prepared: Vec<PreparedChange>) -> Vec<Result<ReplaceOutcome, R
         };
         ReplaceOutcome::of(outcome)
     };
-    committed.into_iter().map(|result| result.map(&mut sync)).collect()
+    committed.into_iter().map(|(name, result)| (name, result.map(|result| result.map(&mut sync)))).collect()
 }

@@ -234,7 +234,8 @@ fn replace_file(
     expected: Option<[u8; 32]>,
     bytes: &[u8],
 ) -> Result<ReplaceOutcome, ReplaceRefusal> {
-    commit_all(vec![PreparedChange::write(locks, at, expected, bytes)?]).pop().expect("one result")
+    let change = PreparedChange::write(locks, at, expected, bytes)?;
+    commit_all(vec![((), change)], |()| true).pop().and_then(|((), result)| result).expect("one result")
 }
 
 #[test]
