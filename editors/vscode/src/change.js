@@ -198,6 +198,12 @@ function title(hunk) {
   return status(inserted ?? (removed ? `− ${removed}` : 'empty lines'), 80);
 }
 
+// What is not in a file because it was closed without saving it.
+function lost(hunks) {
+  const which = hunks.length === 1 ? '1 change' : `${hunks.length} changes`;
+  return line(`${which} in ${hunks[0].path} not applied: closed without saving`, 300);
+}
+
 // A refusal of the server in one sentence; nothing if all was done.
 function refusal(results, action) {
   const refused = results.flatMap((result) => result.hunks).filter((hunk) => hunk.why);
@@ -208,5 +214,5 @@ function refusal(results, action) {
 }
 
 module.exports = {
-  at, before, commented, comments, counts, decidable, fenced, files, hover, keyOf, labels, lines, moved, nameOf, newestFirst, next, refusal, remark, targets, threads, title, withThoseOn,
+  at, before, commented, comments, counts, decidable, fenced, files, hover, keyOf, labels, lines, lost, moved, nameOf, newestFirst, next, refusal, remark, targets, threads, title, withThoseOn,
 };

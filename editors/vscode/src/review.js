@@ -4,7 +4,7 @@
 
 const path = require('node:path');
 const vscode = require('vscode');
-const { before, decidable, keyOf, lines, newestFirst, next, refusal, targets, withThoseOn } = require('./change');
+const { before, decidable, keyOf, lines, lost, newestFirst, next, refusal, targets, withThoseOn } = require('./change');
 
 const SCHEME = 'adjutant-base';
 const tell = (text) => void vscode.window.showInformationMessage(`Adjutant: ${text}`);
@@ -127,6 +127,12 @@ function createReview({ hunks, proposed }, client, refresh) {
       if (!undone.length) return tell('no change was undone here');
       await decide('restore', undone.toReversed());
       undone = [];
+    },
+    // Says which changes of a file went when it was closed without saving it, and offers to make them again.
+    async lost(some) {
+      undone = newestFirst(some);
+      const again = await vscode.window.showWarningMessage(`Adjutant: ${lost(some)}`, 'Apply Again');
+      if (again) await decide('restore', newestFirst(some).toReversed());
     },
     async show(given) {
       const [hunk] = meant(given);
