@@ -138,12 +138,18 @@ function next(hunks, lineNumber, back = false) {
     : starts.find((start) => start > lineNumber) ?? starts[0];
 }
 
-// The text before one change: its lines are what they were, all others stay.
-function before(text, hunk) {
+// A text with other lines in the place of one change; all others stay.
+function replaced(text, { line: first, endLine }, by) {
   const all = whole(text);
   const ends = text.includes('\r\n') ? '\r\n' : '\n';
-  return [...all.slice(0, hunk.line), hunk.removed.replace(/\r?\n/gu, ends), ...all.slice(hunk.endLine)].join('');
+  return [...all.slice(0, first), by.replace(/\r?\n/gu, ends), ...all.slice(endLine)].join('');
 }
+
+// The text before one change.
+const before = (text, hunk) => replaced(text, hunk, hunk.removed);
+
+// The text as the agent made it, without what the user wrote into one change.
+const agents = (text, hunk) => replaced(text, hunk, hunk.formatted ?? hunk.inserted);
 
 // The decisions, one for each session, because the server decides one session at a time.
 function targets(hunks) {
@@ -214,5 +220,5 @@ function refusal(results, action) {
 }
 
 module.exports = {
-  at, before, commented, comments, counts, decidable, fenced, files, hover, keyOf, labels, lines, lost, moved, nameOf, newestFirst, next, refusal, remark, targets, threads, title, withThoseOn,
+  agents, at, before, commented, comments, counts, decidable, fenced, files, hover, keyOf, labels, lines, lost, moved, nameOf, newestFirst, next, refusal, remark, targets, threads, title, withThoseOn,
 };
