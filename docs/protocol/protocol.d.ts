@@ -677,6 +677,10 @@ formatted?: string,
  */
 keptBy?: KeptBy,
 /**
+ * For a hunk that is undone, how, if that is known.
+ */
+undoneBy?: UndoneBy,
+/**
  * For a hunk that is `away`, where its text is, if that is known.
  */
 away?: AwayPlace,
@@ -716,6 +720,8 @@ path: string,
 lines: number, };
 
 export type KeptBy = "question" | "review" | "edits_mode" | "commit" | "age";
+
+export type UndoneBy = "review" | "editor" | "close";
 
 export type ReviewCommentParams = { sessionId: SessionId, changeSetId: ChangeSetId, hunkId: string,
 /**

@@ -224,10 +224,10 @@ impl SessionTask {
                 self.place.mailbox.note_handled();
                 let _ = reply.send(Ok(adjutant_core::wire::review::hunks(&self.session)));
             }
-            Message::Found { change_set, hunks, is_in_text } => {
+            Message::Found { change_set, hunks, is_in_text, by } => {
                 let hunks = hunks.into_iter().map(|hunk| SeenHunk { hunk, seen: None }).collect();
                 let target = ReviewTarget { change_set, hunks };
-                let _ = self.input(Input::Found { target, is_in_text }).await;
+                let _ = self.input(Input::Found { target, is_in_text, by }).await;
             }
             Message::Committed { change_set, hunks, on } => {
                 let hunks = hunks.into_iter().map(|hunk| SeenHunk { hunk, seen: None }).collect();

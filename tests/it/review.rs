@@ -2,6 +2,7 @@
 
 mod age;
 mod away;
+mod closed;
 mod comments;
 mod committed;
 mod elsewhere;
@@ -53,8 +54,8 @@ impl Reviewed {
         let first = Reply::call("edit_file", edit("first.txt", "0\n", "zero\n"));
         let model = ModelServer::start([first, four, Reply::text("Done."), Reply::text("Seen.")]);
         let workspace = Workspace::new(FILES);
-        prepare(&workspace);
         workspace.openai(&model.base_url());
+        prepare(&workspace);
         let rig = Rig::start(&workspace);
         rig.open("a.txt");
         let session = rig.new_session();

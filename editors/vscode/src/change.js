@@ -138,12 +138,18 @@ function next(hunks, lineNumber, back = false) {
     : starts.find((start) => start > lineNumber) ?? starts[0];
 }
 
-// The text before one change: its lines are what they were, all others stay.
-function before(text, hunk) {
+// A text with other lines in the place of one change; all others stay.
+function replaced(text, { line: first, endLine }, by) {
   const all = whole(text);
   const ends = text.includes('\r\n') ? '\r\n' : '\n';
-  return [...all.slice(0, hunk.line), hunk.removed.replace(/\r?\n/gu, ends), ...all.slice(hunk.endLine)].join('');
+  return [...all.slice(0, first), by.replace(/\r?\n/gu, ends), ...all.slice(endLine)].join('');
 }
+
+// The text before one change.
+const before = (text, hunk) => replaced(text, hunk, hunk.removed);
+
+// The text as the agent made it, without what the user wrote into one change.
+const agents = (text, hunk) => replaced(text, hunk, hunk.formatted ?? hunk.inserted);
 
 // The decisions, one for each session, because the server decides one session at a time.
 function targets(hunks) {
@@ -198,6 +204,12 @@ function title(hunk) {
   return status(inserted ?? (removed ? `− ${removed}` : 'empty lines'), 80);
 }
 
+// What is not in a file because it was closed without saving it.
+function lost(hunks) {
+  const which = hunks.length === 1 ? '1 change' : `${hunks.length} changes`;
+  return line(`${which} in ${hunks[0].path} not applied: closed without saving`, 300);
+}
+
 // A refusal of the server in one sentence; nothing if all was done.
 function refusal(results, action) {
   const refused = results.flatMap((result) => result.hunks).filter((hunk) => hunk.why);
@@ -208,5 +220,5 @@ function refusal(results, action) {
 }
 
 module.exports = {
-  at, before, commented, comments, counts, decidable, fenced, files, hover, keyOf, labels, lines, moved, nameOf, newestFirst, next, refusal, remark, targets, threads, title, withThoseOn,
+  agents, at, before, commented, comments, counts, decidable, fenced, files, hover, keyOf, labels, lines, lost, moved, nameOf, newestFirst, next, refusal, remark, targets, threads, title, withThoseOn,
 };

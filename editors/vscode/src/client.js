@@ -16,7 +16,7 @@ const WAITING = ['requires_action', 'resumable', 'running'];
 const WEEK_MS = 7 * 24 * 3600 * 1000;
 const MOST_REOPENED = 3;
 
-function createClient({ status, answer, failed, edited, hunks, changes }, outputChannel) {
+function createClient({ status, answer, failed, edited, hunks, changes, closed }, outputChannel) {
   const client = new LanguageClient(
     'adjutant',
     'Adjutant',
@@ -73,7 +73,10 @@ function createClient({ status, answer, failed, edited, hunks, changes }, output
   client.onNotification('agent/session/update', (params) => {
     const { sessionId, update } = params;
     answer.told(params);
-    if (update.sessionUpdate === '_change_set') changes.refresh();
+    if (update.sessionUpdate === '_change_set') {
+      changes.refresh();
+      closed.told(update);
+    }
     if (update.sessionUpdate === 'state_update') status.says(sessionId, update);
     if (update.sessionUpdate === '_run' && update.phase === 'ended') {
       answer.ended();

@@ -7,6 +7,7 @@ const { createAnswer } = require('./answer');
 const { createAnswers, words } = require('./asks');
 const { createChanges, openChange } = require('./changes');
 const { createClient } = require('./client');
+const { createClosed } = require('./closed');
 const { createComments } = require('./comments');
 const { line } = require('./display');
 const { createHunks } = require('./hunks');
@@ -25,13 +26,14 @@ async function activate(context) {
   const status = createStatus();
   const answer = createAnswer(complain);
   const output = vscode.window.createOutputChannel('Adjutant');
-  const list = async () => (client?.isRunning() ? (await client.sendRequest('agent/review/list', {})).hunks : []);
+  const list = async (of = {}) => (client?.isRunning() ? (await client.sendRequest('agent/review/list', of)).hunks : []);
   const note = (error) => output.appendLine(`The changes are not known: ${error.message}`);
   const proposed = createProposed();
   const hunks = createHunks(proposed);
-  const changes = createChanges(list, note);
+  const changes = createChanges(() => list(), note);
   const review = createReview({ hunks, proposed }, () => client, changes.refresh);
-  context.subscriptions.push(status, answer, output, review, hunks, proposed, changes);
+  const closed = createClosed(list, review.lost, complain);
+  context.subscriptions.push(status, answer, output, review, hunks, proposed, changes, closed);
 
   const answers = createAnswers(() => client);
   const failed = (sessionId, end) => answers.failed(sessionId, end).catch(complain);
@@ -39,7 +41,7 @@ async function activate(context) {
   const edited = (sessionId, runId, end) => manyFiles(rewind, sessionId, runId, end).catch(complain);
   // A client that could not start cannot start again, so each start has one of its own.
   const start = async () => {
-    client = createClient({ status, answer, failed, edited, hunks, changes }, output);
+    client = createClient({ status, answer, failed, edited, hunks, changes, closed }, output);
     // One that does not answer holds up no other.
     await Promise.race([client.start().catch(() => status.stopped()), new Promise((done) => setTimeout(done, PATIENCE_MS))]);
   };

@@ -4,24 +4,30 @@
 
 const path = require('node:path');
 const vscode = require('vscode');
-const { before, decidable, keyOf, lines, newestFirst, next, refusal, targets, withThoseOn } = require('./change');
+const { agents, before, decidable, keyOf, lines, lost, newestFirst, next, refusal, targets, withThoseOn } = require('./change');
 
 const SCHEME = 'adjutant-base';
 const tell = (text) => void vscode.window.showInformationMessage(`Adjutant: ${text}`);
 
-// The texts before changes, for the left side of a diff: each is the text of now without that change.
-function createBefore(hunks) {
+// Sides of a diff that are no file: the text of now without one change, and with that change as the agent made it.
+const SIDES = { before, agents };
+const NAMES = { before: 'before', agents: "the agent's" };
+
+function createSides(hunks) {
   const changed = new vscode.EventEmitter();
   const texts = new Map(); // by document of ours, what it showed last: a change that is kept stays to be seen
-  const uriOf = (hunk) => {
+  // The name says which side it is; its end stays, because it says the language.
+  const uriOf = (hunk, side) => {
     const file = vscode.Uri.parse(hunk.uri, true);
-    return file.with({ scheme: SCHEME, query: JSON.stringify({ file: file.toString(), change: keyOf(hunk) }) });
+    const { dir, base } = path.posix.parse(file.path);
+    const query = JSON.stringify({ file: file.toString(), change: keyOf(hunk), side });
+    return file.with({ scheme: SCHEME, path: path.posix.join(dir, `${NAMES[side]} · ${base}`), query });
   };
   const content = (uri) => {
-    const { file, change } = JSON.parse(uri.query);
+    const { file, change, side } = JSON.parse(uri.query);
     const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === file);
     const hunk = document && hunks.of(document).find((one) => keyOf(one) === change);
-    if (hunk) texts.set(uri.toString(), before(document.getText(), hunk));
+    if (hunk) texts.set(uri.toString(), SIDES[side](document.getText(), hunk));
     return texts.get(uri.toString()) ?? document?.getText() ?? '';
   };
   const again = (file) => {
@@ -36,16 +42,16 @@ function createBefore(hunks) {
     vscode.workspace.onDidChangeTextDocument(({ document }) => again(document.uri.toString())),
   ];
   // The change of a file that was closed is not drawn yet, and the list has its lines.
-  const prepared = (hunk, document) => {
-    const uri = uriOf(hunk);
-    texts.set(uri.toString(), before(document.getText(), hunk));
+  const prepared = (hunk, document, side) => {
+    const uri = uriOf(hunk, side);
+    texts.set(uri.toString(), SIDES[side](document.getText(), hunk));
     return uri;
   };
   return { prepared, dispose: () => parts.forEach((part) => part.dispose()) };
 }
 
 function createReview({ hunks, proposed }, client, refresh) {
-  const shelf = createBefore(hunks);
+  const shelf = createSides(hunks);
   let undone = []; // what was undone last, to restore it
 
   const here = () => vscode.window.activeTextEditor;
@@ -128,6 +134,12 @@ function createReview({ hunks, proposed }, client, refresh) {
       await decide('restore', undone.toReversed());
       undone = [];
     },
+    // Says which changes of a file went when it was closed without saving it, and offers to make them again.
+    async lost(some) {
+      undone = newestFirst(some);
+      const again = await vscode.window.showWarningMessage(`Adjutant: ${lost(some)}`, 'Apply Again');
+      if (again) await decide('restore', newestFirst(some).toReversed());
+    },
     async show(given) {
       const [hunk] = meant(given);
       if (!hunk) return;
@@ -135,8 +147,15 @@ function createReview({ hunks, proposed }, client, refresh) {
       const name = path.posix.basename(file.path);
       const document = await vscode.workspace.openTextDocument(file);
       const now = hunks.of(document).find((one) => keyOf(one) === keyOf(hunk)) ?? hunk;
+      const left = shelf.prepared(now, document, 'before');
+      if (now.text !== undefined) {
+        // The user wrote into it, so there are three texts.
+        const middle = shelf.prepared(now, document, 'agents');
+        const pairs = [[middle, left, middle], [file, middle, file]];
+        return vscode.commands.executeCommand('vscode.changes', `${name}: before → the agent's → now`, pairs);
+      }
       const selection = new vscode.Range(now.line, 0, now.line, 0);
-      await vscode.commands.executeCommand('vscode.diff', shelf.prepared(now, document), file, `${name}: before ↔ now`, { selection });
+      await vscode.commands.executeCommand('vscode.diff', left, file, `${name}: before ↔ now`, { selection });
     },
     // Both come from a thread: its buttons give it, its reply field gives the text too.
     async apply(thread) {

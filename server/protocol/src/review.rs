@@ -129,6 +129,10 @@ pub struct ReviewHunk {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub kept_by: Option<KeptBy>,
+    /// For a hunk that is undone, how, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub undone_by: Option<UndoneBy>,
     /// For a hunk that is `away`, where its text is, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
@@ -194,6 +198,18 @@ pub enum KeptBy {
     Commit,
     /// Nobody decided about it for 14 days.
     Age,
+}
+
+/// How a change was undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum UndoneBy {
+    /// By a decision in a review.
+    Review,
+    /// By an undo or an edit in the editor.
+    Editor,
+    /// The document was closed without saving it.
+    Close,
 }
 
 fn is_zero(number: &u32) -> bool {

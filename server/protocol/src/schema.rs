@@ -107,6 +107,7 @@ macro_rules! wire_types {
             review::AwayPlace,
             review::FormattedFile,
             review::KeptBy,
+            review::UndoneBy,
             review::ReviewCommentParams,
             review::ReviewCommentResult,
             review::ReviewSendParams,

@@ -9,6 +9,7 @@ use adjutant_core::machine::input::{Choice, HunkComment, OutsideLook, Report};
 use adjutant_core::machine::step::{Step, Wake};
 use adjutant_core::policy::ask::INBOX;
 use adjutant_core::policy::choices::JudgedChoice;
+use adjutant_core::record::ReviewedBy;
 use adjutant_core::wire::round::RoundComment;
 use adjutant_protocol::ask::{AskRespondResult, AskView};
 use adjutant_protocol::errors::ErrorName;
@@ -117,11 +118,12 @@ pub enum Message {
     Hunks {
         reply: Reply<Vec<ReviewHunk>>,
     },
-    /// The text of an open document shows hunks in another state than the log.
+    /// The text of a document shows hunks in another state than the log.
     Found {
         change_set: ChangeSetId,
         hunks: Vec<String>,
         is_in_text: bool,
+        by: ReviewedBy,
     },
     /// Hunks of a change that nobody has decided about are in a commit.
     Committed {

@@ -1,5 +1,5 @@
 //! Follows the applied hunks of open documents while their text changes: tells the client where they are, and the sessions
-//! what the user undid or redid in the editor.
+//! what the user undid or redid in the editor, or closed without saving.
 //!
 //! Never decides about a hunk and never remembers where one is: each look starts from the text.
 
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use adjutant_core::record::ReviewState;
+use adjutant_core::record::{ReviewState, ReviewedBy};
 use adjutant_core::text::trace::{HunkText, Side, Trace};
 use adjutant_core::wire::review::WaitingHunks;
 use adjutant_protocol::review::{ReviewHunk, ReviewUpdateParams};
@@ -19,7 +19,7 @@ use crate::aside::aside;
 use crate::clock::now_ms;
 use crate::documents::Text;
 use crate::reviews::away::{self, AwayHunks};
-use crate::reviews::{FileChanges, OwnedChange};
+use crate::reviews::{FileChanges, OwnedChange, text_now};
 use crate::session::World;
 use crate::session::mailbox::Message;
 use crate::uri;
@@ -32,10 +32,10 @@ const SETTLED: Duration = Duration::from_millis(700);
 /// A hunk by its session, its change and itself.
 type HunkKey = (SessionId, ChangeSetId, String);
 
-/// What is known of one open document.
+/// What is known of one open document, or of one that was just closed.
 #[derive(Default)]
 struct OpenReview {
-    /// The opening and the version of its text, and the number of the registry at the last look.
+    /// The opening and the version of its text, and the number of the registry at the last look; `None` if it is closed.
     looked: Option<(u64, i32, u64)>,
     uri: String,
     sent: Vec<ReviewHunk>,
@@ -47,6 +47,8 @@ struct FoundState {
     is_in_text: bool,
     /// Since when the log says otherwise.
     differs: Option<Instant>,
+    /// How it came into this state: by the editor, or by closing the document.
+    by: ReviewedBy,
 }
 
 impl FoundState {
@@ -90,9 +92,9 @@ pub async fn follow(sessions: Sessions) {
         let (followed, seen) = aside(move || look(&here, documents, number, began)).await;
         documents = followed;
         seen.updates.into_iter().for_each(|update| world.link.review(update));
-        for ((session, change_set), (hunks, is_in_text)) in seen.found {
+        for ((session, change_set), FoundHunks { hunks, is_in_text, by }) in seen.found {
             if let Some(mailbox) = sessions.in_memory(&session) {
-                mailbox.post(Message::Found { change_set, hunks, is_in_text });
+                mailbox.post(Message::Found { change_set, hunks, is_in_text, by });
             }
         }
         tokio::time::sleep(EVERY).await;
@@ -104,10 +106,17 @@ pub async fn follow(sessions: Sessions) {
 struct LookResult {
     updates: Vec<ReviewUpdateParams>,
     /// The hunks of each change that the text shows in another state than the log.
-    found: HashMap<(SessionId, ChangeSetId), (Vec<String>, bool)>,
+    found: HashMap<(SessionId, ChangeSetId), FoundHunks>,
 }
 
-/// Looks at all open documents that have applied hunks. Blocks.
+/// Hunks of one change whose state in the text has settled.
+struct FoundHunks {
+    hunks: Vec<String>,
+    is_in_text: bool,
+    by: ReviewedBy,
+}
+
+/// Looks at all open documents that have applied hunks, and at those that were just closed. Blocks.
 fn look(
     world: &Arc<World>,
     mut before: BTreeMap<String, OpenReview>,
@@ -127,14 +136,20 @@ fn look(
     let (mut now, mut seen) = (BTreeMap::new(), LookResult::default());
     for (target, owned) in files {
         let waiting = waiting.remove(&target).unwrap_or_default();
-        let Some(OpenText { text, uri, version, opening }) = open_text(world, &target) else { continue };
+        let Some(OpenText { text, uri, version, opening }) = open_text(world, &target) else {
+            let closed = before
+                .remove(&target)
+                .and_then(|followed| followed.look_closed(world, owned, began, &mut seen));
+            now.extend(closed.map(|closed| (target, closed)));
+            continue;
+        };
         let mut followed = before.remove(&target).unwrap_or_default();
         let is_due = followed.is_due();
         if is_due || followed.looked != Some((opening, version, number)) {
             let changes = FileChanges::read(&world.reviews, owned);
             let traces = changes.trace(&text);
             let away = away::look(&changes, &traces);
-            followed.note(&changes, &traces, &away, began);
+            followed.note(&changes, &traces, &away, began, ReviewedBy::Editor);
             let mut hunks = changes.views_of(&text, &traces, &away);
             hunks.retain(|hunk| !hunk.is_decided() && hunk.state != HunkState::Away);
             hunks.extend(waiting.iter().flat_map(|(session, waiting)| waiting.views_in(session, &text)));
@@ -156,11 +171,8 @@ fn look(
         followed.report(&mut seen);
         now.insert(target, followed);
     }
-    // A document that was closed, or has no applied hunks any more.
-    for followed in before.into_values().filter(|followed| !followed.sent.is_empty()) {
-        let (uri, hunks) = (followed.uri, Vec::new());
-        seen.updates.push(ReviewUpdateParams { uri, version: None, hunks });
-    }
+    // Documents that have no applied hunks any more.
+    before.into_values().for_each(|mut followed| followed.clear(&mut seen));
     (now, seen)
 }
 
@@ -184,7 +196,14 @@ fn open_text(world: &World, target: &str) -> Option<OpenText> {
 impl OpenReview {
     /// Notes which hunks are in the text. One that is away is neither in it nor undone. A hunk counts as undone in the editor only if it was in the text since this server
     /// began: what happened to a file before is not known.
-    fn note(&mut self, changes: &FileChanges, traces: &[Vec<Trace>], away: &AwayHunks, began: u64) {
+    fn note(
+        &mut self,
+        changes: &FileChanges,
+        traces: &[Vec<Trace>],
+        away: &AwayHunks,
+        began: u64,
+        by: ReviewedBy,
+    ) {
         let mut hunks = HashMap::new();
         for (change, (owned, traces)) in changes.changes.iter().zip(traces).enumerate() {
             for (number, (hunk, trace)) in owned.change.hunks.iter().zip(traces).enumerate() {
@@ -201,12 +220,48 @@ impl OpenReview {
                     Some(known) => known.differs.is_some() || known.is_in_text == log,
                     None => owned.change.at >= began,
                 };
+                // A document that is open again was closed anyway.
+                let was_closed = known
+                    .as_ref()
+                    .is_some_and(|known| known.differs.is_some() && known.by == ReviewedBy::Close);
+                let by = if was_closed { ReviewedBy::Close } else { by };
                 let since = known.and_then(|known| known.differs).unwrap_or_else(Instant::now);
                 let differs = (is_in_text != log && was_as_in_log && hunk.pending.is_none()).then_some(since);
-                hunks.insert(key, FoundState { is_in_text, differs });
+                hunks.insert(key, FoundState { is_in_text, differs, by });
             }
         }
         self.hunks = hunks;
+    }
+
+    /// Looks at the file of a document that was closed. Its last text is gone, so the disk says what became of the hunks. Returns
+    /// what is left to look at: a state that has not settled.
+    fn look_closed(
+        mut self,
+        world: &World,
+        owned: Vec<OwnedChange>,
+        began: u64,
+        seen: &mut LookResult,
+    ) -> Option<Self> {
+        self.clear(seen);
+        self.looked = None;
+        let text = text_now(&world.documents, owned.first()?)?;
+        let target = owned.first()?.change.target.clone();
+        let changes = FileChanges::read(&world.reviews, owned);
+        let traces = changes.trace(&text);
+        self.note(&changes, &traces, &away::look(&changes, &traces), began, ReviewedBy::Close);
+        if self.is_due() && away::is_git_busy(&target) {
+            self.wait();
+        }
+        self.report(seen);
+        self.hunks.values().any(|hunk| hunk.differs.is_some()).then_some(self)
+    }
+
+    /// Takes the drawn hunks of the document away from the client.
+    fn clear(&mut self, seen: &mut LookResult) {
+        if !std::mem::take(&mut self.sent).is_empty() {
+            let (uri, hunks) = (self.uri.clone(), Vec::new());
+            seen.updates.push(ReviewUpdateParams { uri, version: None, hunks });
+        }
     }
 
     /// Whether another state of a hunk has settled.
@@ -227,9 +282,11 @@ impl OpenReview {
             if state.has_settled() {
                 state.differs = None;
                 let key = (session.clone(), change_set.clone());
-                let entry = seen.found.entry(key).or_insert_with(|| (Vec::new(), state.is_in_text));
-                if entry.1 == state.is_in_text {
-                    entry.0.push(hunk.clone());
+                let FoundState { is_in_text, by, .. } = *state;
+                let first = || FoundHunks { hunks: Vec::new(), is_in_text, by };
+                let entry = seen.found.entry(key).or_insert_with(first);
+                if entry.is_in_text == is_in_text {
+                    entry.hunks.push(hunk.clone());
                 }
             }
         }

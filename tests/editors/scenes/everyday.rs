@@ -100,11 +100,16 @@ pub fn last_request(stage: &Stage) -> String {
 
 /// Returns how often the logs say that the user undid or redid a change in the editor.
 pub fn found_in_the_text(stage: &Stage) -> usize {
+    const NAMES: [&str; 2] = ["\"by\":\"editor\"", "\"by\":\"close\""];
     let log = |session: &String| {
         let path = stage.workspace.state_dir().join("sessions").join(session).join("events.jsonl");
         std::fs::read_to_string(path).unwrap_or_default()
     };
-    stage.sessions().iter().map(|session| log(session).matches("\"by\":\"editor\"").count()).sum()
+    stage
+        .sessions()
+        .iter()
+        .map(|session| NAMES.map(|name| log(session).matches(name).count()).iter().sum::<usize>())
+        .sum()
 }
 
 /// Sees every file of a folder that changes, as a dev server does.

@@ -21,7 +21,9 @@ is('comments of each session', [...change.commented([hunk({ comment: 'a' }), hun
 is('nothing to press meanwhile', change.labels(hunk({ state: 'undoing' })), [{ title: 'Undoing…' }]);
 is('nothing for what is over', titles(hunk({ state: 'kept' })), []);
 
+is('lost', [change.lost([hunk()]), change.lost([hunk({ path: 'a\u202e.txt' }), hunk()])], ['1 change in a.txt not applied: closed without saving', '2 changes in a\\u{202e}.txt not applied: closed without saving']);
 is('before', change.before('a\nboth\nz\n', hunk()), 'a\none\ntwo\nz\n');
+is("the agent's", [change.agents('a\nmine\nz\n', hunk({ text: 'mine\n' })), change.agents('a\r\nmine\r\n', hunk({ formatted: 'b oth\n' }))], ['a\nboth\nz\n', 'a\r\nb oth\r\n']);
 is('before, at the end', change.before('a\nboth', hunk({ removed: 'one\ntwo' })), 'a\none\ntwo');
 is('before, only removed', change.before('a\nz\n', hunk({ endLine: 1 })), 'a\none\ntwo\nz\n');
 is('before, removed at the end', change.before('a\n', hunk({ endLine: 1 })), 'a\none\ntwo\n');

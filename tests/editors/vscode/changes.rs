@@ -170,6 +170,18 @@ fn p02_a_change_that_the_user_changed_says_so_before_it_is_undone() {
     let amended = ("Keep | Undo (with your 1 line) | −4 +1 | Show | Comment", mine);
     wait_lenses(&code, &[amended, BYE_LENS]);
     code.picture("changes-amended");
+    // Three texts: the agent's next to the one before it, and the one of now next to the agent's.
+    code.do_("pressLens", json!(["Show", mine]));
+    // What no text changes is folded, from the fourth line after a change.
+    let near = |text: &str| text.split_inclusive("def receipt(prices):").next().map(str::to_owned);
+    let (agents, now) = (near(&after()), near(&after().replace(SUM, mine)));
+    let three = json!([near(BEFORE), agents, agents, now]);
+    let sides = || code.do_("sides", json!([]));
+    if wait_or(|| (sides() == three).then_some(())).is_none() {
+        panic!("the diffs are {}, not {three}", sides());
+    }
+    code.picture("changes-three");
+    code.do_("closeTab", json!(["before →"]));
     code.go_to_line(1);
     code.do_("pressTitle", json!(["Undo all"]));
     notified(&code, "you wrote into some of these changes");

@@ -178,6 +178,27 @@ fn n06_git_and_two_tasks_say_what_became_of_a_change() {
 }
 
 #[test]
+fn n06_a_change_in_a_file_that_is_closed_without_saving_is_applied_again() {
+    let stage = one_file(vec![replace("b = 2\n", "b = 3\n"), Reply::text("Done."), Reply::text("Seen.")]);
+    let code = Code::open(&stage, FILE);
+    code.type_at_top("mine");
+    code.command("Task");
+    wait_coloured(&code, &["b = 3"]);
+    assert_eq!(stage.workspace.read(FILE), TEXT, "it has text of the user");
+    code.do_("closeTab", json!([FILE]));
+    wait_for("the dialog", || code.do_("dialog", json!([])).to_string().contains("Save").then_some(()));
+    code.do_("pressDialog", json!(["Don't Save"]));
+    notified(&code, "1 change in greet.py not applied: closed without saving");
+    assert_eq!((stage.workspace.read(FILE).as_str(), found_in_the_text(&stage)), (TEXT, 1));
+    code.picture("closed");
+    let told = go_on(&code, 3);
+    assert_eq!(told.matches("which the user closed without saving").count(), 1, "{told}");
+    assert_eq!(told.matches("undid in the editor").count(), 0, "{told}");
+    code.choose("Apply Again");
+    wait_disk(&code, FILE, &with("b = 3\n"));
+}
+
+#[test]
 fn n06_forty_closed_files_are_changed_on_disk_and_nothing_opens() {
     let stage = many_files();
     let code = Code::open(&stage, FILE);

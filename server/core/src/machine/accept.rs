@@ -63,7 +63,7 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
         Input::Answer(answer) => answer::accept(session, stamp, answer),
         Input::Decide(decision) => edits::decide(session, stamp, decision),
         Input::Review(input) => review::decide(session, stamp, input),
-        Input::Found { target, is_in_text } => review::found(session, target, is_in_text),
+        Input::Found { target, is_in_text, by } => review::found(session, target, is_in_text, by),
         Input::Comment(comment) => review::comment(session, comment),
         Input::Outside { look, moment } => outside::heard(session, look, moment),
         Input::Committed { target, on } => review::committed(session, target, on),

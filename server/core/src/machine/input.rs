@@ -14,7 +14,7 @@ use crate::prompt::image::Image;
 use crate::prompt::message::{GenerationSettings, Reply};
 use crate::record::{
     AskId, AskKind, CallResult, ChangeSetId, ChangedFile, EditCheck, FileChange, HunkSet, KeyUse, Payload,
-    Policy, RunId, RunOrigin, SeenHunk, ToolCallId, UnattendedPolicy, UnsavedText,
+    Policy, ReviewedBy, RunId, RunOrigin, SeenHunk, ToolCallId, UnattendedPolicy, UnsavedText,
 };
 use crate::text::trace::Formatting;
 
@@ -58,10 +58,12 @@ pub enum Input {
     Decide(Decision),
     /// The user decides about hunks that are in the text, or were.
     Review(ReviewInput),
-    /// The text shows hunks in another state than the log, because the user undid or redid them in the editor.
+    /// The text shows hunks in another state than the log: the user undid or redid them in the editor, or closed the document
+    /// without saving it.
     Found {
         target: ReviewTarget,
         is_in_text: bool,
+        by: ReviewedBy,
     },
     /// While the model answers, a look at the files that it knows has found this.
     Outside {

@@ -17,7 +17,8 @@ use crate::policy::observation::{FileClass, ObservedPath};
 use crate::prompt::image::{Image, MediaType};
 use crate::record::{
     BatchId, CallEnd, CallPart, CallResult, ChangeSetId, ChangedFile, EditCheck, EditsMode, FileChange,
-    FileOperation, FileRead, HunkSet, Mode, Payload, Policy, SeenHunk, ToolCallId, UnattendedPolicy,
+    FileOperation, FileRead, HunkSet, Mode, Payload, Policy, ReviewedBy, SeenHunk, ToolCallId,
+    UnattendedPolicy,
 };
 use crate::session::{AppliedHunk, HunkState};
 use crate::text::freshness::{KnownLines, line_hashes};
@@ -233,7 +234,11 @@ fn review(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
             let text = ["", "better so", "no"][dice.roll(3)].to_owned();
             Input::Comment(HunkComment { change_set: target.change_set, hunk, text })
         }
-        0 => Input::Found { target, is_in_text: dice.roll(2) == 0 },
+        0 => Input::Found {
+            target,
+            is_in_text: dice.roll(2) == 0,
+            by: if dice.roll(2) == 0 { ReviewedBy::Editor } else { ReviewedBy::Close },
+        },
         _ => {
             let (act, as_one) = (acts[dice.roll(3)], dice.roll(2) == 0);
             Input::Review(ReviewInput { targets: vec![target], act, as_one, reason: None })

@@ -24,6 +24,8 @@ pub enum ReviewedBy {
     Decision,
     /// The user, by an undo, redo or edit in the editor.
     Editor,
+    /// The user, by closing a document without saving it.
+    Close,
     /// Nobody: the change is in a commit that was made after it.
     Commit,
 }

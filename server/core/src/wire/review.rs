@@ -1,7 +1,7 @@
 //! Hunks as clients see them in a review.
 
 use adjutant_protocol::SessionId;
-use adjutant_protocol::review::{AwayPlace, DecidedHunk, HunkName, KeptBy, MadeBy, ReviewHunk};
+use adjutant_protocol::review::{AwayPlace, DecidedHunk, HunkName, KeptBy, MadeBy, ReviewHunk, UndoneBy};
 use adjutant_protocol::update::HunkState as WireHunkState;
 
 use super::convert::diff_of;
@@ -102,6 +102,7 @@ impl WaitingHunks {
             beneath: Vec::new(),
             formatted: None,
             kept_by: None,
+            undone_by: None,
             away: None,
             comment: None,
             earlier: false,
@@ -195,6 +196,7 @@ pub fn applied_hunk(
         beneath,
         formatted: hunk.formatted.clone(),
         kept_by: is_kept.then(|| kept_by(hunk)),
+        undone_by: undone_by(hunk).filter(|_| state == WireHunkState::Undone),
         away,
         comment: hunk.comment.clone(),
         earlier: change.earlier,
@@ -218,10 +220,20 @@ fn number(count: usize) -> u32 {
 fn kept_by(hunk: &AppliedHunk) -> KeptBy {
     match (hunk.reviewed_by, &hunk.allowed_by) {
         _ if hunk.by_age => KeptBy::Age,
-        (Some(ReviewedBy::Decision | ReviewedBy::Editor), _) => KeptBy::Review,
+        (Some(ReviewedBy::Decision | ReviewedBy::Editor | ReviewedBy::Close), _) => KeptBy::Review,
         (Some(ReviewedBy::Commit), _) => KeptBy::Commit,
         (None, Some(AllowedBy::Answer { .. })) => KeptBy::Question,
         (None, _) => KeptBy::EditsMode,
+    }
+}
+
+/// Returns how a hunk was undone, if the log says it.
+fn undone_by(hunk: &AppliedHunk) -> Option<UndoneBy> {
+    match (hunk.state, hunk.reviewed_by?) {
+        (ReviewState::Undone, ReviewedBy::Decision) => Some(UndoneBy::Review),
+        (ReviewState::Undone, ReviewedBy::Editor) => Some(UndoneBy::Editor),
+        (ReviewState::Undone, ReviewedBy::Close) => Some(UndoneBy::Close),
+        _ => None,
     }
 }
 

@@ -117,7 +117,12 @@ pub fn broke(session: &Session, batch: &BatchId) -> Result<Vec<Event>, Refusal> 
 }
 
 /// Handles hunks that the text shows in another state than the log: the user undid or redid them in the editor.
-pub fn found(session: &Session, target: ReviewTarget, is_in_text: bool) -> Result<Vec<Event>, Refusal> {
+pub fn found(
+    session: &Session,
+    target: ReviewTarget,
+    is_in_text: bool,
+    by: ReviewedBy,
+) -> Result<Vec<Event>, Refusal> {
     let change = session.applied.get(&target.change_set).ok_or(Refusal::Stale)?;
     let differs = |id: &String| {
         let hunk = change.hunk(id).filter(|hunk| hunk.pending.is_none());
@@ -129,15 +134,7 @@ pub fn found(session: &Session, target: ReviewTarget, is_in_text: bool) -> Resul
     }
     let state = if is_in_text { ReviewState::Applied } else { ReviewState::Undone };
     let (change_set, amended) = (target.change_set, AmendedTexts::new());
-    Ok(vec![Event::Reviewed {
-        change_set,
-        hunks,
-        state,
-        by: ReviewedBy::Editor,
-        amended,
-        reason: None,
-        on: None,
-    }])
+    Ok(vec![Event::Reviewed { change_set, hunks, state, by, amended, reason: None, on: None }])
 }
 
 /// Comments that a session collects before they are sent.

@@ -4,7 +4,7 @@ use super::server::Sent;
 use super::world::World;
 use crate::machine::input::{Input, Report, ReviewOutcome, ReviewTarget};
 use crate::machine::step::Step;
-use crate::record::{BatchId, ReviewState, SeenHunk};
+use crate::record::{BatchId, ReviewState, ReviewedBy, SeenHunk};
 use crate::text::edit::lines;
 use crate::text::trace::{HunkText, Side, SideTarget, with_side};
 
@@ -124,7 +124,7 @@ impl World<'_> {
                         let target =
                             ReviewTarget { change_set: change.change_set.clone(), hunks: vec![seen] };
                         self.tells(format!("sees {} of {}: {is_in_text}", hunk.id, change.change_set));
-                        let _ = self.bench.input(Input::Found { target, is_in_text });
+                        let _ = self.bench.input(Input::Found { target, is_in_text, by: ReviewedBy::Editor });
                     }
                 }
             }

@@ -78,18 +78,18 @@ fn note_for_model(change: &AppliedChange, event: &Event) -> Option<String> {
     let path = &change.path;
     let text = match state {
         ReviewState::Undone => {
-            let how = match by {
-                ReviewedBy::Decision | ReviewedBy::Commit => "The user undid",
-                ReviewedBy::Editor => "The user undid in the editor",
+            let part = format!("this part of your edit of \"{path}\"");
+            let what = match by {
+                ReviewedBy::Decision | ReviewedBy::Commit => format!("The user undid {part}"),
+                ReviewedBy::Editor => format!("The user undid in the editor {part}"),
+                ReviewedBy::Close => format!("Not applied: {part}, which the user closed without saving"),
             };
             let lines = own().filter_map(|hunk| change.lines_of(hunk)).map(block).collect::<String>();
             let said = reason.as_ref().map(|reason| format!(" The user says: {}", cut(reason)));
             let said = said.unwrap_or_default();
-            format!(
-                "[note] {how} this part of your edit of \"{path}\". Do not make it again unless asked.{said}\n{lines}"
-            )
+            format!("[note] {what}. Do not make it again unless asked.{said}\n{lines}")
         }
-        ReviewState::Applied if *by == ReviewedBy::Editor => {
+        ReviewState::Applied if matches!(by, ReviewedBy::Editor | ReviewedBy::Close) => {
             format!("[note] A part of your edit of \"{path}\" that was undone is in the file again.")
         }
         ReviewState::Applied => {
