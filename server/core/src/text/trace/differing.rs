@@ -32,6 +32,10 @@ impl<'a> DifferingPart<'a> {
         }
         let befores: Vec<&str> = changes.iter().map(|change| change.before).collect::<Option<_>>()?;
         let equal_head = befores.iter().map(|before| common_head(now.as_bytes(), before.as_bytes())).min()?;
+        // What is equal behind the first hunk belongs to the tail, if it can.
+        let lines_of_hunks = changes.iter().flat_map(|change| &change.hunks).map(|past| past.hunk.line);
+        let to_hunks = lines_of_hunks.min().map_or(now.len(), |line| prefix_of_lines(now, line).len());
+        let equal_head = equal_head.min(to_hunks);
         let equal_tail = |before: &&str| {
             let rest = now.len().min(before.len()) - equal_head;
             common_tail(now.as_bytes(), before.as_bytes()).min(rest)
