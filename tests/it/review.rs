@@ -11,6 +11,7 @@ mod many;
 mod plainly;
 mod renamed;
 mod shared;
+mod sooner;
 mod texts;
 
 use adjutant_protocol::ask::AskKind;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use adjutant_core::machine::accept::Refusal;
 use adjutant_core::machine::input::{Decision, Input, ReviewAct, ReviewInput, ReviewTarget as Target};
-use adjutant_core::record::{BatchId, ChangeSetId, Event, HunkSet, ReviewState, SeenHunk};
+use adjutant_core::record::{BatchId, ChangeSetId, Event, HunkSet, ReviewedBy, SeenHunk};
 use adjutant_core::session::{AppliedChange, AppliedHunk};
 use adjutant_core::text::edit::lines;
-use adjutant_core::text::trace::HunkText;
+use adjutant_core::text::trace::{HunkText, Side};
 use adjutant_core::wire;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::review::{DecidedHunk, ReviewAction, ReviewDecideParams, ReviewTarget};
@@ -21,6 +21,7 @@ use super::recording::RecordError;
 use super::{SessionTask, SessionWorld};
 use crate::aside::aside;
 use crate::faults::point;
+use crate::reviews::away;
 use crate::reviews::{FileChanges, NOT_AS_SHOWN, text_now};
 
 /// Change sets and hunks that one decision may name.
@@ -122,6 +123,7 @@ impl SessionTask {
         act: ReviewAct,
     ) -> Result<BegunReview, ClientError> {
         check(&params)?;
+        let there = self.catch_up(&params, act).await;
         let mut targets = SeenTargets::new();
         for ReviewTarget { change_set_id, hunk_ids, mut seen } in params.targets {
             let change = self.session.applied.get(&change_set_id);
@@ -136,7 +138,7 @@ impl SessionTask {
         if act != ReviewAct::Keep {
             return self.begin_review(targets, act, false, params.reason).await;
         }
-        let conflicts = self.look_at_kept(&mut targets).await;
+        let conflicts = look_at_kept(&mut targets, &there);
         let mut begun = match targets.is_empty() {
             true => BegunReview::default(),
             false => self.begin_review(targets, act, false, params.reason).await?,
@@ -145,28 +147,39 @@ impl SessionTask {
         Ok(begun)
     }
 
-    /// Sets what the user wrote in the place of hunks that are kept, because the model is told of it. Takes those out that
-    /// have another text than was shown.
-    async fn look_at_kept(&mut self, targets: &mut SeenTargets) -> Vec<DecidedHunk> {
-        let changes = targets.keys().filter_map(|id| self.session.applied.get(id));
-        let files: BTreeSet<String> = changes.map(|change| change.target.clone()).collect();
-        let there = texts_in_place(self.place.clone(), files).await;
-        let mut conflicts = Vec::new();
-        for (change_set, hunks) in targets.iter_mut() {
-            hunks.retain(|hunk, seen| {
-                let found = there.get(&(change_set.clone(), hunk.clone()));
-                let is_shown = seen.is_none() || seen.as_ref() == found.map(|found| &found.text);
-                if !is_shown {
-                    let (change_set_id, hunk_id) = (change_set.clone(), hunk.clone());
-                    let why = Some(NOT_AS_SHOWN.to_owned());
-                    conflicts.push(DecidedHunk { change_set_id, hunk_id, state: HunkState::Conflicted, why });
-                }
-                *seen = found.filter(|found| found.is_amended).map(|found| found.text.clone());
-                is_shown
-            });
+    /// Records what the user did in the editor to hunks of a decision, if the log does not say it yet: the decision is about
+    /// what the text shows. Returns what is in the places of the hunks, if that matters for the decision.
+    async fn catch_up(&mut self, params: &ReviewDecideParams, act: ReviewAct) -> TextsInPlace {
+        let mut files = BTreeSet::new();
+        let mut named: BTreeMap<ChangeSetId, Vec<String>> = BTreeMap::new();
+        for target in &params.targets {
+            let Some(change) = self.session.applied.get(&target.change_set_id) else { continue };
+            let is_named =
+                |hunk: &&AppliedHunk| target.hunk_ids.is_empty() || target.hunk_ids.contains(&hunk.id);
+            let hunks: Vec<&AppliedHunk> = change.hunks.iter().filter(is_named).collect();
+            if hunks.iter().any(|hunk| act == ReviewAct::Keep || !act.is_possible(hunk.state)) {
+                files.insert(change.target.clone());
+            }
+            let ids = hunks.into_iter().map(|hunk| hunk.id.clone());
+            named.entry(target.change_set_id.clone()).or_default().extend(ids);
         }
-        targets.retain(|_, hunks| !hunks.is_empty());
-        conflicts
+        if files.is_empty() {
+            return TextsInPlace::new();
+        }
+        let there = texts_in_place(self.place.clone(), files).await;
+        for (change_set, hunks) in named {
+            for is_in_text in [true, false] {
+                let is_so = |id: &&String| {
+                    let found = there.get(&(change_set.clone(), (*id).clone()));
+                    found.is_some_and(|found| found.is_in_text == Some(is_in_text))
+                };
+                let shown = hunks.iter().filter(is_so).map(|id| SeenHunk { hunk: id.clone(), seen: None });
+                let target = Target { change_set: change_set.clone(), hunks: shown.collect() };
+                // Refused where the log says the same.
+                let _ = self.input(Input::Found { target, is_in_text, by: ReviewedBy::Editor }).await;
+            }
+        }
+        there
     }
 
     /// Records a decision about applied hunks. `as_one`: it is about whole runs.
@@ -251,16 +264,10 @@ pub(super) fn check_reason(reason: Option<&str>) -> Result<(), ClientError> {
 
 /// Returns the hunks of a change for which an action is possible.
 fn possible(change: &AppliedChange, act: ReviewAct) -> impl Iterator<Item = String> {
-    let is_possible = move |hunk: &&AppliedHunk| match act {
-        ReviewAct::Keep => hunk.state == ReviewState::Applied,
-        ReviewAct::Undo => hunk.state != ReviewState::Undone,
-        ReviewAct::Restore => hunk.state == ReviewState::Undone,
-    };
     change
         .hunks
         .iter()
-        .filter(move |hunk| hunk.pending.is_none())
-        .filter(is_possible)
+        .filter(move |hunk| hunk.pending.is_none() && act.is_possible(hunk.state))
         .map(|hunk| hunk.id.clone())
 }
 
@@ -269,29 +276,61 @@ struct TextInPlace {
     text: String,
     /// Whether the user wrote other lines there.
     is_amended: bool,
+    /// Whether the text has the hunk; `None` where it has neither the hunk nor what was before it, or where that is on another
+    /// branch.
+    is_in_text: Option<bool>,
+}
+
+/// What is in the places of hunks, by their change set and their id.
+type TextsInPlace = HashMap<(ChangeSetId, String), TextInPlace>;
+
+/// Sets what the user wrote in the place of hunks that are kept, because the model is told of it. Takes those out that have
+/// another text than was shown, and returns them.
+fn look_at_kept(targets: &mut SeenTargets, there: &TextsInPlace) -> Vec<DecidedHunk> {
+    let mut conflicts = Vec::new();
+    for (change_set, hunks) in targets.iter_mut() {
+        hunks.retain(|hunk, seen| {
+            let found = there.get(&(change_set.clone(), hunk.clone()));
+            let is_shown = seen.is_none() || seen.as_ref() == found.map(|found| &found.text);
+            if !is_shown {
+                let (change_set_id, hunk_id) = (change_set.clone(), hunk.clone());
+                let why = Some(NOT_AS_SHOWN.to_owned());
+                conflicts.push(DecidedHunk { change_set_id, hunk_id, state: HunkState::Conflicted, why });
+            }
+            *seen = found.filter(|found| found.is_amended).map(|found| found.text.clone());
+            is_shown
+        });
+    }
+    targets.retain(|_, hunks| !hunks.is_empty());
+    conflicts
 }
 
 /// Returns what these files have in the places of a session's hunks.
-async fn texts_in_place(
-    place: Arc<SessionWorld>,
-    files: BTreeSet<String>,
-) -> HashMap<(ChangeSetId, String), TextInPlace> {
+async fn texts_in_place(place: Arc<SessionWorld>, files: BTreeSet<String>) -> TextsInPlace {
     let read = move || {
-        let mut there = HashMap::new();
+        let mut there = TextsInPlace::new();
         for file in files {
             let changes = FileChanges::read(&place.world.reviews, place.world.reviews.of_file(&file));
             let now = changes.changes.first().and_then(|owned| text_now(&place.world.documents, owned));
             let Some(now) = now else { continue };
             let all: Vec<&str> = lines(&now).collect();
-            for (owned, traces) in changes.changes.iter().zip(changes.trace(&now)) {
+            let traces = changes.trace(&now);
+            let away = away::look(&changes, &traces);
+            for (change, (owned, traces)) in changes.changes.iter().zip(traces).enumerate() {
                 if owned.session != place.id {
                     continue;
                 }
-                for (hunk, trace) in owned.change.hunks.iter().zip(traces) {
+                for (number, (hunk, trace)) in owned.change.hunks.iter().zip(traces).enumerate() {
                     let is_amended = matches!(trace.found, HunkText::Amended { .. });
+                    let is_in_text = match trace.found {
+                        HunkText::Is(side) if !away.contains_key(&(change, number)) => {
+                            Some(side == Side::After)
+                        }
+                        _ => None,
+                    };
                     let text = all.get(trace.lines).unwrap_or_default().concat();
                     let name = (owned.change.change_set.clone(), hunk.id.clone());
-                    there.insert(name, TextInPlace { text, is_amended });
+                    there.insert(name, TextInPlace { text, is_amended, is_in_text });
                 }
             }
         }

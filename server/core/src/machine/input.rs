@@ -14,7 +14,7 @@ use crate::prompt::image::Image;
 use crate::prompt::message::{GenerationSettings, Reply};
 use crate::record::{
     AskId, AskKind, CallResult, ChangeSetId, ChangedFile, EditCheck, FileChange, HunkSet, KeyUse, Payload,
-    Policy, ReviewedBy, RunId, RunOrigin, SeenHunk, ToolCallId, UnattendedPolicy, UnsavedText,
+    Policy, ReviewState, ReviewedBy, RunId, RunOrigin, SeenHunk, ToolCallId, UnattendedPolicy, UnsavedText,
 };
 use crate::text::trace::Formatting;
 
@@ -166,6 +166,17 @@ pub enum ReviewAct {
     Undo,
     /// Undo the undo.
     Restore,
+}
+
+impl ReviewAct {
+    /// Whether it can be done to a hunk in this state.
+    pub fn is_possible(self, state: ReviewState) -> bool {
+        match self {
+            Self::Keep => state == ReviewState::Applied,
+            Self::Undo => state != ReviewState::Undone,
+            Self::Restore => state == ReviewState::Undone,
+        }
+    }
 }
 
 /// A decision about applied hunks.

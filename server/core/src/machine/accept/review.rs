@@ -22,7 +22,7 @@ pub fn decide(session: &Session, stamp: &Stamp, input: ReviewInput) -> Result<Ve
             if hunk.pending.is_some() {
                 return Err(no_such(&target, "is being undone or restored already"));
             }
-            if !as_one && !may(act, hunk.state) {
+            if !as_one && !act.is_possible(hunk.state) {
                 return Err(no_such(&target, "was undone; restore it first"));
             }
         }
@@ -54,14 +54,6 @@ fn goal(act: ReviewAct) -> ReviewState {
         ReviewAct::Keep => ReviewState::Kept,
         ReviewAct::Undo => ReviewState::Undone,
         ReviewAct::Restore => ReviewState::Applied,
-    }
-}
-
-fn may(act: ReviewAct, state: ReviewState) -> bool {
-    match act {
-        ReviewAct::Keep => state == ReviewState::Applied,
-        ReviewAct::Undo => state != ReviewState::Undone,
-        ReviewAct::Restore => state == ReviewState::Undone,
     }
 }
 
