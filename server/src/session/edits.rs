@@ -217,13 +217,13 @@ fn has_exactly(text: &str, before: &str, change: &FileChange) -> bool {
 }
 
 /// Finds out by the text what became of an edit whose run was cut short. An edit that was sent may still
-/// land, so this waits for it, at most `SETTLE`.
+/// land, so this waits for it, at most `SETTLE`. Several edits of one file wait at the same time.
 pub async fn settle(place: &Arc<SessionWorld>, change: &FileChange) -> Report {
+    let deadline = tokio::time::Instant::now() + SETTLE;
     let target = uri::to_path(&change.target).unwrap_or_default();
     // Waits for a write that began before the run was cut short, because it continues to its end.
     let _turn = place.world.edit_turns.turn(&target).await;
     let mut watch = place.world.documents.watch();
-    let deadline = tokio::time::Instant::now() + SETTLE;
     // What is written on disk is there, because its write is over.
     let mut over = is_for_disk(place, change);
     loop {

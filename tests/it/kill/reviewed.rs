@@ -333,7 +333,15 @@ impl Desk {
             let now = fold(&facts(&self.workspace, &session.0));
             let open: Option<RunId> = now.open_run().map(|run| run.id.clone());
             for ask in now.open_asks() {
-                let option = if ask.kind == AskKind::ResumeTask { "resume" } else { "allow" };
+                let option = match ask.kind {
+                    AskKind::ResumeTask => "resume",
+                    AskKind::Tool => "allow",
+                    // Too many edits failed, for example.
+                    _ => {
+                        editor.notify("agent/session/cancel", json!({"sessionId": session}));
+                        continue;
+                    }
+                };
                 let _ = editor.request("agent/ask/respond", json!({"askId": ask.id, "optionId": option}));
             }
             open.is_none()
