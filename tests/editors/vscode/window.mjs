@@ -195,7 +195,7 @@ export class Window {
     const rows = this.editor.locator('.codelens-decoration');
     for (let tries = 1; ; tries++) {
       const below = await this.editor.locator('.view-lines > .view-line', { hasText: line }).first().boundingBox();
-      for (const row of await rows.all()) {
+      for (const row of below ? await rows.all() : []) {
         const box = await row.boundingBox();
         if (!box?.height || Math.abs(box.y + box.height - below.y) >= 8) continue;
         const lens = row.locator('a', { hasText: title });
@@ -235,11 +235,18 @@ export class Window {
     };
   }
 
-  // Presses a button in a row of the list.
+  // Presses a button in a row of the list. The button is there while the pointer is on the row, and rows move when the list
+  // is sorted anew; a user goes after the row.
   async pressRow(row, title) {
     const place = this.page.locator('.sidebar .monaco-list-row', { hasText: row }).first();
-    await place.hover();
-    await place.locator(`.action-label[aria-label^="${title}"]`).click();
+    for (let tries = 1; ; tries++) {
+      try {
+        await place.hover({ timeout: 5_000 });
+        return await place.locator(`.action-label[aria-label^="${title}"]`).click({ timeout: 1_000 });
+      } catch (error) {
+        if (tries === 6) throw error;
+      }
+    }
   }
 
   // Returns the labels of the buttons in the title of the editor.
