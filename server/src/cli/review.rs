@@ -5,11 +5,11 @@
 mod comments;
 mod runs;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use adjutant_core::text::display::one_line;
+use adjutant_core::text::display::{one_line, shown_path};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
 use adjutant_protocol::operation::FileOperation;
@@ -95,8 +95,11 @@ pub enum ReviewVerb {
         #[arg(long, value_name = "ID")]
         session: Option<String>,
     },
-    /// Make the changes of a whole run again that were undone together
+    /// Make undone changes again: those of these places, or of a whole run that were undone together
     Restore {
+        /// FILE or FILE:LINE
+        #[arg(conflicts_with = "run")]
+        places: Vec<String>,
         #[command(flatten)]
         run: RunChoice,
     },
@@ -122,8 +125,8 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
         return comments::send(sources, session, text).await;
     }
     let all = match &line.action {
-        Some(ReviewVerb::Undo { run, .. }) => run.run.is_some(),
-        Some(ReviewVerb::Restore { .. }) => true,
+        // A change that is kept can be undone, too.
+        Some(ReviewVerb::Undo { .. } | ReviewVerb::Restore { .. }) => true,
         _ => false,
     };
     let params = ReviewListParams { all, ..ReviewListParams::default() };
@@ -141,19 +144,30 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
                     Ok(Exit::Fine)
                 }
                 None => list(&hunks, &formatted),
-                Some(ReviewVerb::Show { places }) => match chosen(folder, &hunks, &places)? {
-                    Some(hunks) => show(&hunks),
-                    None => Ok(Exit::Usage),
-                },
+                Some(ReviewVerb::Show { places }) => {
+                    match chosen(folder, &hunks, &places, ReviewAction::Keep)? {
+                        Some(hunks) => show(&hunks),
+                        None => Ok(Exit::Usage),
+                    }
+                }
                 Some(ReviewVerb::Diff { session }) => print_diff(client, session).await,
                 Some(ReviewVerb::Keep { places, all: _ }) => {
-                    decide(folder, client, &hunks, &places, ReviewAction::Keep).await
+                    let decision = PlaceDecision { places: &places, action: ReviewAction::Keep, mine: false };
+                    decide(folder, client, &hunks, decision).await
                 }
                 Some(ReviewVerb::Undo { places, all: _, run }) => match &run.run {
                     Some(name) => runs::rewind(client, &hunks, name, &run, false).await,
-                    None => decide(folder, client, &hunks, &places, ReviewAction::Undo).await,
+                    None => {
+                        let (action, mine) = (ReviewAction::Undo, run.mine);
+                        decide(folder, client, &hunks, PlaceDecision { places: &places, action, mine }).await
+                    }
                 },
-                Some(ReviewVerb::Restore { run }) => {
+                Some(ReviewVerb::Restore { places, .. }) if !places.is_empty() => {
+                    let decision =
+                        PlaceDecision { places: &places, action: ReviewAction::Restore, mine: false };
+                    decide(folder, client, &hunks, decision).await
+                }
+                Some(ReviewVerb::Restore { run, .. }) => {
                     runs::rewind(client, &hunks, run.run.as_deref().unwrap_or(LAST), &run, true).await
                 }
                 Some(ReviewVerb::Comment { place, text }) => {
@@ -271,12 +285,25 @@ fn is_in_text(hunk: &ReviewHunk) -> bool {
     hunk.operation.is_none() && (hunk.is_unreviewed() || hunk.state == HunkState::Kept)
 }
 
-/// Returns the open changes at these places, or of all files without a place. Prints a note and returns `None` if a place is
-/// no file.
+/// Whether an action can be meant for a hunk that `place` has.
+fn is_meant(action: ReviewAction, hunk: &ReviewHunk, place: Option<&Place>) -> bool {
+    match action {
+        ReviewAction::Restore => hunk.state == HunkState::Undone,
+        // One that somebody has kept goes only if its line is named.
+        ReviewAction::Undo if hunk.state == HunkState::Kept => {
+            place.is_some_and(|place| place.line.is_some())
+        }
+        _ => is_open(hunk),
+    }
+}
+
+/// Returns the changes at these places that an action can be meant for, or of all files without a place. Prints a note and
+/// returns `None` if a place is no file.
 fn chosen<'a>(
     folder: &Folder,
     hunks: &'a [ReviewHunk],
     places: &[String],
+    action: ReviewAction,
 ) -> anyhow::Result<Option<Vec<&'a ReviewHunk>>> {
     let mut parsed = Vec::new();
     for place in places {
@@ -288,8 +315,9 @@ fn chosen<'a>(
             }
         }
     }
-    let is_chosen = |hunk: &&ReviewHunk| {
-        is_open(hunk) && (parsed.is_empty() || parsed.iter().any(|place| place.has(hunk)))
+    let is_chosen = |hunk: &&ReviewHunk| match parsed.is_empty() {
+        true => is_meant(action, hunk, None),
+        false => parsed.iter().any(|place| is_meant(action, hunk, Some(place)) && place.has(hunk)),
     };
     Ok(Some(hunks.iter().filter(is_chosen).collect()))
 }
@@ -412,25 +440,47 @@ async fn print_diff(client: &Client, session: Option<String>) -> anyhow::Result<
     Ok(if result.cut || !result.left_out.is_empty() { Exit::Failed } else { Exit::Fine })
 }
 
+/// What the command line decides about the changes of places.
+#[derive(Clone, Copy)]
+struct PlaceDecision<'a> {
+    /// Of all files if it is empty.
+    places: &'a [String],
+    action: ReviewAction,
+    /// An undo takes what the user wrote into them, too.
+    mine: bool,
+}
+
 async fn decide(
     folder: &Folder,
     client: &Client,
     hunks: &[ReviewHunk],
-    places: &[String],
-    action: ReviewAction,
+    decision: PlaceDecision<'_>,
 ) -> anyhow::Result<Exit> {
-    let Some(chosen) = chosen(folder, hunks, places)? else { return Ok(Exit::Usage) };
+    let PlaceDecision { places, action, mine } = decision;
+    let Some(chosen) = chosen(folder, hunks, places, action)? else { return Ok(Exit::Usage) };
     if chosen.is_empty() {
-        note("there is no change to decide about there");
+        note(match action {
+            ReviewAction::Restore => "no change was undone there",
+            _ => "there is no change to decide about there",
+        });
         return Ok(Exit::Usage);
+    }
+    if action == ReviewAction::Undo && !mine && chosen.iter().any(|hunk| hunk.text.is_some()) {
+        note(
+            "you changed some of it since: `adjutant review show` prints your lines, and `--mine` takes them out, too",
+        );
     }
     let (mut decided, mut failed) = (Vec::new(), false);
     for (session, hunks) in by_session(&chosen) {
         let target = |hunk: &&ReviewHunk| ReviewTarget {
             change_set_id: hunk.change_set_id.clone(),
             hunk_ids: vec![hunk.hunk_id.clone()],
-            // What the user wrote is undone in an editor, or with the diff in sight.
-            seen: BTreeMap::new(),
+            seen: hunk
+                .text
+                .iter()
+                .filter(|_| mine)
+                .map(|text| (hunk.hunk_id.clone(), text.clone()))
+                .collect(),
         };
         let targets = hunks.iter().map(target).collect();
         let params = ReviewDecideParams { session_id: session.clone(), targets, action, reason: None };
@@ -443,7 +493,24 @@ async fn decide(
             }
         }
     }
-    let exit = put_decided(decided, if action == ReviewAction::Keep { "kept" } else { "undone" })?;
+    let undone: BTreeSet<&str> = chosen.iter().map(|hunk| hunk.path.as_str()).collect();
+    let exit = put_decided(
+        decided,
+        match action {
+            ReviewAction::Keep => "kept",
+            ReviewAction::Restore => "restored",
+            _ => "undone",
+        },
+    )?;
+    if action == ReviewAction::Undo && exit == Exit::Fine {
+        let (file, them) = match undone.first() {
+            Some(path) if undone.len() == 1 => {
+                (shown_path(path).into_owned(), if chosen.len() == 1 { "it" } else { "them" })
+            }
+            _ => ("FILE".to_owned(), "them"),
+        };
+        note(&format!("`adjutant review restore {file}` brings {them} back"));
+    }
     Ok(if failed { Exit::Failed } else { exit })
 }
 

@@ -15,7 +15,7 @@ crate::scenes::every_editor!(with);
 crate::scenes::typing!(with);
 
 #[test]
-fn n03_a_review_goes_on_after_its_server_was_killed() {
+fn n01_n03_a_review_goes_on_after_its_server_was_killed() {
     with(scenes::three_changes, |editor| scenes::reviews_over_a_kill(editor));
 }
 

@@ -32,6 +32,25 @@ fn p02_a_change_is_listed_shown_and_undone_at_a_terminal() {
 }
 
 #[test]
+fn p02_what_was_undone_at_a_terminal_is_restored_there_and_what_was_kept_is_undone_by_its_line() {
+    let place = fixed();
+    let undone = place.run(&["review", "undo", "greeting.txt:1"]);
+    assert_eq!(undone.err(), "`adjutant review restore greeting.txt` brings it back\n");
+    assert_eq!(place.run(&["review", "restore", "greeting.txt"]).out(), "1 restored\n");
+    assert_eq!(place.greeting(), "Hello, world\n");
+    let nothing = place.run(&["review", "restore", "greeting.txt"]);
+    assert_eq!((nothing.code(), nothing.err()), (Some(2), "no change was undone there\n".to_owned()));
+    assert_eq!(place.run(&["review", "keep", "greeting.txt"]).out(), "1 kept\n");
+    assert_eq!(
+        place.run(&["review", "undo", "greeting.txt"]).code(),
+        Some(2),
+        "a kept one is named by its line"
+    );
+    assert_eq!(place.run(&["review", "undo", "greeting.txt:1"]).out(), "1 undone\n");
+    assert_eq!(place.greeting(), "Helo, world\n");
+}
+
+#[test]
 fn n03_what_the_user_typed_into_a_change_is_not_dropped_unseen() {
     let place = fixed();
     fs::write(place.workspace().join("greeting.txt"), "Hello, my world\n").unwrap();
@@ -43,7 +62,12 @@ fn n03_what_the_user_typed_into_a_change_is_not_dropped_unseen() {
     let refused = place.run(&["review", "undo", "greeting.txt"]);
     assert_eq!(refused.code(), Some(1));
     assert!(refused.err().contains("look at it again before you decide"), "{}", refused.err());
+    assert!(refused.err().contains("`--mine` takes them out, too"), "{}", refused.err());
     assert_eq!(place.greeting(), "Hello, my world\n");
+    assert_eq!(place.run(&["review", "undo", "greeting.txt:1", "--mine"]).out(), "1 undone\n");
+    assert_eq!(place.greeting(), "Helo, world\n");
+    assert_eq!(place.run(&["review", "restore", "greeting.txt:1"]).out(), "1 restored\n");
+    assert_eq!(place.greeting(), "Hello, my world\n", "with the lines of the user");
     assert_eq!(place.run(&["review", "keep", "--all"]).out(), "1 kept\n");
     assert_eq!(place.greeting(), "Hello, my world\n");
 }

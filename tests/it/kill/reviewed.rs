@@ -471,11 +471,11 @@ fn half_of_them(half: u64) {
 }
 
 #[test]
-fn n01_n03_n13_three_hundred_kills_in_a_review_lose_nothing_first_half() {
+fn n01_n03_n13_p01_three_hundred_kills_in_a_review_lose_nothing_first_half() {
     half_of_them(0);
 }
 
 #[test]
-fn n01_n03_n13_three_hundred_kills_in_a_review_lose_nothing_second_half() {
+fn n01_n03_n13_p01_three_hundred_kills_in_a_review_lose_nothing_second_half() {
     half_of_them(1);
 }

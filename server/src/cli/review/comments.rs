@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use adjutant_protocol::review::{
-    ReviewCommentParams, ReviewCommentResult, ReviewHunk, ReviewListParams, ReviewListResult,
+    ReviewAction, ReviewCommentParams, ReviewCommentResult, ReviewHunk, ReviewListParams, ReviewListResult,
     ReviewSendParams,
 };
 use adjutant_protocol::session::{PromptResult, ResumeParams, ResumeResult};
@@ -29,7 +29,9 @@ pub async fn comment(
     place: String,
     text: String,
 ) -> anyhow::Result<Exit> {
-    let Some(here) = chosen(folder, hunks, std::slice::from_ref(&place))? else { return Ok(Exit::Usage) };
+    let Some(here) = chosen(folder, hunks, std::slice::from_ref(&place), ReviewAction::Keep)? else {
+        return Ok(Exit::Usage);
+    };
     // Of several at one line the newest is on top.
     let is_line = here.windows(2).all(|pair| pair[0].line == pair[1].line);
     let newest = here.iter().max_by_key(|hunk| hunk.made_by.as_ref().map(|made| made.at));

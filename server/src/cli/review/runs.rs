@@ -23,9 +23,9 @@ pub struct RunChoice {
     /// With `--run`: also everything after it in its session
     #[arg(long, requires = "run")]
     since: bool,
-    /// With `--run`: also the lines that you wrote into the changes
-    #[arg(long, requires = "run")]
-    mine: bool,
+    /// Also the lines that you wrote into the changes
+    #[arg(long)]
+    pub mine: bool,
     /// With `--run`: do not ask
     #[arg(long, requires = "run")]
     yes: bool,
