@@ -2,7 +2,7 @@
 //!
 //! Never makes a text safe to display: each surface does that in its own way.
 
-use adjutant_protocol::review::{KeptBy, ReviewHunk};
+use adjutant_protocol::review::{KeptBy, MadeBy, ReviewHunk};
 
 const DAY_MS: u64 = 86_400_000;
 
@@ -42,14 +42,28 @@ impl Origin {
             None if made.ask_id.is_some() => "a person saw it before it was made",
             None => "nobody has looked at it yet",
         };
-        let mut rows = vec![
-            ("task", made.task.clone()),
+        let mut rows = vec![("task", made.task.clone())];
+        rows.extend(asked(made));
+        rows.extend([
             ("session", hunk.session_id.to_string()),
             ("allowed", made.allowed_by.clone()),
             ("reviewed", looked.to_owned()),
-        ];
+        ]);
         rows.extend(made.mark.clone().map(|mark| ("note", mark)));
         rows.extend(hunk.tool_call_ids.iter().map(|call| ("call", call.to_string())));
         Some(Self { headline, rows })
     }
+}
+
+/// Returns the prompts on which a change was made, without what the task says already.
+fn asked(made: &MadeBy) -> Vec<(&'static str, String)> {
+    let row = |text: &String| ("prompt", text.clone());
+    if made.prompts == [made.task.as_str()] {
+        return Vec::new();
+    }
+    let mut rows: Vec<_> = made.prompts.iter().map(row).collect();
+    if made.prompts_left_out > 0 && !rows.is_empty() {
+        rows.insert(1, ("", format!("({} more prompts)", made.prompts_left_out)));
+    }
+    rows
 }

@@ -327,6 +327,8 @@ fn comments(count: usize) -> String {
 
 /// Characters of a comment in a list.
 const MAX_COMMENT: usize = 200;
+/// Characters of a value that says who wrote a line.
+const MOST_CHARACTERS: usize = 300;
 /// Characters of the id of a run in a list; enough to name it.
 const RUN_CHARS: usize = 12;
 
@@ -486,5 +488,6 @@ fn check(left: &[ReviewHunk]) -> Exit {
 fn put_origin(page: &mut Printer, hunk: &ReviewHunk, place: &Place) {
     let Some(origin) = Origin::of(hunk, place.line.unwrap_or(hunk.line), now_ms()) else { return };
     page.line(&origin.headline);
-    origin.rows.iter().for_each(|(label, value)| page.line(&format!("  {label:<10}{value}")));
+    let row = |(label, value): &(&str, String)| format!("  {label:<10}{}", one_line(value, MOST_CHARACTERS));
+    origin.rows.iter().for_each(|of| page.line(&row(of)));
 }

@@ -63,6 +63,22 @@ fn n30_why_says_who_wrote_a_line_and_whether_a_person_looked() {
     assert_eq!(place.run(&["why", "greeting.txt"]).code(), Some(2));
 }
 
+/// The title is only the first line, or what a client chose.
+#[test]
+fn n30_why_says_the_prompt_in_the_words_of_the_user() {
+    let place = Place::new(&format!("{EDIT}{DONE}"));
+    let prompt = "fix the greeting\n\nas \u{202e}everybody\u{1b}[31m spells it";
+    place.run(&["run", "-y", prompt]).exits(0);
+    let why = place.run(&["why", "greeting.txt:1"]).out();
+    let (shown, escaped) = ("fix the greeting as ", ["\\u{202e}everybody", "\\u{1b}"]);
+    assert!(why.contains("task      fix the greeting\n"), "{why}");
+    assert!(
+        why.contains(&format!("prompt    {shown}")) && escaped.iter().all(|one| why.contains(one)),
+        "{why}"
+    );
+    assert!(!why.contains(['\u{202e}', '\u{1b}']), "{why:?}");
+}
+
 #[test]
 fn n30_why_follows_a_file_that_the_user_moved_and_committed() {
     let place = Place::new(&format!("{EDIT}{DONE}"));
