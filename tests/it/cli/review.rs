@@ -100,6 +100,65 @@ fn n30_why_follows_a_file_that_the_user_moved_and_committed() {
     assert!(why("other.txt:1").starts_with(none), "{}", why("other.txt:1"));
 }
 
+/// Only the text of now says whose a line is, whatever the history says that had it.
+#[test]
+fn n30_why_after_a_rewrite_of_history_says_only_what_the_text_shows() {
+    let place = Place::new(&format!("{EDIT}{DONE}"));
+    let file = place.workspace().join("greeting.txt");
+    let lines = |greeting: &str| format!("all\n.\n.\n.\n{greeting}, world\nand\nyou\n");
+    fs::write(&file, lines("Helo")).unwrap();
+    repository(&place, &place.workspace());
+    place.run(&["run", "-y", "fix the greeting"]).exits(0);
+    let why = |at: &str| place.run(&["why", at]).out();
+    let (agents, none) = ("play/script wrote it today", "No session of this workspace knows");
+    place.git(&["commit", "-qam", "second", "--no-verify"]);
+    // Another message, and other commits before it.
+    place.git(&["commit", "-q", "--amend", "-m", "third", "--no-verify"]);
+    assert!(why("greeting.txt:5").contains(agents), "{}", why("greeting.txt:5"));
+    place.git(&["checkout", "-qb", "other", "HEAD~1"]);
+    assert!(why("greeting.txt:5").starts_with(none), "{}", why("greeting.txt:5"));
+    fs::write(&file, format!("mine\nmine too\n{}", lines("Helo"))).unwrap();
+    place.git(&["commit", "-qam", "mine", "--no-verify"]);
+    place.git(&["rebase", "-q", "other", "main"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), format!("mine\nmine too\n{}", lines("Hello")));
+    assert!(why("greeting.txt:7").contains(agents), "{}", why("greeting.txt:7"));
+    for line in [1, 2, 6, 8] {
+        let why = why(&format!("greeting.txt:{line}"));
+        assert!(why.starts_with(none), "{line}: {why}");
+    }
+    // The commit gets another text of this line.
+    fs::write(&file, format!("mine\nmine too\n{}", lines("Howdy"))).unwrap();
+    place.git(&["commit", "-qa", "--amend", "--no-edit", "--no-verify"]);
+    assert!(!why("greeting.txt:7").contains("wrote it"), "{}", why("greeting.txt:7"));
+    // The commit is dropped.
+    place.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    assert!(why("greeting.txt:7").starts_with(none), "{}", why("greeting.txt:7"));
+    // It comes back.
+    place.git(&["reset", "-q", "--hard", "HEAD@{2}"]);
+    assert!(why("greeting.txt:7").contains(agents), "{}", why("greeting.txt:7"));
+}
+
+/// A change of two lines close to each other has the lines between them, which nobody wrote anew.
+#[test]
+fn n30_a_line_between_two_changed_ones_was_there_before() {
+    let edit = r#"
+[[turn]]
+text = "I do."
+[[turn.call]]
+tool = "edit_file"
+arguments = { path = "greeting.txt", old_text = "one\ntwo\nthree", new_text = "1\ntwo\n3" }
+"#;
+    let place = Place::new(&format!("{edit}{DONE}"));
+    fs::write(place.workspace().join("greeting.txt"), "zero\none\ntwo\nthree\nfour\n").unwrap();
+    place.run(&["run", "-y", "number them"]).exits(0);
+    let why = |line: u32| place.run(&["why", &format!("greeting.txt:{line}")]).out();
+    for line in [2, 4] {
+        assert!(why(line).starts_with("play/script wrote it today:"), "{line}: {}", why(line));
+    }
+    let said = "This line was there before, inside a change that play/script made today:";
+    assert!(why(3).starts_with(said), "{}", why(3));
+}
+
 /// An edit that no person saw is not said to be kept by one.
 #[test]
 fn n30_why_says_that_a_setting_kept_a_change() {
