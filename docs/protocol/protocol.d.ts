@@ -747,6 +747,15 @@ export type MadeBy = {
  */
 task: string,
 /**
+ * The prompts of the run that the model had read when it made the change, oldest first, in the user's words: the first one
+ * and the newest two, each cut to 600 bytes.
+ */
+prompts?: Array<string>,
+/**
+ * How many prompts between the first one and the newest two are left out.
+ */
+promptsLeftOut?: number,
+/**
  * `provider/model`.
  */
 model: string,

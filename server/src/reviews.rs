@@ -244,8 +244,8 @@ impl Reviews {
         };
         let mut titles = Vec::new();
         for owned in self.of(is_open).into_iter().filter(|owned| owned.session != *session) {
-            if !titles.contains(&owned.change.title) {
-                titles.push(owned.change.title.clone());
+            if !titles.contains(&owned.change.maker.title) {
+                titles.push(owned.change.maker.title.clone());
             }
         }
         titles
@@ -430,7 +430,7 @@ impl FileChanges {
             }
             SideRefusal::Amended => NOT_AS_SHOWN.to_owned(),
             SideRefusal::Beneath { change, .. } => {
-                let title = self.changes.get(change).map_or("", |owned| owned.change.title.as_str());
+                let title = self.changes.get(change).map_or("", |owned| owned.change.maker.title.as_str());
                 format!("a later change (\"{title}\") stands on it; undo that one first, or both together")
             }
         }

@@ -170,6 +170,73 @@ fn n14_an_edit_inside_an_outside_change_fails_with_the_lines_of_now_and_works_af
 }
 
 #[test]
+fn n14_a_quoted_part_of_a_line_is_replaced_and_what_others_wrote_in_the_line_stays() {
+    let (workspace, outside) = workspace();
+    let changed = format!("zero\n{TEXT}").replace("five = 5", "let five = 5 # the user's");
+    let change = {
+        let changed = changed.clone();
+        move || outside("a.txt", &changed)
+    };
+    let turns = vec![
+        calm(read("a.txt")),
+        then(
+            change,
+            edit("a.txt", "five = 5", "five = V").and_call(
+                "edit_file",
+                json!({"path": "a.txt", "old_text": "nine = 9", "new_text": "nine = IX"}),
+            ),
+        ),
+        // It has not seen the line by that.
+        calm(write("a.txt", "new\n")),
+    ];
+    let stage = Stage::of(workspace, AUTO, turns);
+    stage.run();
+    let outputs = stage.outputs();
+    assert!(outputs[1..3].iter().all(|output| output.starts_with("Edited a.txt")), "{outputs:?}");
+    assert!(
+        outputs[3].contains("changed since the agent read it") && outputs[3].contains("nothing was written"),
+        "{outputs:?}"
+    );
+    let text = changed.replace("= 5", "= V").replace("nine = 9", "nine = IX");
+    assert_eq!(stage.workspace.read("a.txt"), text);
+    stage.end();
+}
+
+#[test]
+fn n14_a_quoted_part_is_not_replaced_where_it_may_be_another() {
+    let (workspace, outside) = workspace();
+    let changed = TEXT.replace("five = 5", "five = 0").replace("nine = 9", "nine = five = 5");
+    let change = {
+        let changed = changed.clone();
+        move || outside("a.txt", &changed)
+    };
+    let turns = vec![calm(read("a.txt")), then(change, edit("a.txt", "five = 5", "five = V"))];
+    let stage = Stage::of(workspace, AUTO, turns);
+    stage.run();
+    let why = "these lines are new, and the quoted text may have been in another line that is gone";
+    assert!(stage.outputs()[1].contains(why), "{:?}", stage.outputs());
+    assert_eq!(stage.workspace.read("a.txt"), changed);
+    stage.end();
+}
+
+#[test]
+fn n14_the_question_says_that_the_line_changed_since_it_was_read() {
+    let (workspace, outside) = workspace();
+    let change = move || outside("a.txt", &TEXT.replace("five = 5", "five = 5 # mine"));
+    let turns = vec![calm(read("a.txt")), then(change, edit("a.txt", "five = 5", "five = V"))];
+    let stage = Stage::of(workspace, "[edits]\nmode = \"ask\"\n", turns);
+    let run = stage.rig.prompt(&stage.session, "go on").run_id;
+    let ask = stage.rig.await_ask_of(AskKind::Tool);
+    let why = ask.description.expect("a reason");
+    let said = "\"a.txt\" changed since the agent read it, also in line 5: this replaces only the part that it quoted; ";
+    assert!(why.starts_with(said), "{why}");
+    stage.rig.answer(&ask.ask_id, "allow");
+    stage.rig.await_run_end(&stage.session, &run);
+    assert_eq!(stage.workspace.read("a.txt"), TEXT.replace("five = 5", "five = V # mine"));
+    stage.end();
+}
+
+#[test]
 fn n14_the_same_text_in_another_place_is_not_edited_unread() {
     let (workspace, outside) = workspace();
     let changed = TEXT.replace("five = 5", "five = 0") + "else:\n    five = 5\n";
@@ -273,13 +340,13 @@ fn n14_what_was_read_is_known_after_a_restart_and_typing_counts_as_a_change() {
     rig.end();
     let rig = Rig::start(&workspace);
     rig.open("a.txt");
-    rig.replace("a.txt", "five = 5", "five = 5, typed");
+    rig.replace("a.txt", "five = 5", "five = 5, typed\nand more");
     let stage = Stage { rig, model, workspace, session };
     stage.run();
     let outputs = stage.outputs();
     assert!(outputs[1].contains("inside what changed since you read the file"), "{outputs:?}");
     assert!(outputs[2].starts_with("Edited a.txt: +1 -1 lines."), "{outputs:?}");
-    let text = TEXT.replace("five = 5", "five = 5, typed").replace("nine = 9", "nine = IX");
+    let text = TEXT.replace("five = 5", "five = 5, typed\nand more").replace("nine = 9", "nine = IX");
     assert_eq!(stage.rig.text_of("a.txt"), text);
     let note = "[note] 1 file that you read has changed since: a.txt. Read it again before you edit it.";
     assert_eq!(stage.notes(), [note]);

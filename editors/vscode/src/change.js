@@ -86,8 +86,11 @@ function hover(hunk) {
   const before = marked(hunk.removed, '-');
   const after = hunk.text === undefined ? [] : marked(hunk.inserted, '+');
   const made = hunk.madeBy ?? {};
+  const prompts = made.prompts ?? [];
+  const asked = prompts.length === 1 && prompts[0] === made.task ? [] : prompts.map((text) => ['Prompt', text]);
+  if (made.promptsLeftOut && asked.length) asked.splice(1, 0, ['', `(${made.promptsLeftOut} more prompts)`]);
   const rows = [
-    ['Task', made.task], ['Model', made.model], ['Allowed by', made.allowedBy], ['Note', made.mark],
+    ['Task', made.task], ...asked, ['Model', made.model], ['Allowed by', made.allowedBy], ['Note', made.mark],
     ['Yours', hunk.userLines ? lines(hunk.userLines) : undefined], ['Comment', hunk.comment],
   ].filter(([, value]) => value).map(([label, value]) => `${label.padEnd(12)}${line(value, 300)}`);
   const blocks = [];

@@ -7,6 +7,7 @@ pub mod applied;
 mod fold;
 mod forget;
 pub mod hunks;
+pub mod maker;
 mod order;
 pub mod reads;
 pub mod rewind;

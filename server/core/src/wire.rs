@@ -7,6 +7,7 @@ pub mod ask;
 mod convert;
 pub mod models;
 pub mod options;
+pub mod origin;
 pub mod review;
 pub mod rewind;
 pub mod round;

@@ -231,6 +231,15 @@ pub struct HunkName {
 pub struct MadeBy {
     /// The title of the run: the first line of the prompt, or what the user chose.
     pub task: String,
+    /// The prompts of the run that the model had read when it made the change, oldest first, in the user's words: the first one
+    /// and the newest two, each cut to 600 bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<String>>")]
+    pub prompts: Vec<String>,
+    /// How many prompts between the first one and the newest two are left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[ts(optional, as = "Option<u32>")]
+    pub prompts_left_out: u32,
     /// `provider/model`.
     pub model: String,
     /// When the change was applied; milliseconds since the Unix epoch.

@@ -271,7 +271,7 @@ impl Agent {
             let target = uri.map(|uri| reviews::target_of(&uri));
             earlier_texts(&world).diff(|owned| {
                 session_id.as_ref().is_none_or(|id| *id == owned.session)
-                    && run_id.as_ref().is_none_or(|id| *id == owned.change.run)
+                    && run_id.as_ref().is_none_or(|id| *id == owned.change.maker.run)
                     && target.as_ref().is_none_or(|target| *target == owned.change.target)
             })
         };

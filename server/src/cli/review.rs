@@ -10,6 +10,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use adjutant_core::text::display::{one_line, shown_path};
+use adjutant_core::text::edit::{lines, split_bom};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
 use adjutant_protocol::operation::FileOperation;
@@ -195,10 +196,12 @@ pub async fn why(sources: Sources, line: WhyLine) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         };
         let mut page = Printer::of_stdout();
+        let text = uri::to_path(&place.uri).ok().and_then(|path| std::fs::read_to_string(path).ok());
+        let number = place.line.unwrap_or_default() as usize;
+        let own = text.and_then(|text| lines(split_bom(&text).1).nth(number).map(str::to_owned));
         let mut found = 0;
         for hunk in hunks.iter().filter(|hunk| place.has(hunk) && is_in_text(hunk)) {
-            found += 1;
-            put_origin(&mut page, hunk, &place);
+            found += usize::from(put_origin(&mut page, hunk, &place, own.as_deref()));
         }
         if found == 0 {
             page.line("No session of this workspace knows of a change of Adjutant at this line.");
@@ -355,6 +358,8 @@ fn comments(count: usize) -> String {
 
 /// Characters of a comment in a list.
 const MAX_COMMENT: usize = 200;
+/// Characters of a value that says who wrote a line.
+const MOST_CHARACTERS: usize = 300;
 /// Characters of the id of a run in a list; enough to name it.
 const RUN_CHARS: usize = 12;
 
@@ -549,9 +554,12 @@ fn check(left: &[ReviewHunk]) -> Exit {
     Exit::Failed
 }
 
-/// Prints who wrote the line of a hunk.
-fn put_origin(page: &mut Printer, hunk: &ReviewHunk, place: &Place) {
-    let Some(origin) = Origin::of(hunk, place.line.unwrap_or(hunk.line), now_ms()) else { return };
+/// Prints who wrote the line of a hunk. Returns whether it is a line of this hunk.
+fn put_origin(page: &mut Printer, hunk: &ReviewHunk, place: &Place, own: Option<&str>) -> bool {
+    let line = place.line.unwrap_or(hunk.line);
+    let Some(origin) = Origin::of(hunk, line, own, now_ms()) else { return false };
     page.line(&origin.headline);
-    origin.rows.iter().for_each(|(label, value)| page.line(&format!("  {label:<10}{value}")));
+    let row = |(label, value): &(&str, String)| format!("  {label:<10}{}", one_line(value, MOST_CHARACTERS));
+    origin.rows.iter().for_each(|of| page.line(&row(of)));
+    true
 }

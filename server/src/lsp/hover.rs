@@ -9,13 +9,16 @@ use std::time::{Duration, Instant};
 use adjutant_core::text::display::{one_line, shown};
 use adjutant_protocol::review::ReviewHunk;
 use adjutant_protocol::update::HunkState;
+use adjutant_tools::documents::Text;
 use tower_lsp::ls_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
 
 use crate::agent::Agent;
 use crate::aside::aside;
 use crate::clock::now_ms;
 use crate::origin::Origin;
+use crate::reviews::target_of;
 use crate::sessions::unreviewed;
+use crate::uri;
 
 /// Lines of the text before a change; more are counted.
 const MOST_LINES: usize = 60;
@@ -61,7 +64,15 @@ pub(super) async fn at(agent: &Agent, searches: &LastSearch, params: &HoverParam
     let world = agent.sessions.world().clone();
     let surfaces = world.link.surfaces().clone();
     let here = world.clone();
-    let hunks = aside(move || here.reviews.of_open(&here.documents, &uri)).await;
+    let (hunks, own) = aside(move || {
+        let path = uri::to_path(&target_of(&uri)).ok();
+        let own = match path.map(|path| here.documents.text(&path)) {
+            Some(Text::Open(snapshot)) => snapshot.text.get_line(line as usize).map(|line| line.to_string()),
+            _ => None,
+        };
+        (here.reviews.of_open(&here.documents, &uri), own)
+    })
+    .await;
     let is_shown = |hunk: &&ReviewHunk| match hunk.state {
         // A client that draws changes explains them itself.
         HunkState::Applied | HunkState::Amended => !surfaces.hunks,
@@ -70,8 +81,9 @@ pub(super) async fn at(agent: &Agent, searches: &LastSearch, params: &HoverParam
         _ => false,
     };
     let found = hunks.iter().rev().filter(is_shown).filter(|hunk| hunk.lines().contains(&line));
-    let blocks: Vec<String> =
-        found.take(MOST_CHANGES).filter_map(|hunk| explained(hunk, line, surfaces.hover_markdown)).collect();
+    let own = own.as_deref();
+    let blocks = found.filter_map(|hunk| explained(hunk, line, own, surfaces.hover_markdown));
+    let blocks: Vec<String> = blocks.take(MOST_CHANGES).collect();
     let (kind, between) = match surfaces.hover_markdown {
         true => (MarkupKind::Markdown, "\n\n---\n\n"),
         false => (MarkupKind::PlainText, "\n\n"),
@@ -82,8 +94,8 @@ pub(super) async fn at(agent: &Agent, searches: &LastSearch, params: &HoverParam
 }
 
 /// Returns who wrote a line of a hunk and, if nobody has looked at it, the lines that were there before.
-fn explained(hunk: &ReviewHunk, line: u32, markdown: bool) -> Option<String> {
-    let origin = Origin::of(hunk, line, now_ms())?;
+fn explained(hunk: &ReviewHunk, line: u32, own: Option<&str>, markdown: bool) -> Option<String> {
+    let origin = Origin::of(hunk, line, own, now_ms())?;
     let mut text = one_line(&origin.headline, MOST_CHARACTERS);
     for (label, value) in &origin.rows {
         text.push_str(&format!("\n{label:<10}{}", one_line(value, MOST_CHARACTERS)));

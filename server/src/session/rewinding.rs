@@ -100,7 +100,7 @@ fn changed_files(
     runs: &RewoundRuns,
 ) -> BTreeMap<NameOfFile, Vec<Arc<AppliedChange>>> {
     let mut files: BTreeMap<NameOfFile, Vec<Arc<AppliedChange>>> = BTreeMap::new();
-    for change in applied.all().into_iter().filter(|change| runs.all.contains(&change.run)) {
+    for change in applied.all().into_iter().filter(|change| runs.all.contains(&change.maker.run)) {
         for name in change.names() {
             files.entry(name).or_default();
         }
@@ -160,8 +160,9 @@ impl FileRead {
         let hunks = match now {
             Ok(_) => Ok(rewind.filter(|rewind| !rewind.hunks.is_empty())?),
             Err(why) => {
-                let is_own =
-                    |owned: &&OwnedChange| owned.session == *session && runs.all.contains(&owned.change.run);
+                let is_own = |owned: &&OwnedChange| {
+                    owned.session == *session && runs.all.contains(&owned.change.maker.run)
+                };
                 let own = changes.changes.iter().filter(is_own).map(|owned| owned.change.hunks.len());
                 let count = own.sum::<usize>() + operations.len();
                 Err((Some(count).filter(|count| *count > 0)?, why))

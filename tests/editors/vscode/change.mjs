@@ -82,6 +82,12 @@ const drawn = change.hover(hunk({
   removed: bad, inserted: bad, text: 'x\n', state: 'amended', userLines: 1,
   madeBy: { task: `a\n\`\`\`\n[b](command:c)\u202e`, model: '`````', allowedBy: '\n```', mark: '<b>' },
 }));
+const asked = (prompts, promptsLeftOut) => change.hover(hunk({ madeBy: { ...hunk().madeBy, prompts, promptsLeftOut } }))
+  .split('\n').filter((row) => /^Prompt |^ +\(/u.test(row));
+is('a prompt that is the task', asked(['join']), []);
+is('prompts', asked(['join\n\n```\nthem', '\u202eno', 'last'], 2), [
+  'Prompt      join ``` them', '            (2 more prompts)', 'Prompt      \\u{202e}no', 'Prompt      last',
+]);
 let fence = '';
 for (const row of drawn.split('\n')) {
   const ends = /^ {0,3}(`{3,}|~{3,})\s*(\w*)$/u.exec(row);

@@ -87,6 +87,22 @@ fn n30_why_says_who_wrote_a_line_and_whether_a_person_looked() {
     assert_eq!(place.run(&["why", "greeting.txt"]).code(), Some(2));
 }
 
+/// The title is only the first line, or what a client chose.
+#[test]
+fn n30_why_says_the_prompt_in_the_words_of_the_user() {
+    let place = Place::new(&format!("{EDIT}{DONE}"));
+    let prompt = "fix the greeting\n\nas \u{202e}everybody\u{1b}[31m spells it";
+    place.run(&["run", "-y", prompt]).exits(0);
+    let why = place.run(&["why", "greeting.txt:1"]).out();
+    let (shown, escaped) = ("fix the greeting as ", ["\\u{202e}everybody", "\\u{1b}"]);
+    assert!(why.contains("task      fix the greeting\n"), "{why}");
+    assert!(
+        why.contains(&format!("prompt    {shown}")) && escaped.iter().all(|one| why.contains(one)),
+        "{why}"
+    );
+    assert!(!why.contains(['\u{202e}', '\u{1b}']), "{why:?}");
+}
+
 #[test]
 fn n30_why_follows_a_file_that_the_user_moved_and_committed() {
     let place = Place::new(&format!("{EDIT}{DONE}"));
@@ -106,6 +122,65 @@ fn n30_why_follows_a_file_that_the_user_moved_and_committed() {
     assert!(why("again.txt:1").starts_with(none), "{}", why("again.txt:1"));
     // The same line in another file is another line.
     assert!(why("other.txt:1").starts_with(none), "{}", why("other.txt:1"));
+}
+
+/// Only the text of now says whose a line is, whatever the history says that had it.
+#[test]
+fn n30_why_after_a_rewrite_of_history_says_only_what_the_text_shows() {
+    let place = Place::new(&format!("{EDIT}{DONE}"));
+    let file = place.workspace().join("greeting.txt");
+    let lines = |greeting: &str| format!("all\n.\n.\n.\n{greeting}, world\nand\nyou\n");
+    fs::write(&file, lines("Helo")).unwrap();
+    repository(&place, &place.workspace());
+    place.run(&["run", "-y", "fix the greeting"]).exits(0);
+    let why = |at: &str| place.run(&["why", at]).out();
+    let (agents, none) = ("play/script wrote it today", "No session of this workspace knows");
+    place.git(&["commit", "-qam", "second", "--no-verify"]);
+    // Another message, and other commits before it.
+    place.git(&["commit", "-q", "--amend", "-m", "third", "--no-verify"]);
+    assert!(why("greeting.txt:5").contains(agents), "{}", why("greeting.txt:5"));
+    place.git(&["checkout", "-qb", "other", "HEAD~1"]);
+    assert!(why("greeting.txt:5").starts_with(none), "{}", why("greeting.txt:5"));
+    fs::write(&file, format!("mine\nmine too\n{}", lines("Helo"))).unwrap();
+    place.git(&["commit", "-qam", "mine", "--no-verify"]);
+    place.git(&["rebase", "-q", "other", "main"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), format!("mine\nmine too\n{}", lines("Hello")));
+    assert!(why("greeting.txt:7").contains(agents), "{}", why("greeting.txt:7"));
+    for line in [1, 2, 6, 8] {
+        let why = why(&format!("greeting.txt:{line}"));
+        assert!(why.starts_with(none), "{line}: {why}");
+    }
+    // The commit gets another text of this line.
+    fs::write(&file, format!("mine\nmine too\n{}", lines("Howdy"))).unwrap();
+    place.git(&["commit", "-qa", "--amend", "--no-edit", "--no-verify"]);
+    assert!(!why("greeting.txt:7").contains("wrote it"), "{}", why("greeting.txt:7"));
+    // The commit is dropped.
+    place.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    assert!(why("greeting.txt:7").starts_with(none), "{}", why("greeting.txt:7"));
+    // It comes back.
+    place.git(&["reset", "-q", "--hard", "HEAD@{2}"]);
+    assert!(why("greeting.txt:7").contains(agents), "{}", why("greeting.txt:7"));
+}
+
+/// A change of two lines close to each other has the lines between them, which nobody wrote anew.
+#[test]
+fn n30_a_line_between_two_changed_ones_was_there_before() {
+    let edit = r#"
+[[turn]]
+text = "I do."
+[[turn.call]]
+tool = "edit_file"
+arguments = { path = "greeting.txt", old_text = "one\ntwo\nthree", new_text = "1\ntwo\n3" }
+"#;
+    let place = Place::new(&format!("{edit}{DONE}"));
+    fs::write(place.workspace().join("greeting.txt"), "zero\none\ntwo\nthree\nfour\n").unwrap();
+    place.run(&["run", "-y", "number them"]).exits(0);
+    let why = |line: u32| place.run(&["why", &format!("greeting.txt:{line}")]).out();
+    for line in [2, 4] {
+        assert!(why(line).starts_with("play/script wrote it today:"), "{line}: {}", why(line));
+    }
+    let said = "This line was there before, inside a change that play/script made today:";
+    assert!(why(3).starts_with(said), "{}", why(3));
 }
 
 /// An edit that no person saw is not said to be kept by one.

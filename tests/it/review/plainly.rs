@@ -18,6 +18,11 @@ fn editor(extra: Value) -> Capabilities {
 
 /// Lets a run number the lines of `a.txt`, without a question for the last three.
 fn numbered(capabilities: Capabilities, task: &str) -> Plain {
+    numbered_with(capabilities, task, None)
+}
+
+/// The same, with a prompt that steers the run while its first edit waits for an answer.
+fn numbered_with(capabilities: Capabilities, task: &str, steering: Option<&str>) -> Plain {
     let edit = |old: &str, new: &str| json!({"path": "a.txt", "old_text": old, "new_text": new});
     let three = Reply::call("edit_file", edit("one\n", "1\n"))
         .and_call("edit_file", edit("two\n", "2\n"))
@@ -27,6 +32,11 @@ fn numbered(capabilities: Capabilities, task: &str) -> Plain {
     plain.rig.open("a.txt");
     let started = plain.command("adjutant.start", json!([task])).expect("it is started");
     let always = plain.await_action("a.txt", "Adjutant: Yes, always");
+    if let Some(text) = steering {
+        let prompt = json!([{"text": text, "sessionId": started["sessionId"]}]);
+        let steered = plain.command("adjutant.start", prompt).expect("it steers the run");
+        assert_eq!(steered["runId"], started["runId"]);
+    }
     plain.pick(&always).expect("the answer is accepted");
     plain.finish(&started);
     plain.rig.await_text("a.txt", EDITED);
@@ -93,6 +103,23 @@ fn n09_a_hover_says_who_wrote_a_line_and_whether_a_person_looked() {
     let (kind, text) = hover(&plain, "a.txt", 1).expect("its log says it");
     assert_eq!(kind, "plaintext");
     assert!(text.contains("reviewed  a person kept it") && !text.contains("```\n"), "{text}");
+    plain.rig.end();
+}
+
+/// Each line names what the model had read when it wrote it, in the user's words and so that nothing of it is drawn.
+#[test]
+fn n09_a_hover_says_the_prompts_on_which_a_line_was_written() {
+    let markdown = json!({"hover": {"contentFormat": ["markdown"]}});
+    let task = "number them\n\n````\n[all](command:quit) of \u{202e}them";
+    let plain = numbered_with(editor(markdown), task, Some("no zero"));
+    let words = "\nprompt    number them ```` [all]\\u{28}command:quit) of \\u{202e}them\n";
+    let (_, first) = hover(&plain, "first.txt", 0).expect("Adjutant wrote it");
+    assert!(first.contains(words) && !first.contains("no zero"), "{first}");
+    let (_, later) = hover(&plain, "a.txt", 5).expect("Adjutant wrote it");
+    assert!(later.contains(&format!("{words}prompt    no zero\n")), "{later}");
+    for text in [first, later] {
+        assert!(text.starts_with("`````text\n") && text.contains("\ntask      number them\n"), "{text}");
+    }
     plain.rig.end();
 }
 

@@ -425,8 +425,13 @@ local function show_change()
   opened[content_of(hunk)] = true
   if hunk.text then return show_three(hunk) end
   if hunk.madeBy then
-    lines = { one_line(("%s, for: %s"):format(hunk.madeBy.model, hunk.madeBy.task)),
-      one_line("allowed by " .. hunk.madeBy.allowedBy), "" }
+    local made = hunk.madeBy
+    lines = { one_line(("%s, for: %s"):format(made.model, made.task)) }
+    local prompts = made.prompts or {}
+    if #prompts ~= 1 or prompts[1] ~= made.task then
+      for _, text in ipairs(prompts) do table.insert(lines, one_line("on the prompt: " .. text)) end
+    end
+    vim.list_extend(lines, { one_line("allowed by " .. made.allowedBy), "" })
   end
   vim.list_extend(lines, vim.split((display.diff(hunk.diff):gsub("\n$", "")), "\n", { plain = true }))
   vim.cmd("tabnew")

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::random::change;
 use super::{Bench, option};
 use crate::machine::input::{Input, Report};
+use crate::machine::retry::{CallFailure, FailureClass};
 use crate::machine::step::{Step, next_steps};
 use crate::record::EditCheck;
 use crate::session::{ChangeState, Session};
@@ -71,6 +72,58 @@ fn a_change_set_that_nobody_has_looked_for_is_kept_until_somebody_has() {
     }
     bench.report(is_settle, Report::Settled(EditCheck::NotLanded));
     assert!(!next_steps(&bench.session).iter().any(is_settle));
+}
+
+/// Returns the title and the prompts of the change that was applied last.
+fn last_maker(bench: &Bench) -> (String, Vec<String>, u32) {
+    let changes = bench.session.applied.all();
+    let maker = &changes.last().expect("it was applied").maker;
+    (maker.title.clone(), maker.prompts.texts.clone(), maker.prompts.left_out)
+}
+
+fn land(bench: &mut Bench) {
+    let report = super::edited(bench, super::landed());
+    bench.report(super::is_tool, report);
+}
+
+#[test]
+fn n30_a_change_names_the_prompts_that_the_model_had_read() {
+    let mut bench = Bench::new();
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    bench.prompt("make it\n\nshort").unwrap();
+    start_edit(&mut bench);
+    bench.prompt("and fast").unwrap();
+    land(&mut bench);
+    let first = "make it\n\nshort";
+    assert_eq!(last_maker(&bench), ("make it".to_owned(), owned(&[first]), 0), "the model had not read more");
+    start_edit(&mut bench);
+    land(&mut bench);
+    assert_eq!(last_maker(&bench).1, owned(&[first, "and fast"]));
+    for prompt in ["  ", "with", "tests", &"x".repeat(9_999)] {
+        bench.prompt(prompt).unwrap();
+    }
+    start_edit(&mut bench);
+    // It is found in the text only when another run has begun.
+    bench.input(Input::Cancel { run: None }).unwrap();
+    bench.prompt("something else").unwrap();
+    bench.report(is_settle, Report::Settled(EditCheck::Landed));
+    let (title, prompts, left_out) = last_maker(&bench);
+    assert_eq!((title.as_str(), &prompts[..2], left_out), ("make it", &owned(&[first, "tests"])[..], 2));
+    assert!(prompts[2].len() < 700 && prompts[2].ends_with('…'), "{}", prompts[2].len());
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
+fn n30_a_run_that_continues_another_has_its_prompts_too() {
+    let mut bench = Bench::new();
+    bench.prompt("make it short").unwrap();
+    bench.report(super::is_model, Report::TurnBegan);
+    let failure = CallFailure { class: FailureClass::Auth, message: "no".to_owned(), retry_after_ms: None };
+    bench.report(super::is_model, Report::CallFailed(failure));
+    bench.answer(option("retry")).unwrap();
+    start_edit(&mut bench);
+    land(&mut bench);
+    assert_eq!(last_maker(&bench).1, ["make it short"]);
 }
 
 proptest! {

@@ -1,5 +1,5 @@
-//! Agent edits, typing, decisions, undo and redo, saves with a formatter and restarts, in thousands of orders: through
-//! `accept`, the fold and an editor that knows each of its characters.
+//! Edits of two tasks, typing, decisions, whole runs undone, undo and redo, saves with a formatter and restarts, in thousands of
+//! orders: through `accept`, the fold and an editor that knows each of its characters and who wrote it.
 //!
 //! Never a lost character: a server's edit may remove and insert only lines that were shown.
 
@@ -66,16 +66,16 @@ fn play_all(encoding: Encoding) {
 }
 
 #[test]
-fn n01_n03_n13_ten_thousand_interleavings_lose_nothing_in_utf_8() {
+fn n01_n03_n13_n30_ten_thousand_interleavings_lose_nothing_in_utf_8() {
     play_all(Encoding::Utf8);
 }
 
 #[test]
-fn n01_n03_n13_ten_thousand_interleavings_lose_nothing_in_utf_16() {
+fn n01_n03_n13_n30_ten_thousand_interleavings_lose_nothing_in_utf_16() {
     play_all(Encoding::Utf16);
 }
 
 #[test]
-fn n01_n03_n13_ten_thousand_interleavings_lose_nothing_in_utf_32() {
+fn n01_n03_n13_n30_ten_thousand_interleavings_lose_nothing_in_utf_32() {
     play_all(Encoding::Utf32);
 }

@@ -127,7 +127,8 @@ fn unseen_edit(edits: EditsMode, changed: bool) -> (String, Vec<String>, Option<
     let Report::PreparedEdits(PreparedEdits { mut files, refused }) = edit_of(&bench, change(false)) else {
         panic!("edits are prepared");
     };
-    files[0].seen.unseen = Some(UnseenLines { changed, why: "\"a\" has other lines".to_owned() });
+    files[0].seen.unseen =
+        Some(UnseenLines { changed, stays: false, why: "\"a\" has other lines".to_owned() });
     let events = bench.report(is_prepare, Report::PreparedEdits(PreparedEdits { files, refused }));
     let why = bench.session.open_asks().next().and_then(|ask| ask.description.clone());
     (names(&events), outputs(&bench), why)

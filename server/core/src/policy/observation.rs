@@ -42,6 +42,9 @@ pub struct ObservedPath {
 pub struct UnseenLines {
     /// Whether it saw other lines in their place; else it was never shown any there.
     pub changed: bool,
+    /// Whether all that it has not seen of them stays: the edit replaces only what it quoted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stays: bool,
     /// The sentence that says so.
     pub why: String,
 }

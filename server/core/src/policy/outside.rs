@@ -65,7 +65,12 @@ fn sentence(files: &[ChangedFile], head: Option<&str>) -> Option<String> {
 
 /// Returns why an edit is not made whose lines are not as the model saw them. `lines` are those of now, the first with this
 /// number, from zero.
-pub fn changed_inside<'a>(path: &str, first: usize, lines: impl ExactSizeIterator<Item = &'a str>) -> String {
+pub fn changed_inside<'a>(
+    path: &str,
+    first: usize,
+    lines: impl ExactSizeIterator<Item = &'a str>,
+    others_gone: bool,
+) -> String {
     let count = lines.len();
     let quoted: String = lines
         .take(MAX_LINES)
@@ -76,11 +81,25 @@ pub fn changed_inside<'a>(path: &str, first: usize, lines: impl ExactSizeIterato
         0 => String::new(),
         more => format!("\n[and {} more]", counted(more, "line")),
     };
-    let what = if count == 0 { "the place has other lines around it" } else { "these lines are new" };
+    let what = match count {
+        0 => "the place has other lines around it",
+        _ if others_gone => {
+            "these lines are new, and the quoted text may have been in another line that is gone"
+        }
+        _ => "these lines are new",
+    };
     format!(
         "\"{path}\" was not changed: this edit is inside what changed since you read the file; {what}. Read the file again, \
          then edit it{}{quoted}{more}",
         if count == 0 { "." } else { ":" }
+    )
+}
+
+/// Returns the sentence that an edit replaces a part of lines that changed since. `lines` are their numbers from one.
+pub fn changed_beside(path: &str, (from, to): (usize, usize)) -> String {
+    let lines = if from == to { format!("line {from}") } else { format!("lines {from}-{to}") };
+    format!(
+        "\"{path}\" changed since the agent read it, also in {lines}: this replaces only the part that it quoted"
     )
 }
 

@@ -251,7 +251,7 @@ fn runs_on_build(session: &Session, target: &ObservedPath) -> Option<Reason> {
     let run = session.open_run().map(|run| &run.id);
     let is_allowed = session.applied.all().into_iter().any(|change| {
         let mut hunks = change.hunks.iter();
-        Some(&change.run) == run
+        Some(&change.maker.run) == run
             && change.path == *path
             && hunks.any(|hunk| matches!(hunk.allowed_by, Some(AllowedBy::Answer { .. })))
     });

@@ -13,6 +13,7 @@ use crate::record::{
 };
 use crate::session::RunEdits;
 use crate::session::hunks::{ChangeState, Changes, FILE, HunkState};
+use crate::session::maker::Maker;
 use crate::text::review::Hunk;
 use crate::text::trace::{PastChange, PastHunk, Side};
 
@@ -57,11 +58,7 @@ pub struct AppliedChange {
     pub operation: Option<FileOperation>,
     pub mark: Option<String>,
     pub parts: Vec<CallPart>,
-    pub run: RunId,
-    /// The title of the run.
-    pub title: String,
-    /// The model of the run, `provider/model`.
-    pub model: String,
+    pub maker: Arc<Maker>,
     /// When its first hunk was applied; milliseconds since the Unix epoch.
     pub at: u64,
     /// The number of the record that applied its first hunk.
@@ -241,7 +238,7 @@ impl AppliedChanges {
         let Some(oldest) = self.all.values().min_by_key(|change| change.seq).cloned() else { return };
         self.bytes -= oldest.bytes();
         self.all.remove(&oldest.change_set);
-        self.forgotten.insert(oldest.run.clone());
+        self.forgotten.insert(oldest.maker.run.clone());
         let Some((from, to)) = names_of_move(&oldest) else { return };
         self.moves.retain(|id| *id != oldest.change_set);
         // The names of later changes must not need it any more.
@@ -257,7 +254,7 @@ impl AppliedChanges {
     /// Returns what a run has changed, without what was undone.
     pub fn edits_of(&self, run: &RunId) -> RunEdits {
         let (mut edits, mut files) = (RunEdits::default(), BTreeSet::new());
-        for change in self.all.values().filter(|change| change.run == *run) {
+        for change in self.all.values().filter(|change| change.maker.run == *run) {
             for hunk in change.hunks.iter().filter(|hunk| hunk.state != ReviewState::Undone) {
                 files.insert(&change.target);
                 edits.removed = edits.removed.saturating_add(hunk.counts.0);
@@ -299,13 +296,7 @@ impl AppliedChanges {
     }
 
     /// Notes hunks that this record has brought into the text. `before` is the change before the record.
-    pub(super) fn note_applied(
-        &mut self,
-        record: &Record,
-        before: &ChangeState,
-        now: &Changes,
-        of_run: Option<(RunId, String, String)>,
-    ) {
+    pub(super) fn note_applied(&mut self, record: &Record, before: &ChangeState, now: &Changes) {
         let Some(now) = now.get(&before.change.change_set) else { return };
         let is_new = |id: &str| {
             now.hunks.get(id) == Some(&HunkState::Applied)
@@ -347,7 +338,7 @@ impl AppliedChanges {
             return;
         }
         let id = before.change.change_set.clone();
-        let (run, title, model) = of_run.unwrap_or_else(|| (RunId::default(), String::new(), String::new()));
+        let maker = before.maker.clone().unwrap_or_default();
         let known = self
             .all
             .remove(&id)
@@ -355,7 +346,7 @@ impl AppliedChanges {
         self.bytes -= known.as_ref().map_or(0, AppliedChange::bytes);
         let mut change = known.unwrap_or_else(|| {
             let origin = self.origin_of(name_of(&before.change), record.seq);
-            new_change(&before.change, source, origin, record, (run, title, model))
+            new_change(&before.change, source, origin, record, maker)
         });
         change.hunks.extend(fresh);
         change.formatted_elsewhere += elsewhere;
@@ -470,7 +461,7 @@ fn new_change(
     source: Arc<[Hunk]>,
     origin: FileOrigin,
     record: &Record,
-    (run, title, model): (RunId, String, String),
+    maker: Arc<Maker>,
 ) -> AppliedChange {
     AppliedChange {
         change_set: change.change_set.clone(),
@@ -482,9 +473,7 @@ fn new_change(
         operation: change.operation.clone(),
         mark: change.mark.clone(),
         parts: change.parts.clone(),
-        run,
-        title,
-        model,
+        maker,
         at: record.at,
         seq: record.seq,
         earlier: false,

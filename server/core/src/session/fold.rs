@@ -15,6 +15,7 @@ use crate::prompt::image::{Image, Picture, withheld};
 use crate::prompt::message::{ModelMessage, Reply, Usage};
 use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, EditCheck, Event, Payload, Record, ToolCallId};
 use crate::session::hunks::{self, HunkState};
+use crate::session::maker::Maker;
 use crate::session::rewind::RanCommand;
 use crate::session::run::{RunEnd, names_of_files};
 use crate::tool::Effect;
@@ -93,8 +94,11 @@ impl Session {
                 title,
                 origin,
                 toolset,
+                continues,
                 ..
             } => {
+                let continued = self.ended.iter().rev().find(|ended| Some(&ended.run) == continues.as_ref());
+                let prompts = continued.map(|ended| ended.prompts.clone().continued()).unwrap_or_default();
                 self.run = Some(Run {
                     id: run.clone(),
                     started_at: record.at,
@@ -107,6 +111,7 @@ impl Session {
                     follows: *follows,
                     next_mode: None,
                     title: title.clone(),
+                    prompts,
                     origin: origin.clone(),
                     toolset: toolset.clone(),
                     turn: None,
@@ -128,6 +133,7 @@ impl Session {
                     let picture = |image: &Image| Picture { image: image.clone(), withheld: None };
                     let pictures = images.iter().map(picture).collect();
                     open.pending.push(ModelMessage::User { text: text.clone(), pictures });
+                    open.prompts.note(text);
                 }
             }
             Event::RunEnded { .. } => self.end_run(record),
@@ -264,6 +270,9 @@ impl Session {
                 };
                 let seen = seen.clone().unwrap_or_else(inferred);
                 hunks::fold(&mut self.changes, &record.event);
+                if let Some(state) = self.changes.get_mut(&change.change_set) {
+                    state.maker = self.run.as_ref().map(|run| Arc::new(Maker::of(run)));
+                }
                 for id in self.calls_of(&change.change_set, call) {
                     self.with_call(&id, |call| {
                         call.change_set = Some(change.change_set.clone());
@@ -465,6 +474,7 @@ impl Session {
             policy: run.policy,
             follows: run.follows,
             title: run.title,
+            prompts: run.prompts,
             origin: run.origin,
             end,
             cut,

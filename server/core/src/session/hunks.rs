@@ -3,10 +3,12 @@
 //! Never decides. `accept` uses the same function to see what its own events lead to.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::record::{
     AllowedBy, BatchId, CallPart, ChangeSetId, EditCheck, Event, FileChange, HunkNote, ToolCallId,
 };
+use crate::session::maker::Maker;
 
 /// The change sets of a session, by their ids.
 pub type Changes = BTreeMap<ChangeSetId, ChangeState>;
@@ -58,6 +60,8 @@ pub struct ChangeState {
     pub notes: Vec<(Vec<String>, HunkNote)>,
     /// Its calls ended while the edit was on its way, so it may or may not be in the text.
     pub unsettled: bool,
+    /// What proposed it; `None` only without an open run.
+    pub maker: Option<Arc<Maker>>,
 }
 
 impl ChangeState {
@@ -80,6 +84,7 @@ impl ChangeState {
             attempt: 1,
             notes: Vec::new(),
             unsettled: false,
+            maker: None,
             change,
         }
     }

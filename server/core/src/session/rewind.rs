@@ -146,7 +146,7 @@ impl Session {
         later: bool,
         restore: bool,
     ) -> Result<RewoundRuns, RewindRefusal> {
-        let last = || self.applied.all().last().map(|change| change.run.clone());
+        let last = || self.applied.all().last().map(|change| change.maker.run.clone());
         let first = first.cloned().or_else(last).ok_or(RewindRefusal::NoSuchRun)?;
         let open = self.open_run().map(|run| (&run.id, &run.title));
         let runs = self.ended.iter().map(|ended| (&ended.run, &ended.title)).chain(open);
@@ -165,7 +165,7 @@ impl RewoundRuns {
     /// Whether a hunk of a change is one of those that are taken back or restored.
     fn has(&self, change: &AppliedChange, hunk: usize) -> bool {
         let hunk = change.hunks.get(hunk);
-        self.all.contains(&change.run)
+        self.all.contains(&change.maker.run)
             && hunk.is_some_and(|hunk| {
                 let is_gone = hunk.state == ReviewState::Undone && hunk.as_one;
                 hunk.pending.is_none() && (!self.restore || is_gone)

@@ -12,6 +12,7 @@ use crate::record::{
     Ask, CallEnd, ChangeSetId, KeyUse, MessageId, Mode, Outcome, Payload, Policy, RunId, RunOrigin,
     StopReason, ToolCallId,
 };
+use crate::session::maker::RunPrompts;
 use crate::tool::Effect;
 
 /// The open run.
@@ -34,6 +35,7 @@ pub struct Run {
     /// The mode from the next model call on.
     pub next_mode: Option<Mode>,
     pub title: String,
+    pub prompts: RunPrompts,
     pub origin: Option<RunOrigin>,
     /// The hash of its tools.
     pub toolset: String,
@@ -143,6 +145,7 @@ pub struct EndedRun {
     pub policy: Policy,
     pub follows: Follows,
     pub title: String,
+    pub prompts: RunPrompts,
     pub origin: Option<RunOrigin>,
     pub end: RunEnd,
     /// How long to wait before its last model call is made again, if its provider said so.
@@ -168,6 +171,7 @@ impl Run {
 
     pub(crate) fn begin_turn(&mut self, number: u32) {
         self.turns += 1;
+        self.prompts.begin_turn();
         self.turn = Some(Turn {
             number,
             attempt: 1,

@@ -2,6 +2,8 @@
 //!
 //! Knows lines only by their hashes. Never says what changed, and never touches a file.
 
+mod quoted;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
@@ -13,6 +15,8 @@ use similar::DiffOp;
 
 use crate::text::edit::{BOM, line_diff, lines};
 use crate::text::review::Hunk;
+
+pub use quoted::NotPlaced;
 
 /// The first 48 bits of the SHA-256 of a line without its line end and without a byte order mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -200,6 +204,9 @@ struct FoundLines {
     known: Vec<Option<usize>>,
     /// Where the piece begins and ends now.
     span: (usize, usize),
+    /// Whether the file began and ended with it.
+    starts_file: bool,
+    ends_file: bool,
 }
 
 impl KnownText {
@@ -219,7 +226,15 @@ impl KnownText {
     /// Returns what the model knows of the lines that a hunk removes, or of the places at which it only inserts. Lines of the
     /// hunk that stay do not count.
     pub fn freshness(&self, hunk: &Hunk) -> Freshness {
-        let runs = changed_runs(hunk).into_iter().map(|run| self.freshness_of(run));
+        self.freshness_beyond(hunk, &[])
+    }
+
+    /// The same, without what is replaced in these lines of now.
+    pub fn freshness_beyond(&self, hunk: &Hunk, placed: &[Range<usize>]) -> Freshness {
+        let is_placed =
+            |run: &Range<usize>| placed.iter().any(|lines| lines.start <= run.start && run.end <= lines.end);
+        let runs =
+            changed_runs(hunk).into_iter().filter(|run| !is_placed(run)).map(|run| self.freshness_of(run));
         let rank = |freshness: &Freshness| match freshness {
             Freshness::Known => 0,
             Freshness::Unread => 1,
@@ -316,7 +331,8 @@ impl FoundLines {
         };
         let start = if known.first == 0 { 0 } else { start };
         let end = if known.to_end { now.len() } else { end };
-        Self { count: known.hashes.len(), known: found, span: (start, end) }
+        let (starts_file, ends_file) = (known.first == 0, known.to_end);
+        Self { count: known.hashes.len(), known: found, span: (start, end), starts_file, ends_file }
     }
 }
 

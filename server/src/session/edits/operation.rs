@@ -223,11 +223,11 @@ pub(super) fn no_route(name: &str, is_open: bool, moves: bool) -> String {
 fn maker(place: &SessionWorld, target: &str, bytes: &[u8]) -> Option<RunId> {
     let changes = place.world.reviews.of_file(target);
     let first = &changes.first()?.change;
-    let run = first.run.clone();
+    let run = first.maker.run.clone();
     let mut text = String::new();
     for owned in &changes {
         let change = &owned.change;
-        let is_of_run = owned.session == place.id && change.run == run && change.operation.is_none();
+        let is_of_run = owned.session == place.id && change.maker.run == run && change.operation.is_none();
         if !is_of_run || change.existed == (change.change_set == first.change_set) {
             return None;
         }

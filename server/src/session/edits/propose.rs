@@ -3,6 +3,7 @@
 //! Never judges an edit, and changes nothing: if it is cancelled, at most blobs with texts before the edits are left.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -133,6 +134,8 @@ struct DraftedFile {
     now: CurrentFile,
     /// What the model knows of its lines of now.
     known: KnownText,
+    /// The lines of now that others changed, and in which edits replace only what they quote.
+    placed: Vec<Range<usize>>,
     draft: Draft,
     calls: Vec<ToolCallId>,
 }
@@ -170,11 +173,14 @@ impl Drafts<'_> {
         };
         let added = self.edited(index, &seen, edit, after).map_err(about);
         match added {
-            Ok(draft) => {
+            Ok((draft, placed)) => {
                 let file = &mut self.files[index];
                 if file.now.exists && replaces_all(edit) {
                     file.seen.unseen = unseen::of_rewrite(&file.known, &file.seen.path, draft.hunks());
+                } else if file.seen.unseen.is_none() {
+                    file.seen.unseen = unseen::of_quotes(&file.seen.path, &placed);
                 }
+                file.placed = placed;
                 file.draft = draft;
                 file.calls.push(edit.call.clone());
                 Ok(())
@@ -252,10 +258,18 @@ impl Drafts<'_> {
         let target = uri::of_path(&at.absolute);
         let known: Vec<&KnownLines> = self.reads.of(&target).map(|read| &read.lines).collect();
         let known = KnownText::of(known, &line_hashes(&now.text));
-        Ok(DraftedFile { seen: ObservedPath { route, ..seen }, at, now, known, draft, calls: Vec::new() })
+        Ok(DraftedFile {
+            seen: ObservedPath { route, ..seen },
+            at,
+            now,
+            known,
+            placed: Vec::new(),
+            draft,
+            calls: Vec::new(),
+        })
     }
 
-    /// Returns the draft of a file after one more edit. The error says why that is not possible, and whether it may
+    /// Returns the draft of a file after one more edit, and the changed lines of which it replaces only quoted parts. The error says why that is not possible, and whether it may
     /// reveal text of the file.
     fn edited(
         &self,
@@ -263,7 +277,7 @@ impl Drafts<'_> {
         seen: &ObservedPath,
         edit: &GivenEdit,
         after: After,
-    ) -> Result<Draft, (Reason, bool)> {
+    ) -> Result<(Draft, Vec<Range<usize>>), (Reason, bool)> {
         let file = &self.files[index];
         let path = &seen.path;
         if *path != file.seen.path {
@@ -287,11 +301,13 @@ impl Drafts<'_> {
         let others = self.files.iter().enumerate().filter(|(other, _)| *other != index);
         let others = others.flat_map(|(_, file)| file.draft.hunks()).chain(self.operation_hunks());
         fits_review(others, draft.hunks(), &file.now.text, path).map_err(|why| (why, false))?;
+        let mut placed = file.placed.clone();
         if !replaces_all(edit) {
-            unseen::check_lines(&file.known, path, &file.now.text, draft.hunks())
+            let quoted = (!edit.given.flag("replace_all")).then(|| edit.given.text("old_text"));
+            unseen::check_lines(&file.known, path, &file.now.text, draft.hunks(), quoted, &mut placed)
                 .map_err(|why| (why, true))?;
         }
-        Ok(draft)
+        Ok((draft, placed))
     }
 }
 

@@ -88,7 +88,7 @@ pub fn prepared(
 /// Returns why an edit is not made that would replace lines which neither the model has seen nor the user would be shown
 /// before.
 fn unseen_by_all(session: &Session, run: &Run, change: &FileChange, seen: &ObservedPath) -> Option<Reason> {
-    let why = &seen.unseen.as_ref()?.why;
+    let why = &seen.unseen.as_ref().filter(|unseen| !unseen.stays)?.why;
     let verdict = verdict_for(session, run, &calls_of(session, change), Act::Edit(seen));
     matches!(verdict, Verdict::Allow(_)).then(|| {
         let text = format!("{why}, so nothing was written. Read the file, then write it again");

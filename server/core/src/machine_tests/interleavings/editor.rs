@@ -5,13 +5,24 @@
 use crate::text::edit::TextEdit;
 use crate::text::position::{Encoding, Position};
 
+/// Who wrote a character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// It was there before everything.
+    Original,
+    User,
+    Task,
+    /// A decision of the review brought it back: it may be anybody's.
+    Review,
+}
+
 /// One character of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     pub char: char,
     /// No other character of any text has it.
     pub id: u64,
-    pub is_users: bool,
+    pub author: Author,
 }
 
 /// One document, open or on disk.
@@ -34,7 +45,7 @@ impl EditorDouble {
     pub fn open(text: &str, encoding: Encoding) -> Self {
         let (undo, redo) = (Vec::new(), Vec::new());
         let mut editor = Self { cells: Vec::new(), version: 1, encoding, next_id: 0, undo, redo };
-        editor.cells = editor.fresh(text, false);
+        editor.cells = editor.fresh(text, Author::Original);
         editor
     }
 
@@ -51,7 +62,7 @@ impl EditorDouble {
     pub fn types(&mut self, range: std::ops::Range<usize>, text: &str) -> Typed {
         let (start, end) = (self.position(range.start), self.position(range.end));
         self.keep_step();
-        let cells = self.fresh(text, true);
+        let cells = self.fresh(text, Author::User);
         self.cells.splice(range, cells);
         self.version += 1;
         Typed {
@@ -60,7 +71,7 @@ impl EditorDouble {
     }
 
     /// Makes edits of a server, whose ranges all refer to the text before any of them, as one step.
-    pub fn accepts(&mut self, edits: &[TextEdit]) {
+    pub fn accepts(&mut self, edits: &[TextEdit], author: Author) {
         self.keep_step();
         let mut places: Vec<(std::ops::Range<usize>, &str)> = edits
             .iter()
@@ -68,7 +79,7 @@ impl EditorDouble {
             .collect();
         places.sort_by_key(|(range, _)| (range.start, range.end));
         for (range, text) in places.into_iter().rev() {
-            let cells = self.fresh(text, false);
+            let cells = self.fresh(text, author);
             self.cells.splice(range, cells);
         }
         self.version += 1;
@@ -101,7 +112,7 @@ impl EditorDouble {
         }
         let end = if cells.iter().any(|cell| cell.char == '\r') { "\r\n" } else { "\n" };
         if cells.last().is_some_and(|cell| !is_end(cell)) {
-            cells.extend(self.fresh(end, true));
+            cells.extend(self.fresh(end, Author::User));
         }
         if cells != self.cells {
             self.keep_step();
@@ -115,10 +126,10 @@ impl EditorDouble {
         self.redo.clear();
     }
 
-    fn fresh(&mut self, text: &str, is_users: bool) -> Vec<Cell> {
+    fn fresh(&mut self, text: &str, author: Author) -> Vec<Cell> {
         let cell = |char| {
             self.next_id += 1;
-            Cell { char, id: self.next_id, is_users }
+            Cell { char, id: self.next_id, author }
         };
         text.chars().map(cell).collect()
     }

@@ -1,5 +1,6 @@
 //! What the server's shell does for a decision of the review, and for what it sees in the text.
 
+use super::editor::Author;
 use super::server::Sent;
 use super::world::World;
 use crate::machine::input::{Input, Report, ReviewOutcome, ReviewTarget};
@@ -72,6 +73,7 @@ impl World<'_> {
                     fn parts(all: &[String]) -> Vec<&str> {
                         all.iter().map(String::as_str).collect()
                     }
+                    self.writes = Author::Review;
                     self.sends(file, &after, &parts(&removed), &parts(&inserted))
                 };
                 let is_made = self.files[file].editor.text() == after;
@@ -113,9 +115,20 @@ impl World<'_> {
 
     /// Looks whether the user undid or redid hunks in the editor.
     pub fn looks(&mut self) {
+        for _ in 0..2 {
+            self.switches();
+            self.looks_for_one();
+        }
+    }
+
+    /// The same, for the changes of one task.
+    fn looks_for_one(&mut self) {
         for file in 0..self.files.len() {
             let (changes, traces) = self.traces(file);
             for (change, traces) in changes.iter().zip(&traces) {
+                if !self.is_own(&change.change_set) {
+                    continue;
+                }
                 for (hunk, trace) in change.hunks.iter().zip(traces) {
                     let HunkText::Is(side) = trace.found else { continue };
                     let is_in_text = side == Side::After;

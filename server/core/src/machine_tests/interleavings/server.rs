@@ -2,6 +2,7 @@
 //!
 //! As the shell, it believes only the text.
 
+use super::editor::Author;
 use super::world::{World, does_work, uri};
 use crate::machine::input::{
     ChangeNow, EditLocation, EditOutcome, EditReport, Input, PreparedEdits, PreparedFile, RefusedEdit,
@@ -74,13 +75,17 @@ impl World<'_> {
             Step::Apply { batch, part } => self.apply(&step, batch, part),
             Step::Settle { change_set } => {
                 let check = self.settled(change_set);
-                if check == EditCheck::Unclear {
-                    // The server asks the user to look at the file, and lists no hunk of it.
-                    let target =
-                        self.bench.session.changes.get(change_set).map(|state| state.change.target.clone());
-                    let file = target.map(|target| self.file(&target));
-                    file.into_iter().for_each(|file| self.files[file].is_agents = false);
+                // The server asks the user to look at a file that is not clear, and lists no hunk of it. Where lines
+                // repeat, a text can look as if it had an edit that was never made.
+                let change = self.bench.session.changes.get(change_set).map(|state| state.change.clone());
+                if let Some(change) = change
+                    && check != EditCheck::NotLanded
+                {
+                    let file = self.file(&change.target);
+                    let is_exact = self.after(&change).as_ref() == Some(&self.files[file].editor.text());
+                    self.files[file].is_agents &= is_exact && check == EditCheck::Landed;
                 }
+                self.tells(format!("{change_set} settled: {check:?}"));
                 self.report(step, Report::Settled(check));
             }
             Step::Review { batch, .. } => self.review(&step, batch),
@@ -296,6 +301,7 @@ impl World<'_> {
             let inserted: Vec<&str> =
                 change.hunks.iter().flat_map(|hunk| &hunk.inserted).map(String::as_str).collect();
             let then = present_all(&text, &change.hunks);
+            self.writes = Author::Task;
             match self.sends(file, &wanted, &removed, &inserted) {
                 Sent::Killed => {
                     // Where lines repeat, only the text for which the change was made tells whether it was made.
@@ -368,6 +374,7 @@ impl World<'_> {
             Behaviour::Lies => {}
             Behaviour::Partly => {
                 self.files[file].is_agents &= edits.len() == 1;
+                self.files[file].is_partly |= edits.len() > 1;
                 self.server_edits(file, &edits[..1], removed, inserted);
             }
             Behaviour::Undone => {
@@ -411,10 +418,13 @@ impl World<'_> {
 
     pub fn restarts(&mut self) {
         self.tells("restarts");
-        self.bench.session = self.bench.replayed();
-        let epoch = self.bench.session.epoch + 1;
-        if !self.bench.log.is_empty() {
-            let _ = self.bench.input(Input::Opened { epoch });
+        for _ in 0..2 {
+            self.switches();
+            self.bench.session = self.bench.replayed();
+            let epoch = self.bench.session.epoch + 1;
+            if !self.bench.log.is_empty() {
+                let _ = self.bench.input(Input::Opened { epoch });
+            }
         }
     }
 }

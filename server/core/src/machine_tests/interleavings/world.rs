@@ -2,17 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::editor::{Cell, EditorDouble, is_end};
+use adjutant_protocol::review::ReviewHunk;
+use adjutant_protocol::update::HunkState;
+
+use super::editor::{Author, Cell, EditorDouble, is_end};
 use crate::machine::input::Input;
 use crate::machine::step::{Step, next_steps};
 use crate::machine_tests::Bench;
 use crate::machine_tests::random::Dice;
-use crate::record::{ChangeSetId, ReviewState};
+use crate::record::{ChangeSetId, ReviewState, RunId};
 use crate::session::AppliedChange;
 use crate::text::document::{ContentChange, Document};
 use crate::text::edit::{TextEdit, lines};
 use crate::text::position::Encoding;
 use crate::text::trace::{HunkText, PastChange, Side, Trace, trace_all};
+use crate::wire::origin::{LineAuthor, author_of};
+use crate::wire::review::{FoundHunk, applied_hunk};
 
 /// A file of the workspace.
 pub struct File {
@@ -25,6 +30,8 @@ pub struct File {
     pub is_open: bool,
     /// Whether only the agent has changed it.
     pub is_agents: bool,
+    /// Whether a client made an edit of it only in part, so that the text has what its hunks say is gone.
+    pub is_partly: bool,
 }
 
 /// An applied hunk as a client shows it.
@@ -38,7 +45,12 @@ pub struct ShownHunk {
 }
 
 pub struct World<'a> {
+    /// The task whose turn it is.
     pub bench: Bench,
+    /// The second task on the same files.
+    pub other: Bench,
+    /// Who writes the next edit of the server.
+    pub writes: Author,
     pub files: Vec<File>,
     pub encoding: Encoding,
     pub dice: Dice<'a>,
@@ -71,9 +83,15 @@ impl<'a> World<'a> {
             mirror: Document::open(&uri(name), 1, text),
             is_open: name != "c.md",
             is_agents: true,
+            is_partly: false,
         };
+        let mut other = Bench::new();
+        // So that no two changes have one name.
+        other.drawn = 1_000_000;
         Self {
             bench: Bench::new(),
+            other,
+            writes: Author::Task,
             files: FILES.map(file).into(),
             encoding,
             dice: Dice::new(numbers),
@@ -89,20 +107,37 @@ impl<'a> World<'a> {
     /// Plays one order to its end.
     pub fn play(&mut self) {
         while !self.dice.is_used_up() {
-            match self.dice.roll(24) {
+            match self.dice.roll(28) {
                 0..=9 => self.step(),
                 10..=13 => self.types(),
                 14 => self.undoes_in_the_editor(),
                 15 => self.saves(),
                 16 => self.restarts(),
-                17 => self.looks(),
+                17 => {
+                    self.looks();
+                    self.checks_origins();
+                }
                 18 => self.shows(),
                 19 | 20 => self.reviews(),
+                21 => self.rewinds(),
+                22 | 23 => self.switches(),
                 _ => self.answers(),
             }
             self.check();
         }
         self.ends();
+    }
+
+    /// Gives the turn to the other task.
+    pub fn switches(&mut self) {
+        let now = self.bench.now.max(self.other.now);
+        std::mem::swap(&mut self.bench, &mut self.other);
+        self.bench.now = now;
+    }
+
+    /// Whether a change is of the task whose turn it is.
+    pub fn is_own(&self, change_set: &ChangeSetId) -> bool {
+        self.bench.session.applied.get(change_set).is_some()
     }
 
     /// Returns how many hunks were in the text at some moment.
@@ -129,8 +164,12 @@ impl<'a> World<'a> {
     /// Returns the applied changes of a file, oldest first.
     pub fn changes_of(&self, file: usize) -> Vec<AppliedChange> {
         let target = uri(self.files[file].name);
-        let all = self.bench.session.applied.all().into_iter();
-        all.filter(|change| change.target == target).map(|change| (**change).clone()).collect()
+        let both = [&self.bench, &self.other].into_iter();
+        let all = both.flat_map(|bench| bench.session.applied.all());
+        let mut all: Vec<AppliedChange> =
+            all.filter(|change| change.target == target).map(|change| (**change).clone()).collect();
+        all.sort_by_key(|change| (change.at, change.seq));
+        all
     }
 
     pub fn past<'c>(&'c self, changes: &'c [AppliedChange]) -> Vec<PastChange<'c>> {
@@ -164,7 +203,7 @@ impl<'a> World<'a> {
     /// Makes an edit of the server in the editor. It may remove and insert only these lines.
     pub fn server_edits(&mut self, file: usize, edits: &[TextEdit], removed: &[&str], inserted: &[&str]) {
         let before = self.files[file].editor.cells.clone();
-        self.files[file].editor.accepts(edits);
+        self.files[file].editor.accepts(edits, self.writes);
         self.tell_server(file, None);
         let after = self.files[file].editor.cells.clone();
         if !leads_to(&contents(&before), &contents(&after), removed, inserted) {
@@ -219,24 +258,22 @@ impl<'a> World<'a> {
     /// Brings the session to rest, and undoes everything that can be undone.
     fn ends(&mut self) {
         self.tells("the end");
-        let _ = self.bench.input(Input::Cancel { run: None });
-        for _ in 0..200 {
-            if !next_steps(&self.bench.session).iter().any(does_work) {
-                break;
-            }
-            self.step();
+        for _ in 0..2 {
+            self.switches();
+            self.rests();
         }
-        if next_steps(&self.bench.session).iter().any(does_work) {
-            self.fail(&format!("it never rests: {:?}", next_steps(&self.bench.session)));
-        }
-        if self.bench.replayed() != self.bench.session {
-            self.fail("the log alone gives another session");
-        }
+        self.looks();
+        self.checks_origins();
+        let ends_by_runs = self.order % 2 == 0;
         // What stands on something else is undone after that.
-        for _ in 0..4 {
+        for _ in 0..6 {
+            self.switches();
             self.looks();
             self.shows();
-            self.undoes_all();
+            match ends_by_runs {
+                true => self.rewinds_all(),
+                false => self.undoes_all(),
+            }
         }
         for file in 0..self.files.len() {
             let File { name, original, editor, is_agents, .. } = &self.files[file];
@@ -250,6 +287,93 @@ impl<'a> World<'a> {
             }
         }
         self.check();
+    }
+
+    /// Undoes all runs of one task, one by one or all from one on.
+    fn rewinds_all(&mut self) {
+        let ended: Vec<RunId> = self.bench.session.ended.iter().map(|ended| ended.run.clone()).collect();
+        let later = self.order % 4 == 0;
+        for run in ended.iter().rev() {
+            self.rewinds_from(Some(run), later, false);
+        }
+    }
+
+    /// Brings the session of one task to rest.
+    fn rests(&mut self) {
+        let _ = self.bench.input(Input::Cancel { run: None });
+        for _ in 0..200 {
+            if !next_steps(&self.bench.session).iter().any(does_work) {
+                break;
+            }
+            self.step();
+        }
+        if next_steps(&self.bench.session).iter().any(does_work) {
+            self.fail(&format!("it never rests: {:?}", next_steps(&self.bench.session)));
+        }
+        if self.bench.replayed() != self.bench.session {
+            self.fail("the log alone gives another session");
+        }
+    }
+
+    /// Compares who wrote each line, as `adjutant why` says it, with who wrote its characters.
+    pub fn checks_origins(&mut self) {
+        for file in 0..self.files.len() {
+            let (changes, traces) = self.traces(file);
+            let text = self.files[file].editor.text();
+            let all: Vec<&str> = lines(&text).collect();
+            let mut views: Vec<ReviewHunk> = Vec::new();
+            for (change, traces) in changes.iter().zip(&traces) {
+                for (hunk, trace) in change.hunks.iter().zip(traces) {
+                    let text = all.get(trace.lines.clone()).unwrap_or_default().concat();
+                    let found = FoundHunk { trace, text, beneath: Vec::new(), away: None };
+                    views.extend(applied_hunk(&"s1".into(), change, hunk, found));
+                }
+            }
+            views.retain(|view| view.is_unreviewed() || view.state == HunkState::Kept);
+            let original: Vec<&str> = lines(&self.files[file].original).collect();
+            for (number, cells) in self.files[file].editor.lines().into_iter().enumerate() {
+                let cells: Vec<&Cell> = cells.iter().filter(|cell| !is_end(cell)).collect();
+                let content: String = cells.iter().map(|cell| cell.char).collect();
+                let is_of = |author| !cells.is_empty() && cells.iter().all(|cell| cell.author == author);
+                let once = |lines: &[&str]| {
+                    lines.iter().filter(|line| line.trim_end_matches(['\r', '\n']) == content).count() == 1
+                };
+                let line = u32::try_from(number).unwrap_or(u32::MAX);
+                let has = |view: &&ReviewHunk| {
+                    view.line <= line
+                        && view.end_line.is_some_and(|end| line < end)
+                        && author_of(view, line, Some(&content)) == Some(LineAuthor::Agent)
+                };
+                let is_agents = views.iter().any(|view| has(&view));
+                let inserts = |view: &ReviewHunk| view.inserted.lines().any(|own| own == content);
+                let count = |lines: &[String]| {
+                    lines.iter().filter(|line| line.trim_end_matches(['\r', '\n']) == content).count()
+                };
+                // No text says which of two equal lines was there first, if one of them has gone.
+                let was_doubled = || {
+                    let hunks = changes
+                        .iter()
+                        .flat_map(|change| change.hunks.iter().map(|hunk| change.lines_of(hunk)));
+                    hunks.flatten().any(|lines| count(&lines.inserted) > count(&lines.removed))
+                };
+                let is_right = match () {
+                    () if is_of(Author::Task) && content.starts_with("agent") && once(&all) => {
+                        is_agents || self.files[file].is_partly || !views.iter().any(inserts)
+                    }
+                    () if is_of(Author::User) && content.starts_with("user") => !is_agents,
+                    () if is_of(Author::Original) && once(&all) && once(&original) => {
+                        !is_agents || was_doubled()
+                    }
+                    () => true,
+                };
+                if !is_right {
+                    let name = self.files[file].name;
+                    self.fail(&format!(
+                        "{content:?} of {name} is said to be the agent's: {is_agents}\n{views:#?}"
+                    ));
+                }
+            }
+        }
     }
 }
 

@@ -16,10 +16,7 @@ impl Session {
         let had_review = |state: &ChangeState| !state.allowed_by.is_empty();
         let Some(before) = before.filter(had_review) else { return };
         self.note_own_edit(record, &before);
-        let run = self.run.as_ref().map(|run| (run.id.clone(), run.title.clone(), run.model.clone()));
-        let ended =
-            || self.ended.back().map(|last| (last.run.clone(), last.title.clone(), last.model.clone()));
-        self.applied.note_applied(record, &before, &self.changes, run.or_else(ended));
+        self.applied.note_applied(record, &before, &self.changes);
     }
 
     pub(super) fn fold_review(&mut self, record: &Record) {

@@ -71,6 +71,38 @@ fn n14_lines_that_were_never_read_are_unread_and_pieces_join_where_they_end() {
 }
 
 #[test]
+fn n14_a_quoted_part_of_a_line_that_others_changed_is_found_if_it_can_be_no_other() {
+    let before = "one\nx = 1\ntwo\nthree\nx = 2\nfive\n";
+    let known = [whole(before)];
+    let found = |known: &[KnownLines], now: &str, old: &str| {
+        KnownText::of(known, &line_hashes(now)).quoted_lines(now, old)
+    };
+    let now = before.replace("x = 1", "x = 1 # mine").replace("three\n", "three\nnew\n");
+    assert_eq!(found(&known, &now, "= 1"), Ok(1..2));
+    assert_eq!(found(&known, &now, "one\nx = 1"), Ok(0..2));
+    // Line ends and the order of the lines count, and a part is once in the file.
+    for old in ["x =", "x = 1\n", "one\nx = 1\ntwo", "x  = 1"] {
+        assert_ne!(found(&known, &now, old), Ok(1..2), "{old}");
+    }
+    assert_eq!(found(&known, &now, "x = 1 # mine"), Err(NotPlaced::NewLines), "all of a line that is new");
+    for (now, why) in [
+        // The line moved, became two, or went and came back elsewhere.
+        (before.replace("x = 1\n", "") + "x = 1 # mine\n", NotPlaced::NewLines),
+        (before.replace("x = 1\n", "# mine\nx = 1 # mine\n"), NotPlaced::NewLines),
+        (before.replace("x = 1", "y").replace("x = 2", "x = 2, x = 1"), NotPlaced::OthersGone),
+    ] {
+        assert_eq!(found(&known, &now, "x = 1"), Err(why), "{now}");
+    }
+    // At the edge of what was read nothing says which line it was; at an end of the file it is the one.
+    let now = before.replace("five", "5 five");
+    assert_eq!(found(&known, &now, "five"), Ok(5..6));
+    assert_eq!(found(&[seen(before, 0, 5)], &now, "five"), Err(NotPlaced::NewLines));
+    let now = before.replace("three", "3 three");
+    assert_eq!(found(&[seen(before, 0, 4)], &now, "three"), Err(NotPlaced::NewLines));
+    assert_eq!(found(&[seen(before, 2, 5)], &now, "three"), Ok(3..4));
+}
+
+#[test]
 fn n14_what_the_model_knows_follows_its_own_edits() {
     let mut known = whole(TEXT);
     let edit = |from: &str, to: &str| {
@@ -199,6 +231,67 @@ proptest! {
             }
             now = after;
             prop_assert!(known.stand_in(&line_hashes(&now.concat())), "{:?} {:?}", known, now);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
+
+    /// Others write and delete characters and lines around a quoted text, and may write it once more: what is replaced is
+    /// the place that was read, and only what was quoted goes.
+    #[test]
+    fn n14_an_edit_beside_what_others_wrote_removes_nothing_of_it(
+        before in prop::collection::vec("[a-e]{1,3}", 1..8),
+        quoted in (0..8usize, 0..3usize, 1..3usize),
+        outside in prop::collection::vec((0..5usize, 0..10usize, 0..4usize, "[a-exyz]{1,3}"), 0..4),
+        shown in (0..8usize, 0..8usize),
+    ) {
+        let line = quoted.0 % before.len();
+        let from = quoted.1.min(before[line].len() - 1);
+        let old = &before[line][from..(from + quoted.2).min(before[line].len())];
+        // Each line with the number that it had; none for a new one.
+        let mut all: Vec<(Option<usize>, String)> = before.iter().cloned().enumerate().map(|(at, text)| (Some(at), text)).collect();
+        for (what, at, column, text) in outside {
+            let count = all.len();
+            match what {
+                0 => all.insert(at % (count + 1), (None, text)),
+                1 if count > 1 => drop(all.remove(at % count)),
+                2 if count > 0 => {
+                    let line = &mut all[at % count].1;
+                    let end = line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
+                    line.truncate(end);
+                    line.push_str(&text);
+                }
+                _ if count > 0 => {
+                    let line = &mut all[at % count].1;
+                    let place = line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
+                    line.insert_str(place, &text);
+                }
+                _ => {}
+            }
+        }
+        let (from, to) = (shown.0.min(shown.1).min(before.len()), shown.0.max(shown.1).min(before.len()));
+        let read = before.iter().map(|line| format!("{line}\n")).collect::<String>();
+        if read.matches(old).count() != 1 || !(from..to).contains(&line) {
+            return Ok(());
+        }
+        let now = all.iter().map(|(_, text)| format!("{text}\n")).collect::<String>();
+        let known = KnownText::of(&[seen(&read, from, to)], &line_hashes(&now));
+        if let Ok(place) = known.quoted_lines(&now, old) {
+            prop_assert_eq!(place.len(), 1);
+            let after = crate::text::locate::replace(&now, old, "Z", false).expect("it is there once");
+            prop_assert_eq!(after.replace('Z', old), now.clone(), "other text went");
+            let is_there = all[place.start].0 == Some(line);
+            // A new line in the place of the one that went, or with its text, is not to be told from it.
+            let above = place.start.checked_sub(1).map(|at| all[at].0);
+            let below = all.get(place.start + 1).map(|(number, _)| *number);
+            let is_after = if line == 0 { above.is_none() } else { above == Some(Some(line - 1)) };
+            let is_before = if line + 1 == before.len() { below.is_none() } else { below == Some(Some(line + 1)) };
+            let (number, text) = &all[place.start];
+            let stands_for = number.is_none() && (is_after || is_before || *text == before[line]);
+            prop_assert!(is_there || stands_for,
+                "{:?} in {:?}, read {:?} at {}", old, now, read, line);
         }
     }
 }
