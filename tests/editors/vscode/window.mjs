@@ -34,6 +34,19 @@ export class Window {
     await this.page.locator('.editor-group-container.active .view-line').first().waitFor();
   }
 
+  // Opens a file by its name.
+  async openFile(name) {
+    await this.page.keyboard.press('Control+p');
+    await this.input('', name);
+    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().click();
+    await this.page.locator('.tab.active', { hasText: name }).waitFor();
+  }
+
+  // Returns the labels of the tabs.
+  async tabs() {
+    return (await this.page.locator('.tab').allInnerTexts()).map((one) => one.replace(/\s+/g, ' ').trim());
+  }
+
   async closeTab(title) {
     await this.page.locator('.tab', { hasText: title }).click({ button: 'middle' });
   }
