@@ -255,6 +255,22 @@ export class Window {
     await place.locator(`.action-label[aria-label^="${title}"]`).click();
   }
 
+  // Presses two keys in turn, again and again. After each, the text, the coloured lines and the number of rows in the list
+  // must become those that belong to the key. Returns what they are instead, and of which round.
+  async backAndForth(rounds, ...steps) {
+    for (let round = 1; round <= rounds; round++) {
+      for (const [key, wanted] of steps) {
+        await this.key(key);
+        let now;
+        for (const until = Date.now() + PATIENCE; JSON.stringify(now) !== JSON.stringify(wanted);) {
+          if (Date.now() > until) return { round, key, now };
+          now = [await this.buffer(), await this.coloured(), (await this.list()).rows.length];
+        }
+      }
+    }
+    return 'all';
+  }
+
   // Returns the labels of the buttons in the title of the editor.
   async titleButtons() {
     const buttons = this.page.locator('.editor-group-container.active .editor-actions .action-label');
