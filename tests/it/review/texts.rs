@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -209,6 +210,48 @@ fn p21_git_reproduces_deleted_and_moved_files_with_the_edits_around_them() {
     for part in ["deleted file mode 100644", "rename from ", "new file mode 100644"] {
         assert!(result.diff.contains(part), "no {part:?}");
     }
+    reviewed.rig.end();
+}
+
+#[test]
+fn p21_files_without_text_move_in_the_diff_and_what_was_undone_is_not_in_it() {
+    let moving = |from: &str, to: &str| json!({"from": from, "to": to});
+    let delete = |path: &str| json!({"path": path});
+    let calls = Reply::call("move_file", moving("logo.bin", "art/\"logo\".bin"))
+        .and_call("delete_file", delete("run.sh"))
+        .and_call("delete_file", delete("empty.txt"))
+        .and_call("move_file", moving("b.txt", "c.txt"))
+        .and_call("delete_file", delete("a.txt"));
+    let model = ModelServer::start([calls, Reply::text("Done.")]);
+    let workspace = Workspace::new(FILES);
+    workspace.openai(&model.base_url());
+    for (name, bytes) in [("logo.bin", &b"\xff\xfe\0\n"[..]), ("run.sh", b"ls\n"), ("empty.txt", b"")] {
+        fs::write(workspace.path().join(name), bytes).expect("a file");
+    }
+    fs::set_permissions(workspace.path().join("run.sh"), fs::Permissions::from_mode(0o755))
+        .expect("its mode");
+    let before = all_files(workspace.path());
+    let rig = Rig::start(&workspace);
+    rig.on_ask(|_| adjutant_testkit::editor::Answer::option("allow"));
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "tidy up").run_id;
+    rig.await_run_end(&session, &run);
+    let reviewed = Reviewed { rig, model, workspace, session, run };
+    let listed: ReviewListResult = reviewed.rig.call(methods::REVIEW_LIST, json!({"all": true}));
+    for hunk in listed.hunks.iter().filter(|hunk| ["a.txt", "b.txt"].contains(&hunk.path.as_str())) {
+        assert_eq!(reviewed.decide(hunk, "undo").why, None);
+    }
+    let result = reviewed.diff(json!({"runId": reviewed.run}));
+    assert_eq!(result.left_out, []);
+    assert!(result.diff.contains("deleted file mode 100755"), "{}", result.diff);
+    let applied = git_apply(&[], "");
+    fs::remove_file(applied.path().join(".keep")).expect("an empty folder");
+    for (name, bytes) in &before {
+        fs::write(applied.path().join(name), bytes).expect("a file");
+    }
+    fs::set_permissions(applied.path().join("run.sh"), fs::Permissions::from_mode(0o755)).expect("its mode");
+    git_apply_in(&applied, &result.diff);
+    assert_eq!(all_files(applied.path()), all_files(reviewed.workspace.path()), "{}", result.diff);
     reviewed.rig.end();
 }
 
