@@ -22,11 +22,11 @@ use tokio::sync::watch;
 use tower_lsp::LanguageServer;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
-    CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, DidChangeConfigurationParams,
-    DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams,
-    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams,
-    Hover, HoverParams, InitializeParams, InitializeResult, InitializedParams, LSPAny, MessageType,
-    ShowMessageParams, WorkDoneProgressCancelParams,
+    CodeLens, CodeLensParams, DidChangeConfigurationParams, DidChangeTextDocumentParams,
+    DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams, Hover, HoverParams,
+    InitializeParams, InitializeResult, InitializedParams, LSPAny, MessageType, ShowMessageParams,
+    WorkDoneProgressCancelParams,
 };
 
 pub use crate::agent::Options;
@@ -169,10 +169,6 @@ impl LanguageServer for Server {
         let registered = configured::register(&self.out, surfaces);
         let absent = async { self.warn(&absent(agent.configured.folders()).await) };
         tokio::join!(registered, self.pull(ready), absent);
-    }
-
-    async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
-        Ok(Some(actions::offered(self.agent()?, &params).await))
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {

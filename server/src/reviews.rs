@@ -9,6 +9,7 @@ pub mod earlier;
 pub mod opened;
 pub mod renamed;
 pub mod staged;
+mod whole_files;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;

@@ -5,6 +5,7 @@
 pub mod changes;
 mod comments;
 mod everyday;
+mod files;
 mod questions;
 mod runs;
 pub mod scenes;

@@ -5,6 +5,7 @@
 
 mod ends;
 pub mod everyday;
+pub mod files;
 mod review;
 
 use adjutant_testkit::command::Line;

@@ -8,6 +8,7 @@ pub mod changes;
 mod comments;
 mod driver;
 mod everyday;
+mod files;
 mod runs;
 mod scenes;
 

@@ -24,7 +24,7 @@ use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::{Value, json};
 
 use crate::plain::{self, AUTOMATIC, Plain, at, title, titles};
-use crate::rig::Rig;
+use crate::rig::{Rig, facts_named};
 
 /// Three places of one file, too far from each other to be one hunk.
 const FILES: &str =
@@ -53,7 +53,13 @@ impl Reviewed {
             .and_call("edit_file", edit("a.txt", "three\n", "3\n"))
             .and_call("edit_file", edit("b.txt", "four\n", "4\n"));
         let first = Reply::call("edit_file", edit("first.txt", "0\n", "zero\n"));
-        let model = ModelServer::start([first, four, Reply::text("Done."), Reply::text("Seen.")]);
+        let model = ModelServer::start([
+            first,
+            four,
+            Reply::text("Done."),
+            Reply::text("Seen."),
+            Reply::text("Seen."),
+        ]);
         let workspace = Workspace::new(FILES);
         workspace.openai(&model.base_url());
         prepare(&workspace);
@@ -243,6 +249,39 @@ fn n13_an_undo_in_the_editor_is_understood_and_told_once() {
     rig.await_run_end(&reviewed.session, &run);
     let told = reviewed.told();
     assert_eq!(told.matches("The user undid in the editor").count(), 1, "{told}");
+    reviewed.rig.end();
+}
+
+/// The model hears of the net result: a redo takes the note about its undo back, if the model has not read it.
+#[test]
+fn n13_an_undo_that_is_redone_before_the_model_reads_of_it_is_not_told() {
+    let reviewed = Reviewed::start();
+    let rig = &reviewed.rig;
+    let _ = reviewed.hunks();
+    let found = |count: usize| {
+        adjutant_testkit::process::wait_until("the log says what is in the text", || {
+            facts_named(&reviewed.workspace, &reviewed.session, "reviewed").len() == count
+        });
+    };
+    // Both hunks of one step back, and one of another; then forwards again.
+    rig.replace("a.txt", "2\n", "two\n");
+    found(1);
+    rig.replace("a.txt", "1\n", "one\n");
+    found(2);
+    rig.replace("a.txt", "two\n", "2\n");
+    found(3);
+    let go_on = || {
+        let run = rig.prompt(&reviewed.session, "go on").run_id;
+        rig.await_run_end(&reviewed.session, &run);
+        let told = reviewed.told();
+        ["The user undid in the editor", "that was undone is in the file again"]
+            .map(|part| told.matches(part).count())
+    };
+    assert_eq!(go_on(), [1, 0], "of the first hunk alone");
+    // What the model has read is not taken back.
+    rig.replace("a.txt", "one\n", "1\n");
+    found(4);
+    assert_eq!(go_on(), [1, 1]);
     reviewed.rig.end();
 }
 

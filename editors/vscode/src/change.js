@@ -185,23 +185,32 @@ function newestFirst(hunks) {
   return [...hunks].sort((one, other) => (other.madeBy?.at ?? 0) - (one.madeBy?.at ?? 0));
 }
 
+// The file that a change is listed under: after a move, the new name.
+const placeOf = ({ operation, uri, path }) => (operation?.kind === 'move' ? operation : { uri, path });
+
+// How many lines a change takes and gives; nothing where there are no lines, as in a move.
+const size = (hunk) => (hunk.operation?.kind === 'move' ? '' : counts(hunk));
+
 // The files of a list of hunks, in its order, each with its hunks from top to bottom.
 function files(hunks) {
   const all = new Map();
   for (const hunk of hunks.filter((one) => one.madeBy && decidable(one))) {
-    if (!all.has(hunk.uri)) all.set(hunk.uri, { uri: hunk.uri, path: hunk.path, hunks: [] });
-    all.get(hunk.uri).hunks.push(hunk);
+    const { uri, path } = placeOf(hunk);
+    if (!all.has(uri)) all.set(uri, { uri, path, hunks: [] });
+    all.get(uri).hunks.push(hunk);
   }
   return [...all.values()].map((file) => {
     const sum = (of) => file.hunks.reduce((total, hunk) => total + count(of(hunk)), 0);
     file.hunks.sort((a, b) => a.line - b.line);
     const changes = file.hunks.length === 1 ? '1 change' : `${file.hunks.length} changes`;
-    return { ...file, about: `−${sum((one) => one.removed)} +${sum((one) => one.text ?? one.inserted)} · ${changes}` };
+    const sizes = file.hunks.some(size) ? `−${sum((one) => one.removed)} +${sum((one) => one.text ?? one.inserted)} · ` : '';
+    return { ...file, about: sizes + changes };
   });
 }
 
-// One line for a hunk in a list: what it inserts, or else what it removes.
+// One line for a hunk in a list: what it does with its file, or what it inserts, or else what it removes.
 function title(hunk) {
+  if (hunk.operation) return status(hunk.operation.kind === 'move' ? `moved from ${hunk.path}` : 'deleted', 80);
   const inserted = linesOf(hunk.text ?? hunk.inserted).find((one) => one.trim());
   const removed = linesOf(hunk.removed).find((one) => one.trim());
   return status(inserted ?? (removed ? `− ${removed}` : 'empty lines'), 80);
@@ -223,5 +232,5 @@ function refusal(results, action) {
 }
 
 module.exports = {
-  agents, at, before, commented, comments, counts, decidable, fenced, files, hover, keyOf, labels, lines, lost, moved, nameOf, newestFirst, next, refusal, remark, targets, threads, title, withThoseOn,
+  agents, at, before, commented, comments, counts, decidable, fenced, files, hover, keyOf, labels, lines, lost, moved, nameOf, newestFirst, next, placeOf, refusal, remark, size, targets, threads, title, withThoseOn,
 };

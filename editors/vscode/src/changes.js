@@ -3,7 +3,7 @@
 'use strict';
 
 const vscode = require('vscode');
-const { commented, comments, counts, files, keyOf, title } = require('./change');
+const { commented, comments, files, keyOf, placeOf, size, title } = require('./change');
 const { line, status } = require('./display');
 
 const PAUSE_MS = 150; // between two lists
@@ -23,7 +23,7 @@ function createChanges(list, complain) {
     const said = hunk.comment ? ` · “${status(hunk.comment, 40)}”` : '';
     return Object.assign(of, {
       id: node.id,
-      description: `${counts(hunk)}${yours}${said}`,
+      description: `${size(hunk)}${yours}${said}`,
       tooltip: line(`${hunk.path}: ${hunk.madeBy.task}`, 300),
       contextValue: 'change',
       command: { command: 'adjutant.change.open', title: 'Open', arguments: [{ hunks: [hunk] }] },
@@ -82,7 +82,8 @@ function createChanges(list, complain) {
 
 // Opens the file of a change at its first line, because the user chose it in the list.
 async function openChange({ hunks: [listed] }, drawn) {
-  const editor = await vscode.window.showTextDocument(vscode.Uri.parse(listed.uri, true), { preview: true });
+  if (listed.operation?.kind === 'delete') return void vscode.window.showInformationMessage(`Adjutant: ${line(`${listed.path} was deleted; Undo brings it back`, 300)}`);
+  const editor = await vscode.window.showTextDocument(vscode.Uri.parse(placeOf(listed).uri, true), { preview: true });
   // In an open text it is where it is drawn; the list is older than what was typed meanwhile.
   const hunk = drawn(editor.document).find((one) => keyOf(one) === keyOf(listed)) ?? listed;
   const first = Math.min(hunk.line, editor.document.lineCount - 1);

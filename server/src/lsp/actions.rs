@@ -10,6 +10,7 @@ mod verbs;
 
 use adjutant_core::text::display::one_line;
 use adjutant_protocol::commands::CANCEL;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tower_lsp::ls_types::{
     AnnotatedTextEdit, CodeAction, CodeActionDisabled, CodeActionKind, CodeActionOptions,
@@ -60,14 +61,41 @@ struct ActionOffer {
     argument: Value,
     /// The edit that the client makes before it runs the command.
     edit: Option<Value>,
+    /// Whether it brings an edit of the model into the text.
+    generated: bool,
     /// The diagnostics that it is about.
     diagnostics: Vec<Diagnostic>,
     /// Why it cannot be chosen; a start that is chosen anyway is refused for the same reason.
     disabled: Option<String>,
 }
 
+/// The method, which has a type of its own for its result.
+pub(super) const METHOD: &str = "textDocument/codeAction";
+
+/// `CodeActionTag.LLMGenerated` of LSP 3.18.
+const GENERATED: u8 = 1;
+
+/// Whether the params of `initialize` say that the client shows which actions bring an edit of a model. The type of the framework
+/// does not have it yet.
+pub(super) fn shows_tags(params: Option<&Value>) -> bool {
+    let tags = params.and_then(|params| {
+        params.pointer("/capabilities/textDocument/codeAction/tagSupport/valueSet")?.as_array()
+    });
+    tags.is_some_and(|tags| tags.iter().any(|tag| *tag == GENERATED))
+}
+
+/// A code action as a client gets it. The type of the framework has no tags yet.
+#[derive(Serialize)]
+pub(super) struct TaggedAction {
+    #[serde(flatten)]
+    action: CodeActionOrCommand,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tags: Option<[u8; 1]>,
+}
+
 /// Returns the code actions at a place: answers first, then starts, then cancels.
-pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
+/// `tags` says whether the client shows their tags.
+pub(super) async fn offered(agent: &Agent, params: &CodeActionParams, tags: bool) -> Vec<TaggedAction> {
     // Many clients ask at each move of the cursor, so a request never brings back a closed popup.
     let link = &agent.sessions.world().link;
     let trigger = Trigger::of(params);
@@ -85,7 +113,11 @@ pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<Cod
     offered
         .into_iter()
         .filter(|action| wanted(action.kind))
-        .map(|action| code_action(action, link.surfaces()))
+        .map(|action| {
+            let surfaces = link.surfaces();
+            let is_tagged = tags && action.generated && surfaces.action_literals;
+            TaggedAction { action: code_action(action, surfaces), tags: is_tagged.then_some([GENERATED]) }
+        })
         .collect()
 }
 
@@ -125,6 +157,7 @@ fn cancels(agent: &Agent) -> Vec<ActionOffer> {
         command: CANCEL,
         argument: json!({ "sessionId": run.session_id, "runId": run.run_id }),
         edit: None,
+        generated: false,
         diagnostics: Vec::new(),
         disabled: None,
     };
@@ -137,7 +170,7 @@ fn covers(only: &str, kind: &str) -> bool {
 }
 
 fn code_action(action: ActionOffer, surfaces: &Surfaces) -> CodeActionOrCommand {
-    let ActionOffer { title, kind, command, argument, edit, diagnostics, disabled } = action;
+    let ActionOffer { title, kind, command, argument, edit, generated: _, diagnostics, disabled } = action;
     let greyed = disabled.filter(|_| surfaces.action_literals && surfaces.action_disabled);
     let command =
         Command { title: title.clone(), command: command.to_owned(), arguments: Some(vec![argument]) };

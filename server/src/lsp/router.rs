@@ -3,7 +3,7 @@
 //! Calls `LanguageServer` directly, without the framework's own loop (decision 001).
 
 use std::future::ready;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use adjutant_protocol::methods::SESSION_CANCEL;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use tower_lsp::LanguageServer;
 use tower_lsp::jsonrpc::Error;
 
 use super::lifecycle::Lifecycle;
-use super::{Server, documents, text_before};
+use super::{Server, actions, documents, text_before};
 use crate::agent::{self, Serve, read};
 use crate::transport::{Answer, Backend, ErrorBody, NotificationOutcome, Params, Serving, answer, code};
 
@@ -36,16 +36,19 @@ const NOTIFICATIONS: [&str; 13] = [
 pub struct Router {
     server: Arc<Server>,
     lifecycle: Lifecycle,
+    /// Whether the client shows the tags of code actions; empty before `initialize`.
+    tags: Arc<OnceLock<bool>>,
 }
 
 impl Router {
     pub fn new(server: Server) -> Self {
-        Self { server: Arc::new(server), lifecycle: Lifecycle::new() }
+        Self { server: Arc::new(server), lifecycle: Lifecycle::new(), tags: Arc::default() }
     }
 
     fn initialize(&self, params: Option<Value>) -> Result<Serving<Answer>, ErrorBody> {
         let given = params.is_some();
         let shows_texts = text_before::is_known(params.as_ref());
+        let (tags, shows_tags) = (self.tags.clone(), actions::shows_tags(params.as_ref()));
         let params = read(params);
         if given && let Err(why) = params {
             // Checked first, so that a second `initialize` gets this error too.
@@ -56,6 +59,7 @@ impl Router {
         Ok(Box::pin(async move {
             let result = server.initialize(params).await.map_err(body);
             if result.is_ok() {
+                let _ = tags.set(shows_tags);
                 beginning.succeeded();
             }
             text_before::announced(answer(result), shows_texts)
@@ -78,9 +82,10 @@ impl Router {
         let params = readable(params)?;
         Ok(match method {
             method if NOTIFICATIONS.contains(&method) => return Err(is_a_notification(method)),
-            "textDocument/codeAction" => {
-                let params = read(params)?;
-                Box::pin(async move { answer(server.code_action(params).await.map_err(body)) })
+            actions::METHOD => {
+                let (params, agent) = (read(params)?, server.agent().map_err(body)?.clone());
+                let tags = self.tags.get().copied().unwrap_or_default();
+                Box::pin(async move { answer(Ok(actions::offered(&agent, &params, tags).await)) })
             }
             "workspace/executeCommand" => {
                 let params = read(params)?;

@@ -80,7 +80,7 @@ impl Face for Words {
 
     fn file_edit(&self, edit: &FileEdit) -> Option<Request> {
         let FileEdit { label, uri, to } = edit;
-        let operation = match to {
+        let mut operation = match to {
             Some(to) => json!({
                 "kind": "rename",
                 "oldUri": uri,
@@ -93,7 +93,12 @@ impl Face for Words {
                 "options": { "recursive": false, "ignoreIfNotExists": false },
             }),
         };
-        let params = json!({ "label": label, "edit": { "documentChanges": [operation] } });
+        let mut params = json!({ "label": label, "edit": {} });
+        if self.annotations {
+            operation["annotationId"] = json!(ANNOTATION);
+            params["edit"]["changeAnnotations"] = json!(annotation(label.clone()));
+        }
+        params["edit"]["documentChanges"] = json!([operation]);
         Some(Request::new("workspace/applyEdit", params))
     }
 
@@ -258,9 +263,12 @@ fn workspace_edit(edits: &[DocumentEdit], label: Option<String>) -> WorkspaceEdi
         edits: (edit.edits.clone(), label.is_some().then_some(ANNOTATION)),
     };
     let document_changes = edits.iter().map(change).collect();
-    let annotation =
-        |label| BTreeMap::from([(ANNOTATION, ChangeAnnotation { label, needs_confirmation: false })]);
     WorkspaceEdit::DocumentChanges { document_changes, change_annotations: label.map(annotation) }
+}
+
+/// Returns the annotation with this label, by its id.
+fn annotation(label: String) -> BTreeMap<&'static str, ChangeAnnotation> {
+    BTreeMap::from([(ANNOTATION, ChangeAnnotation { label, needs_confirmation: false })])
 }
 
 /// The severity of a diagnostic that is only a mark.

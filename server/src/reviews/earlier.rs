@@ -2,20 +2,20 @@
 //!
 //! Never takes out a hunk that a later one stands on: it stays, and is counted.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 
-use adjutant_core::record::ReviewState;
+use adjutant_core::record::{FileOperation, ReviewState};
 use adjutant_core::session::AppliedHunk;
 use adjutant_core::text::display::unescaped;
 use adjutant_core::text::edit::{lines, split_bom};
-use adjutant_core::text::review::git_diff;
+use adjutant_core::text::review::{git_deletion, git_diff, git_move};
 use adjutant_core::text::trace::{HunkText, Side, SideTarget, trace_all, with_side};
 use adjutant_protocol::review::{LeftOutFile, ReviewBaseResult, ReviewDiffResult};
 
+use super::whole_files::{self, FileLife};
 use super::{FileChanges, FileNow, OwnedChange, Reviews, file_now};
 use crate::documents::Documents;
-use crate::tools::paths::{ResolvedPath, Roots, open_read};
+use crate::tools::paths::{ResolvedPath, Roots, open_read, resolve};
 use crate::uri;
 
 /// The most bytes of a diff.
@@ -81,47 +81,101 @@ fn without(
     result
 }
 
+/// The diff of one file, and how many hunks are not in it because later ones stand on them; or why there is none.
+type FileDiff = Result<(String, usize), String>;
+
+/// Returns whether a hunk is taken out of a text to have it before the changes that are `wanted`.
+fn in_the_text(wanted: impl Fn(&OwnedChange) -> bool) -> impl Fn(&OwnedChange, &AppliedHunk) -> bool {
+    move |owned, hunk| wanted(owned) && hunk.state != ReviewState::Undone
+}
+
+/// Returns the diffs of files as one, as long as it may be.
+fn joined(diffs: Vec<(String, FileDiff)>) -> ReviewDiffResult {
+    let mut result = ReviewDiffResult { diff: String::new(), cut: false, left_out: Vec::new() };
+    for (path, diff) in diffs {
+        let why = match diff {
+            Ok((diff, _)) if result.diff.len() + diff.len() > MOST_DIFF => {
+                result.cut = true;
+                Some("the diff would be too long with it".to_owned())
+            }
+            Ok((diff, stayed)) => {
+                result.diff.push_str(&diff);
+                (stayed > 0).then(|| format!("later changes stand on {stayed} of its changes"))
+            }
+            Err(why) => Some(why),
+        };
+        result.left_out.extend(why.map(|why| LeftOutFile { path, why }));
+    }
+    result
+}
+
 impl<D: Fn(&Roots, &ResolvedPath) -> Option<String>> EarlierTexts<'_, D> {
-    /// Returns the diff of the changes that are `wanted`, without hunks that were undone: from the texts without them to the texts
+    /// Returns the diff of the changes that are `wanted`, without those that were undone: from the files without them to the files
     /// of now, in the order of the paths. Blocks.
     pub fn diff(&self, wanted: impl Fn(&OwnedChange) -> bool) -> ReviewDiffResult {
-        let mut files: BTreeMap<String, Vec<OwnedChange>> = BTreeMap::new();
-        for owned in self.reviews.of(|_| true) {
-            files.entry(owned.change.target.clone()).or_default().push(owned);
-        }
-        let of_path = |changes: Vec<OwnedChange>| {
-            let path = changes.iter().rev().find(|owned| wanted(owned))?.change.path.clone();
-            Some((path, changes))
-        };
-        let mut files: Vec<(String, Vec<OwnedChange>)> = files.into_values().filter_map(of_path).collect();
-        files.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let mut result = ReviewDiffResult { diff: String::new(), cut: false, left_out: Vec::new() };
-        for (path, changes) in files {
-            let why = match self.file_diff(&path, changes, &wanted) {
-                Ok((diff, _)) if result.diff.len() + diff.len() > MOST_DIFF => {
-                    result.cut = true;
-                    Some("the diff would be too long with it".to_owned())
-                }
-                Ok((diff, stayed)) => {
-                    result.diff.push_str(&diff);
-                    (stayed > 0).then(|| format!("later changes stand on {stayed} of its changes"))
-                }
-                Err(why) => Some(why),
+        let mut diffs: Vec<(String, FileDiff)> = Vec::new();
+        for file in whole_files::files(self.reviews.of(|_| true), &wanted) {
+            let last = file.edits.iter().rev().find(|owned| wanted(owned)).map(|owned| &owned.change.path);
+            let first = file.moved.as_ref().map(|(path, _)| path);
+            let path = match &file.deletion {
+                Some(deletion) => first.or(Some(&deletion.change.path)),
+                None => last.or(first),
             };
-            result.left_out.extend(why.map(|why| LeftOutFile { path, why }));
+            let Some(path) = path.cloned() else { continue };
+            let diff = match &file.deletion {
+                Some(deletion) => self.deletion_diff(&path, deletion, file.edits, &wanted),
+                None => self.file_diff(&path, file, &wanted),
+            };
+            diffs.push((path, diff));
         }
-        result
+        // The sort is stable: the deletion of a file is before one that has its name now.
+        diffs.sort_by(|(one, _), (other, _)| one.cmp(other));
+        joined(diffs)
     }
 
-    /// Returns the diff of one file, and how many hunks are not in it because later ones stand on them. `changes` are all of
-    /// the file.
-    fn file_diff(
+    /// Returns the diff of a file that is deleted. `edits` are all changes of its lines.
+    fn deletion_diff(
         &self,
         path: &str,
-        changes: Vec<OwnedChange>,
+        deletion: &OwnedChange,
+        edits: Vec<OwnedChange>,
         wanted: impl Fn(&OwnedChange) -> bool,
-    ) -> Result<(String, usize), String> {
-        let Some(last) = changes.last() else { return Ok((String::new(), 0)) };
+    ) -> FileDiff {
+        let change = &deletion.change;
+        let Some(FileOperation::Delete { mode }) = change.operation else { return Ok((String::new(), 0)) };
+        self.may_read(deletion, &change.path)?;
+        let bytes = change.before.as_deref().and_then(|hash| deletion.blobs.get(hash).ok());
+        let bytes = bytes.ok_or("its text before the deletion is not kept any more")?;
+        let text = String::from_utf8(bytes).map_err(|_| "it was deleted, and it was no text")?;
+        let (has_mark, text) = split_bom(&text);
+        let before = without(&FileChanges::read(self.reviews, edits), text, in_the_text(&wanted));
+        if before.made_file && before.text.is_empty() {
+            // It came and went.
+            return Ok((String::new(), before.stayed));
+        }
+        let mark = if has_mark { "\u{feff}" } else { "" };
+        Ok((git_deletion(&unescaped(path), mode, &format!("{mark}{}", before.text)), before.stayed))
+    }
+
+    /// Returns the diff of a file that has a name, which may be another than before.
+    fn file_diff(&self, path: &str, file: FileLife, wanted: impl Fn(&OwnedChange) -> bool) -> FileDiff {
+        let FileLife { edits, moved, moved_later, .. } = file;
+        let names = moved.as_ref().and_then(|(from, last)| match &last.change.operation {
+            Some(FileOperation::Move { path: to, .. }) => Some((unescaped(from), to, last)),
+            _ => None,
+        });
+        if let Some((_, to, last)) = &names {
+            self.may_read(last, to)?;
+            let is_there = resolve(&last.roots, to).is_ok_and(|at| at.inside && at.exists());
+            if moved_later || !is_there {
+                return Err("it is not under the name that it was given".to_owned());
+            }
+        }
+        let renamed = |before: &str, now: &str| {
+            names.as_ref().map(|(from, to, _)| git_move(from, &unescaped(to), before, now))
+        };
+        let only_renamed = |stayed| Ok((renamed("", "").unwrap_or_default(), stayed));
+        let Some(last) = edits.last() else { return only_renamed(0) };
         let Some(now) = file_now(self.documents, last) else {
             let is_gone = uri::to_path(&last.change.target).is_ok_and(|path| !path.exists());
             return if is_gone {
@@ -133,17 +187,23 @@ impl<D: Fn(&Roots, &ResolvedPath) -> Option<String>> EarlierTexts<'_, D> {
         if let Some(why) = (self.denied)(&last.roots, &now.at) {
             return Err(why);
         }
-        let changes = FileChanges::read(self.reviews, changes);
-        let is_wanted =
-            |owned: &OwnedChange, hunk: &AppliedHunk| wanted(owned) && hunk.state != ReviewState::Undone;
-        let before = without(&changes, &now.text, is_wanted);
+        let before = without(&FileChanges::read(self.reviews, edits), &now.text, in_the_text(&wanted));
         if before.out == 0 {
-            return Ok((String::new(), before.stayed));
+            return only_renamed(before.stayed);
         }
         let mark = if now.has_mark() { "\u{feff}" } else { "" };
-        let is_new = before.made_file && before.text.is_empty();
-        let earlier = (!is_new).then(|| format!("{mark}{}", before.text));
-        Ok((git_diff(&unescaped(path), earlier.as_deref(), &format!("{mark}{}", now.text)), before.stayed))
+        let [earlier, text] = [&before.text, &now.text].map(|text| format!("{mark}{text}"));
+        if before.made_file && before.text.is_empty() {
+            return Ok((git_diff(&unescaped(path), None, &text), before.stayed));
+        }
+        let diff = renamed(&earlier, &text);
+        Ok((diff.unwrap_or_else(|| git_diff(&unescaped(path), Some(&earlier), &text)), before.stayed))
+    }
+
+    /// Fails if a rule denies to read a file of this change under this name.
+    fn may_read(&self, owned: &OwnedChange, path: &str) -> Result<(), String> {
+        let at = resolve(&owned.roots, path).map_err(|_| "its name leads to no file of the workspace")?;
+        (self.denied)(&owned.roots, &at).map_or(Ok(()), Err)
     }
 
     /// Returns the text of a file without the changes that nobody has looked at; `target` is its URI after following every

@@ -4,14 +4,15 @@
 
 use adjutant_testkit::model::Reply;
 
-use super::Neovim;
 use super::changes::{HINT, drawn, plain, told, wait_drawn, wait_told};
 use super::scenes::{each, press};
+use super::{Neovim, VERSIONS};
 use crate::editor::Editor;
 use crate::scenes::FILE;
 use crate::scenes::everyday::{
-    MANY, TEXT, all_are, closed, found_in_the_text, git, last_request, many_files, one_file, replace, with,
-    with_branches,
+    MANY, ROUNDS, SWITCHED, SWITCHED_FOR_USER, TEXT, all_are, closed, found_in_the_text, git, last_request,
+    many_files, notes_and_outputs, one_change, one_file, reads_the_other, replace, switched,
+    undone_and_redone, with, with_branches,
 };
 use crate::stage::wait_for;
 
@@ -318,5 +319,76 @@ fn n06_a_file_of_an_inner_project_is_announced_to_the_outer_server_too() {
         let text = "return vim.api.nvim_buf_get_lines(vim.fn.bufnr('parts/f00.py'), 0, -1, false)[1] == '1'";
         editor.wait_true("the edit in the buffer", text);
         assert_eq!(editor.stage.workspace.read(&closed(0)), "one\n.\n.\n");
+    });
+}
+
+/// After each step back and forwards the text, what is drawn and what is listed are those of the step. The model hears only of
+/// what is left of it.
+#[test]
+fn n13_a_change_is_undone_and_redone_fifty_times() {
+    for (version, rounds) in [(VERSIONS[0], 5), (VERSIONS[1], ROUNDS)] {
+        let stage = one_change();
+        eprintln!("in {version}");
+        let editor = &Neovim::open(&stage, version, FILE);
+        editor.command("Change it");
+        editor.wait_end("done");
+        let edited = with("b = 3\n");
+        wait_drawn(editor, &changed(&edited, "b = 2", "b = 3"));
+        let steps = format!(
+            "local function listed() \
+               local all = vim.lsp.buf_request_sync(0, 'agent/review/list', {{ uri = vim.uri_from_bufnr(0) }}) \
+               local hunks = select(2, next(all)).result.hunks \
+               return #hunks == 0 and 'none' or #hunks == 1 and hunks[1].state or #hunks end \
+             local function step(number, key, text, drawn, state) \
+               vim.api.nvim_feedkeys(vim.keycode(key), 'mx', false) \
+               local function is() return Drawn(0) == drawn and listed() == state end \
+               local done = vim.wait(10000, is, 5) \
+               local now = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n') .. '\\n' \
+               if not done or now ~= text then \
+                 error(('step %d %s: listed %s, text %s, drawn %s'):format(number, key, listed(), now, Drawn(0))) end end \
+             for number = 1, {rounds} do \
+               step(number, 'u', {}, {}, 'none') step(number, '<C-r>', {}, {}, 'applied') end return 'all'",
+            lua(TEXT),
+            lua(plain(TEXT).trim_end()),
+            lua(&edited),
+            lua(&changed(&edited, "b = 2", "b = 3")),
+        );
+        assert_eq!(editor.lua(&steps), "all");
+        let go_on = |requests: usize| {
+            editor.lua("vim.cmd.AdjutantGoOn('on')");
+            editor.stage.model.wait_for_requests(requests);
+            undone_and_redone(&last_request(editor.stage))
+        };
+        assert_eq!(go_on(3), [0, 0], "nothing is left of them");
+        let found = found_in_the_text(editor.stage);
+        press(editor, "u");
+        wait_for("the undo to be understood", || (found_in_the_text(editor.stage) > found).then_some(()));
+        assert_eq!(go_on(4), [1, 0]);
+        assert_eq!(go_on(5), [1, 0], "once");
+    }
+}
+
+/// Returns a text as Lua has it.
+fn lua(text: &str) -> String {
+    format!("vim.json.decode([==[{}]==])", serde_json::Value::from(text))
+}
+
+#[test]
+fn n17_a_branch_switch_while_the_agent_works_is_told_once_to_both() {
+    each(switched, |editor| {
+        editor.lua("vim.o.autoread = true");
+        editor.command("Change it");
+        editor.stage.model.wait_for_holding(1);
+        git(editor.stage, "checkout -q other");
+        reload(editor, "x\ny\n");
+        editor.stage.model.release();
+        editor.wait_end("done");
+        let (notes, outputs) = notes_and_outputs(editor.stage);
+        assert_eq!(notes, [SWITCHED]);
+        assert!(reads_the_other(&outputs), "it read the file again: {outputs:?}");
+        assert_eq!(editor.buffer(), "x\ny\n");
+        let chat = "return table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('adjutant://chat'), 0, -1, false), '\\n')";
+        let chat = editor.lua(chat).as_str().unwrap_or_default().to_owned();
+        assert_eq!(chat.matches(SWITCHED_FOR_USER).count(), 1, "{chat} {}", told(editor));
     });
 }

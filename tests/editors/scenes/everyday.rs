@@ -92,6 +92,57 @@ pub fn git(stage: &Stage, args: &str) {
     assert!(output.status.success(), "git {args}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Returns a stage in two branches whose model reads the open file, edits it while another branch is checked out, and reads it
+/// again. Its second answer waits to be released.
+pub fn switched() -> Stage {
+    let read = || Reply::call("read_file", json!({"path": FILE}));
+    let edit = replace("b = 2\n", "b = 3\n").hold_after(0);
+    with_branches(one_file(vec![read(), edit, read(), Reply::text("Done.")]))
+}
+
+/// Returns the texts of the last request that tell the model of changes from outside, and the outputs of its calls.
+pub fn notes_and_outputs(stage: &Stage) -> (Vec<String>, Vec<String>) {
+    let requests = stage.model.requests();
+    let body = requests.last().expect("a request").json();
+    let mut all = (Vec::new(), Vec::new());
+    for message in body["messages"].as_array().into_iter().flatten() {
+        let text = message["content"].as_str().unwrap_or_default().to_owned();
+        match message["role"].as_str() {
+            Some("tool") => all.1.push(text),
+            Some("user") if text.starts_with("[note]") => all.0.push(text),
+            _ => {}
+        }
+    }
+    all
+}
+
+/// Returns whether the last call read the text of the other branch.
+pub fn reads_the_other(outputs: &[String]) -> bool {
+    outputs.last().is_some_and(|text| text.split_whitespace().eq(["1", "x", "2", "y"]))
+}
+
+/// What the model is told of the switch.
+pub const SWITCHED: &str = "[note] The branch is now \"other\". 1 file that you read has changed since: greet.py. Read it again before you \
+    edit it.";
+/// What the user is told of it.
+pub const SWITCHED_FOR_USER: &str =
+    "The branch is now \"other\"; 1 file changed since the agent read it: greet.py. The agent is told.";
+
+/// Returns a stage whose model makes one change, and answers as often as the scene goes on.
+pub fn one_change() -> Stage {
+    let seen = || Reply::text("Seen.");
+    one_file(vec![replace("b = 2\n", "b = 3\n"), Reply::text("Done."), seen(), seen(), seen()])
+}
+
+/// How often the user undoes and redoes the change.
+pub const ROUNDS: usize = 50;
+
+/// Returns how often a request tells of an undo in the editor, and of a redo.
+pub fn undone_and_redone(request: &str) -> [usize; 2] {
+    ["The user undid in the editor", "that was undone is in the file again"]
+        .map(|part| request.matches(part).count())
+}
+
 /// Returns the body of the last request to the model.
 pub fn last_request(stage: &Stage) -> String {
     let requests = stage.model.requests();

@@ -70,6 +70,12 @@ const listed = change.files([hunk({ hunkId: '3', line: 9 }), hunk(), hunk({ uri:
 is('files', listed.map((file) => [file.path, file.about, file.hunks.map((one) => one.line)]), [
   ['a.txt', '−4 +2 · 2 changes', [1, 9]], ['b', '−2 +1 · 1 change', [1]],
 ]);
+// What is done with a file as a whole is listed where the file is now, and in words.
+const moved = hunk({ operation: { kind: 'move', uri: 'file:///c', path: 'c' }, removed: '', inserted: '' });
+const gone = hunk({ operation: { kind: 'delete' }, inserted: '' });
+is('operations', change.files([moved, gone]).flatMap((file) => file.hunks.map((one) => [file.uri, file.path, file.about, change.title(one), change.size(one)])), [
+  ['file:///c', 'c', '1 change', 'moved from a.txt', ''], ['file:///a.txt', 'a.txt', '−2 +0 · 1 change', 'deleted', '−2 +0'],
+]);
 const made = (hunkId, time) => hunk({ hunkId, madeBy: { ...hunk().madeBy, at: time } });
 is('the newest first', change.newestFirst([made('1', 1), made('3', 3), made('2', 2)]).map((one) => one.hunkId), ['3', '2', '1']);
 is('a title has no icon', change.title(hunk({ inserted: '\n  $(trash) x\n' })), '$\\u{28}trash) x');

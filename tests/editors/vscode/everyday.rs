@@ -11,8 +11,9 @@ use super::changes::wait_coloured;
 use crate::editor::Editor;
 use crate::scenes::FILE;
 use crate::scenes::everyday::{
-    MANY, TEXT, Watcher, all_are, closed, found_in_the_text, git, last_request, many_files, one_file,
-    replace, with, with_branches,
+    MANY, ROUNDS, SWITCHED, SWITCHED_FOR_USER, TEXT, Watcher, all_are, closed, found_in_the_text, git,
+    last_request, many_files, notes_and_outputs, one_change, one_file, reads_the_other, replace, switched,
+    undone_and_redone, with, with_branches,
 };
 use crate::stage::{Stage, wait_for};
 
@@ -262,4 +263,46 @@ fn p04_undo_run_in_the_line_about_many_files_takes_all_of_them_back() {
     });
     code.do_("pressDialog", json!(["Undo"]));
     wait_for("the files as they were", || all_are(&stage, "one\n.\n.\n").then_some(()));
+}
+
+/// After each step back and forwards the text, what is drawn and what is listed are those of the step. The model hears only of
+/// what is left of it.
+#[test]
+fn n13_a_change_is_undone_and_redone_fifty_times() {
+    let stage = one_change();
+    let code = Code::open(&stage, FILE);
+    code.command("Change it");
+    stage.model.wait_for_requests(2);
+    code.wait_end("done");
+    palette(&code, "Review Changes");
+    let edited = with("b = 3\n");
+    let (before, after) = (json!([TEXT, [], 0]), json!([edited, ["b = 3"], 2]));
+    let steps = json!([ROUNDS, ["Control+z", before], ["Control+y", after]]);
+    assert_eq!(code.do_("backAndForth", steps), json!("all"));
+    assert_eq!(undone_and_redone(&go_on(&code, 3)), [0, 0], "nothing is left of them");
+    let found = found_in_the_text(&stage);
+    code.undo();
+    wait_for("the undo to be understood", || (found_in_the_text(&stage) > found).then_some(()));
+    assert_eq!(undone_and_redone(&go_on(&code, 4)), [1, 0]);
+    assert_eq!(undone_and_redone(&go_on(&code, 5)), [1, 0], "once");
+}
+
+#[test]
+fn n17_a_branch_switch_while_the_agent_works_is_told_once_to_both() {
+    let stage = switched();
+    let code = Code::open(&stage, FILE);
+    code.command("Change it");
+    stage.model.wait_for_holding(1);
+    git(&stage, "checkout -q other");
+    reload(&code, "x\ny\n");
+    stage.model.release();
+    stage.model.wait_for_requests(4);
+    code.wait_end("done");
+    let (notes, outputs) = notes_and_outputs(&stage);
+    assert_eq!(notes, [SWITCHED]);
+    assert!(reads_the_other(&outputs), "it read the file again: {outputs:?}");
+    code.wait_buffer("x\ny\n");
+    code.picture("switched");
+    let shown = code.all_text().replace('\n', " ");
+    assert_eq!(shown.matches(SWITCHED_FOR_USER).count(), 1, "{shown}");
 }

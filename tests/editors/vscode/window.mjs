@@ -34,6 +34,19 @@ export class Window {
     await this.page.locator('.editor-group-container.active .view-line').first().waitFor();
   }
 
+  // Opens a file by its name.
+  async openFile(name) {
+    await this.page.keyboard.press('Control+p');
+    await this.input('', name);
+    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().click();
+    await this.page.locator('.tab.active', { hasText: name }).waitFor();
+  }
+
+  // Returns the labels of the tabs.
+  async tabs() {
+    return (await this.page.locator('.tab').allInnerTexts()).map((one) => one.replace(/\s+/g, ' ').trim());
+  }
+
   async closeTab(title) {
     await this.page.locator('.tab', { hasText: title }).click({ button: 'middle' });
   }
@@ -247,6 +260,22 @@ export class Window {
         if (tries === 6) throw error;
       }
     }
+  }
+
+  // Presses two keys in turn, again and again. After each, the text, the coloured lines and the number of rows in the list
+  // must become those that belong to the key. Returns what they are instead, and of which round.
+  async backAndForth(rounds, ...steps) {
+    for (let round = 1; round <= rounds; round++) {
+      for (const [key, wanted] of steps) {
+        await this.key(key);
+        let now;
+        for (const until = Date.now() + PATIENCE; JSON.stringify(now) !== JSON.stringify(wanted);) {
+          if (Date.now() > until) return { round, key, now };
+          now = [await this.buffer(), await this.coloured(), (await this.list()).rows.length];
+        }
+      }
+    }
+    return 'all';
   }
 
   // Returns the labels of the buttons in the title of the editor.

@@ -195,6 +195,31 @@ fn an_action_carries_only_what_still_waits() {
 }
 
 #[test]
+fn n21_an_action_that_brings_an_edit_of_the_model_is_tagged_where_the_editor_shows_it() {
+    let tagged = |support: Value| {
+        let mut can = capabilities();
+        let actions = &mut can.extra["textDocument"]["codeAction"];
+        *actions = json!({"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}});
+        if !support.is_null() {
+            actions["tagSupport"] = support;
+        }
+        let (plain, _started) = asked_again_by(can);
+        let yes = plain.await_action("a.txt", YES);
+        let others = plain.actions("a.txt", at(0, 0), json!({ "triggerKind": INVOKED }));
+        let tags = others.iter().filter(|action| !action["tags"].is_null()).count();
+        assert!(others.len() > tags, "a rejection and a start bring no edit: {others:?}");
+        let found = (yes["tags"].clone(), tags);
+        plain.rig.end();
+        found
+    };
+    let (tags, count) = tagged(json!({"valueSet": [1]}));
+    assert_eq!((tags, count), (json!([1]), 1));
+    for none in [Value::Null, json!({"valueSet": []}), json!({"valueSet": [2]}), json!(true)] {
+        assert_eq!(tagged(none), (Value::Null, 0));
+    }
+}
+
+#[test]
 fn n21_the_edit_of_a_code_action_carries_a_label_too() {
     let mut can = capabilities();
     can.extra["workspace"] =

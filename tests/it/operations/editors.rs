@@ -49,6 +49,28 @@ fn n15_the_buffer_of_an_open_file_follows_a_move_and_goes_with_a_deletion() {
 }
 
 #[test]
+fn n21_a_move_and_a_deletion_carry_a_label_where_the_editor_shows_whose_they_are() {
+    let adapt = |mut options: Options| {
+        options.capabilities.extra = json!({"workspace": {"workspaceEdit": {"changeAnnotationSupport": {}}}});
+        options
+    };
+    let stage = Stage::with(Workspace::new(FILES), adapt).answering("allow");
+    stage.rig.open("a.txt");
+    stage.play([moving("a.txt", "c.txt"), delete("c.txt")]);
+    let labels = ["Adjutant: Move a.txt to c.txt", "Adjutant: Delete c.txt"];
+    let applies = stage.rig.applies();
+    assert_eq!(applies.len(), labels.len());
+    for (apply, label) in applies.iter().zip(labels) {
+        let edit = &apply.params["edit"];
+        assert_eq!(edit["documentChanges"][0]["annotationId"], "adjutant", "{edit}");
+        let annotation = json!({"adjutant": {"label": label, "needsConfirmation": false}});
+        assert_eq!(edit["changeAnnotations"], annotation);
+    }
+    assert!(!exists(&stage, "a.txt") && !exists(&stage, "c.txt"));
+    stage.rig.shutdown();
+}
+
+#[test]
 fn n15_a_closed_file_is_handled_on_disk_where_the_editor_tells_of_every_open_one() {
     let stage = stage(true, true);
     stage.play([moving("a.txt", "c.txt"), delete("b.txt")]);

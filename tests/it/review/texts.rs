@@ -1,7 +1,10 @@
 //! The diff of a run, checked by git, and the text before the changes that wait for a review.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use adjutant_protocol::review::{ReviewBaseResult, ReviewDiffResult};
@@ -17,6 +20,15 @@ fn git_apply(before: &[(&str, &[u8])], diff: &str) -> Workspace {
     for (name, text) in before {
         fs::write(folder.path().join(name), text).expect("a file");
     }
+    if !diff.is_empty() {
+        git_apply_in(&folder, diff);
+    }
+    folder
+}
+
+/// Applies a diff with git in a folder.
+#[track_caller]
+fn git_apply_in(folder: &Workspace, diff: &str) {
     let mut git = Command::new("git");
     git.args(["apply", "--whitespace=nowarn", "-"]).current_dir(folder.path());
     git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
@@ -25,7 +37,6 @@ fn git_apply(before: &[(&str, &[u8])], diff: &str) -> Workspace {
     git.stdin.take().expect("a pipe").write_all(diff.as_bytes()).expect("it reads");
     let output = git.wait_with_output().expect("git ends");
     assert!(output.status.success(), "{}\n{diff}", String::from_utf8_lossy(&output.stderr));
-    folder
 }
 
 impl Reviewed {
@@ -110,6 +121,137 @@ fn p21_odd_files_are_byte_exact_in_the_diff() {
         let (ours, gits) = (bytes(&reviewed.workspace), bytes(&applied));
         assert_eq!(ours, gits, "{name}: {:?}", String::from_utf8_lossy(&gits));
     }
+    reviewed.rig.end();
+}
+
+/// Returns every file of a folder with its bytes.
+fn all_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).expect("a folder").flatten() {
+            let path = entry.path();
+            let name = path.strip_prefix(folder).expect("below it").to_string_lossy().into_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                all.insert(name, fs::read(path).expect("a file"));
+            }
+        }
+    }
+    all
+}
+
+/// What a reply can do with two files.
+const ACTS: [&str; 6] = ["edit a", "delete a", "move a b", "move b a", "write a", "delete b"];
+
+/// All ways to do three of these, one after the other, each in a folder of its own, with files that git must reproduce byte for
+/// byte. A call that cannot be carried out is one that the model was told of.
+#[test]
+fn p21_git_reproduces_deleted_and_moved_files_with_the_edits_around_them() {
+    let texts: [&[u8]; 2] = [b"\xef\xbb\xbfone\r\n.\r\n.\r\n.\r\n.\r\ntwo", b"uno\n"];
+    let workspace = Workspace::new("//- /.keep\n");
+    let call = |folder: &str, act: &str| {
+        let path = |name: &str| format!("{folder}/{name} é");
+        let mut words = act.split(' ');
+        let (verb, name) = (words.next().expect("a verb"), path(words.next().expect("a name")));
+        match verb {
+            "edit" => ("edit_file", json!({"path": name, "old_text": "one", "new_text": "1"})),
+            "write" => ("write_file", json!({"path": name, "content": "made\n"})),
+            "move" => ("move_file", json!({"from": name, "to": path(words.next().expect("a name"))})),
+            _ => ("delete_file", json!({"path": name})),
+        }
+    };
+    let mut replies = Vec::new();
+    for number in 0..ACTS.len().pow(3) {
+        let folder = format!("{number:03}");
+        fs::create_dir(workspace.path().join(&folder)).expect("a folder");
+        for (name, text) in ["a é", "b é"].into_iter().zip(texts) {
+            // In every second folder the second name is free.
+            if name == "a é" || number % 2 == 0 {
+                fs::write(workspace.path().join(&folder).join(name), text).expect("a file");
+            }
+        }
+        let acts = [number / 36, number / 6 % 6, number % 6].map(|act| call(&folder, ACTS[act]));
+        let calls = acts
+            .into_iter()
+            .fold(Reply::text("So."), |reply, (tool, arguments)| reply.and_call(tool, arguments));
+        replies.push(calls);
+    }
+    replies.push(Reply::text("Done."));
+    let model = ModelServer::start(replies);
+    workspace.openai(&model.base_url());
+    let before = all_files(workspace.path());
+    let rig = Rig::start(&workspace);
+    rig.on_ask(|_| adjutant_testkit::editor::Answer::option("allow"));
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "tidy up").run_id;
+    rig.await_run_end(&session, &run);
+    let reviewed = Reviewed { rig, model, workspace, session, run };
+    let result = reviewed.diff(json!({"sessionId": reviewed.session}));
+    assert_eq!(result.left_out, []);
+    let applied = git_apply(&[], "");
+    for (name, bytes) in &before {
+        let path = applied.path().join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, bytes).expect("a file");
+    }
+    git_apply_in(&applied, &result.diff);
+    let (ours, gits) = (all_files(reviewed.workspace.path()), all_files(applied.path()));
+    for number in 0..ACTS.len().pow(3) {
+        let of = |all: &BTreeMap<String, Vec<u8>>| -> BTreeMap<String, String> {
+            let texts = all.range(format!("{number:03}/")..format!("{number:03}0"));
+            texts.map(|(name, bytes)| (name.clone(), String::from_utf8_lossy(bytes).into_owned())).collect()
+        };
+        let acts = [number / 36, number / 6 % 6, number % 6].map(|act| ACTS[act]);
+        assert_eq!(of(&gits), of(&ours), "after {acts:?}");
+    }
+    assert_eq!(gits, ours);
+    for part in ["deleted file mode 100644", "rename from ", "new file mode 100644"] {
+        assert!(result.diff.contains(part), "no {part:?}");
+    }
+    reviewed.rig.end();
+}
+
+#[test]
+fn p21_files_without_text_move_in_the_diff_and_what_was_undone_is_not_in_it() {
+    let moving = |from: &str, to: &str| json!({"from": from, "to": to});
+    let delete = |path: &str| json!({"path": path});
+    let calls = Reply::call("move_file", moving("logo.bin", "art/\"logo\".bin"))
+        .and_call("delete_file", delete("run.sh"))
+        .and_call("delete_file", delete("empty.txt"))
+        .and_call("move_file", moving("b.txt", "c.txt"))
+        .and_call("delete_file", delete("a.txt"));
+    let model = ModelServer::start([calls, Reply::text("Done.")]);
+    let workspace = Workspace::new(FILES);
+    workspace.openai(&model.base_url());
+    for (name, bytes) in [("logo.bin", &b"\xff\xfe\0\n"[..]), ("run.sh", b"ls\n"), ("empty.txt", b"")] {
+        fs::write(workspace.path().join(name), bytes).expect("a file");
+    }
+    fs::set_permissions(workspace.path().join("run.sh"), fs::Permissions::from_mode(0o755))
+        .expect("its mode");
+    let before = all_files(workspace.path());
+    let rig = Rig::start(&workspace);
+    rig.on_ask(|_| adjutant_testkit::editor::Answer::option("allow"));
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "tidy up").run_id;
+    rig.await_run_end(&session, &run);
+    let reviewed = Reviewed { rig, model, workspace, session, run };
+    let listed: ReviewListResult = reviewed.rig.call(methods::REVIEW_LIST, json!({"all": true}));
+    for hunk in listed.hunks.iter().filter(|hunk| ["a.txt", "b.txt"].contains(&hunk.path.as_str())) {
+        assert_eq!(reviewed.decide(hunk, "undo").why, None);
+    }
+    let result = reviewed.diff(json!({"runId": reviewed.run}));
+    assert_eq!(result.left_out, []);
+    assert!(result.diff.contains("deleted file mode 100755"), "{}", result.diff);
+    let applied = git_apply(&[], "");
+    fs::remove_file(applied.path().join(".keep")).expect("an empty folder");
+    for (name, bytes) in &before {
+        fs::write(applied.path().join(name), bytes).expect("a file");
+    }
+    fs::set_permissions(applied.path().join("run.sh"), fs::Permissions::from_mode(0o755)).expect("its mode");
+    git_apply_in(&applied, &result.diff);
+    assert_eq!(all_files(applied.path()), all_files(reviewed.workspace.path()), "{}", result.diff);
     reviewed.rig.end();
 }
 

@@ -44,7 +44,9 @@ local function subject_of(ask)
       end
       vim.list_extend(all, lines)
     end
-    return { lines = all, syntax = "diff", short = ("+%d −%d"):format(plus, minus) }
+    -- A move has no lines of its own.
+    local short = plus + minus > 0 and ("+%d −%d"):format(plus, minus) or nil
+    return { lines = all, syntax = "diff", short = short }
   elseif subject.type == "command" then
     local place = subject.cwd == vim.fn.getcwd() and "in this folder" or "in " .. relative(subject.cwd)
     if subject.timeoutSeconds then place = ("%s, for at most %d s"):format(place, subject.timeoutSeconds) end

@@ -340,6 +340,23 @@ end
 
 local function one_line(text) return display.plain(vim.trim((text:gsub("%s+", " ")))) end
 
+-- Returns the entry of a change in the quickfix list. A move is at the new name of its file, and a deletion at none: to open it
+-- would make a new file.
+local function item_of(hunk)
+  local is, removed = hunk.operation or {}, drawing.count(hunk.removed)
+  if is.kind == "move" then
+    local text = ("%s: moved from %s"):format(hunk.state, one_line(hunk.path))
+    return { filename = vim.uri_to_fname(is.uri), lnum = 1, text = text }
+  elseif is.kind == "delete" then
+    return { text = ("%s −%d: deleted %s"):format(hunk.state, removed, one_line(hunk.path)) }
+  end
+  local text = one_line((hunk.inserted ~= "" and hunk.inserted or hunk.removed):match("[^\n]*%S[^\n]*") or "")
+  return {
+    filename = vim.uri_to_fname(hunk.uri), lnum = hunk.line + 1,
+    text = ("%s −%d +%d: %s"):format(hunk.state, removed, drawing.count(hunk.inserted), vim.fn.strcharpart(text, 0, 80)),
+  }
+end
+
 -- Lists the changes of all files in the quickfix window, which is not entered: it opens when the servers have answered.
 local function list_all()
   local all, waiting = {}, #clients()
@@ -352,12 +369,7 @@ local function list_all()
       -- One that is decided is listed for its comment, which waits to be sent.
       if not seen[name_of(hunk)] and hunk.state ~= "kept" and hunk.state ~= "undone" then
         seen[name_of(hunk)] = true
-        local text = one_line((hunk.inserted ~= "" and hunk.inserted or hunk.removed):match("[^\n]*%S[^\n]*") or "")
-        items[#items + 1] = {
-          filename = vim.uri_to_fname(hunk.uri), lnum = hunk.line + 1,
-          text = ("%s −%d +%d: %s"):format(hunk.state, drawing.count(hunk.removed), drawing.count(hunk.inserted),
-            vim.fn.strcharpart(text, 0, 80)),
-        }
+        items[#items + 1] = item_of(hunk)
       end
     end
     if #items == 0 then return say("no changes wait for you") end

@@ -18,7 +18,7 @@ mod place;
 mod tests;
 mod unified;
 
-pub use git::git_diff;
+pub use git::{git_deletion, git_diff, git_move};
 pub use place::{
     ConflictReport, HunkConflict, Placement, Presence, apply_hunks, follow, placement, placement_all,
     present, present_all,

@@ -106,6 +106,8 @@ impl<'a> Asks<'a> {
                     command,
                     argument,
                     edit,
+                    generated: !ask.files().is_empty()
+                        && matches!(offer.choice, Choice::Option { approves: true, .. }),
                     diagnostics: about.map(|one| (*one).clone()).collect(),
                     disabled: None,
                 });

@@ -77,7 +77,16 @@ fn offer(
     diagnostics: Vec<Diagnostic>,
 ) -> ActionOffer {
     let argument = arguments(action, hunks);
-    ActionOffer { title, kind, command: REVIEW, argument, edit: None, diagnostics, disabled: None }
+    ActionOffer {
+        title,
+        kind,
+        command: REVIEW,
+        argument,
+        edit: None,
+        generated: false,
+        diagnostics,
+        disabled: None,
+    }
 }
 
 /// Returns the arguments of `adjutant.review` for exactly these hunks, with the text that the user sees in their place.

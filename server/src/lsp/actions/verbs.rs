@@ -54,6 +54,7 @@ pub(super) fn offered(agent: &Agent, params: &CodeActionParams, trigger: Trigger
             command: START,
             argument: json!(start),
             edit: None,
+            generated: false,
             diagnostics,
             disabled: None,
         }
@@ -107,6 +108,7 @@ fn nothing(agent: &Agent, uri: &str) -> ActionOffer {
         command: START,
         argument: json!(start),
         edit: None,
+        generated: false,
         diagnostics: Vec::new(),
         disabled: Some(why.to_owned()),
     }

@@ -15,6 +15,16 @@ pub(super) struct FileOrigin {
     pub(super) since: u64,
 }
 
+impl AppliedChange {
+    /// Returns the URI that the file had when it was changed; `moves` are the names before and after the moves that were done before,
+    /// each with the number of its record, the oldest first.
+    pub fn target_then<'a>(&'a self, moves: impl Iterator<Item = (&'a str, &'a str, u64)>) -> &'a str {
+        let FileOrigin { name, since } = &self.origin;
+        let later = moves.filter(|(_, _, seq)| seq >= since);
+        later.fold(&name.target, |now, (from, to, _)| if from == now { to } else { now })
+    }
+}
+
 /// A name of a file, in the forms that a change has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NameOfFile {

@@ -3,11 +3,14 @@
 //! Never decides: a recorded event has happened.
 
 use crate::prompt::message::ModelMessage;
-use crate::record::{Event, FileOperation, Record, ReviewState, ReviewedBy};
+use crate::record::{AmendedTexts, Event, FileOperation, Record, ReviewState, ReviewedBy};
 use crate::session::hunks::ChangeState;
 use crate::session::{AppliedChange, Session};
 use crate::text::review::Hunk;
 use crate::text::start_of;
+
+/// How the sentence about an undo in the editor begins.
+const UNDID_IN_EDITOR: &str = "The user undid in the editor ";
 
 impl Session {
     /// Begins the review of the hunks that this record has brought into the text.
@@ -29,6 +32,11 @@ impl Session {
                 true => note_of_run(&record.event),
                 false => change.and_then(|change| note_for_model(change, &record.event)),
             };
+            let undone =
+                change.filter(|_| !as_one).and_then(|change| note_of_the_undo(change, &record.event));
+            if undone.is_some_and(|undone| self.take_back(&undone)) {
+                return;
+            }
             if let Some(note) = note.filter(|note| !as_one || !self.was_told(note)) {
                 self.tell_model(note);
             }
@@ -43,6 +51,25 @@ impl Session {
         hunks.any(|pending| pending.as_one)
     }
 
+    /// Takes back the note about an undo in the editor that the model has not read; returns whether there was one. Only other such
+    /// notes may be after it, because any other may be about the same hunks.
+    fn take_back(&mut self, undone: &str) -> bool {
+        let told = match &mut self.run {
+            Some(run) => &mut run.pending,
+            None => &mut self.history,
+        };
+        let text_of = |message: &ModelMessage| match message {
+            ModelMessage::User { text, .. } => {
+                let said = text.strip_prefix("[note] ")?;
+                said.starts_with(UNDID_IN_EDITOR).then(|| text.clone())
+            }
+            _ => None,
+        };
+        let last_first = told.iter().rev().map_while(text_of).position(|text| *text == *undone);
+        let found = last_first.map(|at| told.len() - 1 - at);
+        found.map(|at| told.remove(at)).is_some()
+    }
+
     /// Whether this note is the last message for the model.
     fn was_told(&self, note: &str) -> bool {
         let last = match &self.run {
@@ -51,6 +78,25 @@ impl Session {
         };
         matches!(last, Some(ModelMessage::User { text, .. }) if &**text == note)
     }
+}
+
+/// Returns the sentence that told the model of an undo in the editor, if this event is the redo of it.
+fn note_of_the_undo(change: &AppliedChange, event: &Event) -> Option<String> {
+    let Event::Reviewed { change_set, hunks, state: ReviewState::Applied, by: ReviewedBy::Editor, .. } =
+        event
+    else {
+        return None;
+    };
+    let undo = Event::Reviewed {
+        change_set: change_set.clone(),
+        hunks: hunks.clone(),
+        state: ReviewState::Undone,
+        by: ReviewedBy::Editor,
+        amended: AmendedTexts::new(),
+        reason: None,
+        on: None,
+    };
+    note_for_model(change, &undo)
 }
 
 /// Returns the sentence that tells the model of a decision about a whole run. It is the same for all changes of it.
@@ -78,7 +124,7 @@ fn note_for_model(change: &AppliedChange, event: &Event) -> Option<String> {
             let part = format!("this part of your edit of \"{path}\"");
             let what = match by {
                 ReviewedBy::Decision | ReviewedBy::Commit => format!("The user undid {part}"),
-                ReviewedBy::Editor => format!("The user undid in the editor {part}"),
+                ReviewedBy::Editor => format!("{UNDID_IN_EDITOR}{part}"),
                 ReviewedBy::Close => format!("Not applied: {part}, which the user closed without saving"),
             };
             let lines = own().filter_map(|hunk| change.lines_of(hunk)).map(block).collect::<String>();
