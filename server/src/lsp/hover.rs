@@ -9,16 +9,13 @@ use std::time::{Duration, Instant};
 use adjutant_core::text::display::{one_line, shown};
 use adjutant_protocol::review::ReviewHunk;
 use adjutant_protocol::update::HunkState;
-use adjutant_tools::documents::Text;
 use tower_lsp::ls_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
 
 use crate::agent::Agent;
 use crate::aside::aside;
 use crate::clock::now_ms;
 use crate::origin::Origin;
-use crate::reviews::target_of;
 use crate::sessions::unreviewed;
-use crate::uri;
 
 /// Lines of the text before a change; more are counted.
 const MOST_LINES: usize = 60;
@@ -65,12 +62,8 @@ pub(super) async fn at(agent: &Agent, searches: &LastSearch, params: &HoverParam
     let surfaces = world.link.surfaces().clone();
     let here = world.clone();
     let (hunks, own) = aside(move || {
-        let path = uri::to_path(&target_of(&uri)).ok();
-        let own = match path.map(|path| here.documents.text(&path)) {
-            Some(Text::Open(snapshot)) => snapshot.text.get_line(line as usize).map(|line| line.to_string()),
-            _ => None,
-        };
-        (here.reviews.of_open(&here.documents, &uri), own)
+        let (reviews, documents) = (&here.reviews, &here.documents);
+        (reviews.of_open(documents, &uri), reviews.open_line(documents, &uri, line))
     })
     .await;
     let is_shown = |hunk: &&ReviewHunk| match hunk.state {

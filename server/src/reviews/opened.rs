@@ -5,9 +5,10 @@
 use std::sync::{Arc, PoisonError};
 
 use adjutant_protocol::review::ReviewHunk;
-use adjutant_tools::documents::Documents;
+use adjutant_tools::documents::{Documents, Text};
 
 use super::{FileChanges, Reviews, away, file_now, renamed, target_of};
+use crate::uri;
 
 /// What one look at a document has found.
 pub(super) struct LastLook {
@@ -18,6 +19,15 @@ pub(super) struct LastLook {
 }
 
 impl Reviews {
+    /// Returns a line of an open document, from zero. Blocks.
+    pub fn open_line(&self, documents: &Documents, uri: &str, line: u32) -> Option<String> {
+        let path = uri::to_path(&target_of(uri)).ok()?;
+        match documents.text(&path) {
+            Text::Open(snapshot) => snapshot.text.get_line(line as usize).map(|line| line.to_string()),
+            Text::Unsynced(_) | Text::Closed => None,
+        }
+    }
+
     /// Returns the applied hunks of a document in its text of now, oldest change first. Blocks. Empty if it is not open.
     pub fn of_open(&self, documents: &Documents, uri: &str) -> Arc<[ReviewHunk]> {
         let target = target_of(uri);

@@ -171,9 +171,10 @@ impl Drafts<'_> {
                 self.files.len() - 1
             }
         };
-        let added = self.edited(index, &seen, edit, after).map_err(about);
+        let mut placed = self.files[index].placed.clone();
+        let added = self.edited(index, &seen, edit, after, &mut placed).map_err(about);
         match added {
-            Ok((draft, placed)) => {
+            Ok(draft) => {
                 let file = &mut self.files[index];
                 if file.now.exists && replaces_all(edit) {
                     file.seen.unseen = unseen::of_rewrite(&file.known, &file.seen.path, draft.hunks());
@@ -269,15 +270,16 @@ impl Drafts<'_> {
         })
     }
 
-    /// Returns the draft of a file after one more edit, and the changed lines of which it replaces only quoted parts. The error says why that is not possible, and whether it may
-    /// reveal text of the file.
+    /// Returns the draft of a file after one more edit. Adds the lines that others changed, and of which it replaces only quoted
+    /// parts, to `placed`. The error says why that is not possible, and whether it may reveal text of the file.
     fn edited(
         &self,
         index: usize,
         seen: &ObservedPath,
         edit: &GivenEdit,
         after: After,
-    ) -> Result<(Draft, Vec<Range<usize>>), (Reason, bool)> {
+        placed: &mut Vec<Range<usize>>,
+    ) -> Result<Draft, (Reason, bool)> {
         let file = &self.files[index];
         let path = &seen.path;
         if *path != file.seen.path {
@@ -301,13 +303,12 @@ impl Drafts<'_> {
         let others = self.files.iter().enumerate().filter(|(other, _)| *other != index);
         let others = others.flat_map(|(_, file)| file.draft.hunks()).chain(self.operation_hunks());
         fits_review(others, draft.hunks(), &file.now.text, path).map_err(|why| (why, false))?;
-        let mut placed = file.placed.clone();
         if !replaces_all(edit) {
             let quoted = (!edit.given.flag("replace_all")).then(|| edit.given.text("old_text"));
-            unseen::check_lines(&file.known, path, &file.now.text, draft.hunks(), quoted, &mut placed)
+            unseen::check_lines(&file.known, path, &file.now.text, draft.hunks(), quoted, placed)
                 .map_err(|why| (why, true))?;
         }
-        Ok((draft, placed))
+        Ok(draft)
     }
 }
 

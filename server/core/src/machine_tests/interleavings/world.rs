@@ -264,7 +264,7 @@ impl<'a> World<'a> {
         }
         self.looks();
         self.checks_origins();
-        let ends_by_runs = self.order % 2 == 0;
+        let ends_by_runs = self.order.is_multiple_of(2);
         // What stands on something else is undone after that.
         for _ in 0..6 {
             self.switches();
@@ -292,7 +292,7 @@ impl<'a> World<'a> {
     /// Undoes all runs of one task, one by one or all from one on.
     fn rewinds_all(&mut self) {
         let ended: Vec<RunId> = self.bench.session.ended.iter().map(|ended| ended.run.clone()).collect();
-        let later = self.order % 4 == 0;
+        let later = self.order.is_multiple_of(4);
         for run in ended.iter().rev() {
             self.rewinds_from(Some(run), later, false);
         }
