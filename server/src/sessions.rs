@@ -50,6 +50,8 @@ pub struct Sessions {
     scans: Arc<list::Scans>,
     /// What was last seen of the repositories with changes.
     last_look: Arc<Mutex<HeadLook>>,
+    /// Held by who reads the changes of sessions that are not in memory.
+    review_reads: Arc<Mutex<()>>,
 }
 
 impl Sessions {
@@ -61,6 +63,7 @@ impl Sessions {
             opening,
             scans: Arc::default(),
             last_look: Arc::default(),
+            review_reads: Arc::default(),
         }
     }
 

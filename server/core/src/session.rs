@@ -93,6 +93,13 @@ impl Session {
         }
     }
 
+    /// Returns the session without what the model knows of files. Only the steps of a live session read it, so a fold of a
+    /// log for anything else does not need it.
+    #[must_use]
+    pub fn without_reads(self) -> Self {
+        Self { reads: Reads::off(), ..self }
+    }
+
     /// Sets the tools of a session that was just folded from its log, whose open run has no tools yet.
     #[must_use]
     pub fn with_tools(self, tools: Arc<Toolset>) -> Self {

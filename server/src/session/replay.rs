@@ -63,7 +63,11 @@ pub struct FoldedSession {
 
 impl FoldedSession {
     pub fn new(id: &SessionId) -> Self {
-        Self { session: Session::new(id.clone(), Vec::new()), at: 0, strays: None, failed: None }
+        Self::of(Session::new(id.clone(), Vec::new()))
+    }
+
+    fn of(session: Session) -> Self {
+        Self { session, at: 0, strays: None, failed: None }
     }
 
     /// Applies one record. After a record that cannot be read, all others are ignored, because the session
@@ -146,10 +150,10 @@ impl ReplayedSession {
     }
 }
 
-/// Folds a session from its log. Blocks.
+/// Folds a session from its log, without what the model knows of files. Blocks.
 pub fn fold(catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
-    let mut folded = FoldedSession::new(id);
+    let mut folded = FoldedSession::of(Session::new(id.clone(), Vec::new()).without_reads());
     let mut sink = |record| drop(folded.fold(&record));
     Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink).map_err(|error| error.to_string())?;
     folded.whole().map(|()| folded.session)

@@ -3,7 +3,7 @@
 //! Never opens a session for writing: a decision does.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use super::reading::SummedReview;
 use super::{Sessions, reading};
@@ -23,6 +23,8 @@ pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) {
     let here = sessions.clone();
     aside(move || {
         let world = here.world();
+        // Held until all are known: whoever asks meanwhile would read the same logs again.
+        let _alone = here.review_reads.lock().unwrap_or_else(PoisonError::into_inner);
         let root = |folder: PathBuf| uri::of_path(&folder.canonicalize().unwrap_or(folder));
         let roots: Vec<String> = folders.into_iter().map(root).collect();
         let mut entries = match reading::reviews(&world.catalog) {

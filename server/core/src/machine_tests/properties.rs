@@ -75,12 +75,17 @@ proptest! {
         let text: Vec<String> =
             bench.log.iter().map(|record| serde_json::to_string(&record.event).unwrap()).collect();
         let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
+        let mut unread = session.clone().without_reads();
         for (record, line) in bench.log.iter().zip(&text) {
             let event: Event = serde_json::from_str(line).unwrap();
             prop_assert_eq!(&event, &record.event);
-            session.apply(&Record { seq: record.seq, at: record.at, last: record.last, event });
+            let record = Record { seq: record.seq, at: record.at, last: record.last, event };
+            session.apply(&record);
+            unread.apply(&record);
         }
         prop_assert_eq!(&session, &bench.session);
+        // What the model knows of files changes nothing else.
+        prop_assert_eq!(&unread, &session.without_reads());
     }
 }
 

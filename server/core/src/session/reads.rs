@@ -21,6 +21,8 @@ pub struct Reads {
     all: VecDeque<Arc<KnownRead>>,
     /// What was checked out when the model learned of it last.
     pub head: Option<String>,
+    /// Whether nothing is noted, because no model will be asked.
+    is_off: bool,
 }
 
 /// Lines of one file that the model knows.
@@ -38,6 +40,11 @@ pub struct KnownRead {
 }
 
 impl Reads {
+    /// Returns what stays empty whatever happens.
+    pub(super) fn off() -> Self {
+        Self { is_off: true, ..Self::default() }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -58,11 +65,21 @@ impl Reads {
 
     /// Adds lines that a call showed. They replace what was known of the same lines.
     pub(super) fn note(&mut self, reads: &[FileRead], seq: u64) {
+        if self.is_off {
+            return;
+        }
         for FileRead { path, target, lines, head } in reads {
             self.head = self.head.take().or_else(|| head.clone());
             self.supersede(target, lines);
             let (path, target, lines) = (path.clone(), target.clone(), lines.clone());
             self.add(KnownRead { path, target, lines, told: false, seq });
+        }
+    }
+
+    /// Notes what is checked out now, if the model was told of it.
+    pub(super) fn note_head(&mut self, head: Option<&String>) {
+        if let Some(head) = head.filter(|_| !self.is_off) {
+            self.head = Some(head.clone());
         }
     }
 
@@ -92,6 +109,9 @@ impl Reads {
 
     /// Follows an edit of a file that the model made, or of which it was told: each hunk from its first lines to its last.
     pub(super) fn edited(&mut self, file: &EditedFile<'_>, edits: &[HunkEdit<'_>], seq: u64) {
+        if self.is_off {
+            return;
+        }
         // From the last to the first, so that the line numbers of those before stay true.
         for edit in edits.iter().rev() {
             let of = |lines: &[String]| lines.iter().map(|line| LineHash::of(line)).collect::<Vec<_>>();

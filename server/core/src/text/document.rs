@@ -129,7 +129,9 @@ impl Snapshot {
 
     /// Returns the whole text as one string.
     pub fn string(&self) -> String {
-        self.text.to_string()
+        let mut text = String::with_capacity(self.text.len_bytes());
+        self.text.chunks().for_each(|chunk| text.push_str(chunk));
+        text
     }
 }
 

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
+use memchr::memchr2;
 use ropey::Rope;
 use serde::{Deserialize, Serialize};
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
@@ -97,7 +98,7 @@ impl<'t> Iterator for LineIterator<'t> {
             return None;
         }
         let bytes = self.rest.as_bytes();
-        let end = match bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        let end = match memchr2(b'\n', b'\r', bytes) {
             Some(at) if bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n') => at + 2,
             Some(at) => at + 1,
             None => bytes.len(),
@@ -106,6 +107,11 @@ impl<'t> Iterator for LineIterator<'t> {
         self.rest = rest;
         Some(line)
     }
+}
+
+/// Returns the first lines of a text.
+pub(crate) fn prefix_of_lines(text: &str, count: usize) -> &str {
+    &text[..lines(text).take(count).map(str::len).sum()]
 }
 
 /// Returns the line end of a line; empty for a last line without one.
@@ -223,10 +229,18 @@ pub fn text_edits(before: &str, after: &str, encoding: Encoding) -> Vec<TextEdit
 
 /// Returns the text that each edit replaces, or `None` if a position is inside a character.
 pub fn replaced(text: &str, edits: &[TextEdit], encoding: Encoding) -> Option<Vec<String>> {
+    // Of a long text only the lines that the edits name.
+    let first = edits.iter().map(|edit| edit.range.start.line).min().unwrap_or(0);
+    let last = edits.iter().map(|edit| edit.range.end.line).max().unwrap_or(0);
+    let text = &text[prefix_of_lines(text, first as usize).len()..];
+    // One line more: a line that has one after it is not the last.
+    let count = (last.saturating_sub(first) as usize).saturating_add(2);
+    let text = prefix_of_lines(text, count);
     let rope = Rope::from_str(text);
+    let here = |position: Position| Position { line: position.line.saturating_sub(first), ..position };
     let of = |edit: &TextEdit| {
-        let range = offsets_of(&rope, edit.range, encoding).ok()?;
-        text.get(range).map(str::to_owned)
+        let range = Range { start: here(edit.range.start), end: here(edit.range.end) };
+        text.get(offsets_of(&rope, range, encoding).ok()?).map(str::to_owned)
     };
     edits.iter().map(of).collect()
 }
@@ -280,10 +294,53 @@ pub fn apply_edits(text: &str, edits: &[TextEdit], encoding: Encoding) -> Result
     Ok(result)
 }
 
+/// Lists of so many lines are compared without the lines that are the same at their begins and ends.
+const MANY_LINES: usize = 10_000;
+
 /// Returns the difference of two lists of lines. Only this function chooses the diff algorithm.
 pub(crate) fn line_diff<L: Hash + Ord>(old: &[L], new: &[L]) -> Vec<DiffOp> {
+    match old.len().min(new.len()) {
+        ..MANY_LINES => whole_diff(old, new),
+        MANY_LINES.. => middle_diff(old, new),
+    }
+}
+
+fn whole_diff<L: Hash + Ord>(old: &[L], new: &[L]) -> Vec<DiffOp> {
     // Patience pairs the lines that are unique in both texts. So a moved or
     // added function does not look like a change of the function after it.
     let deadline = Instant::now().checked_add(DIFF_TIME);
     capture_diff_slices_deadline(Algorithm::Patience, old, new, deadline)
+}
+
+/// As [`whole_diff`], but what is the same at the begins and ends counts as the same lines without a search. A line in between
+/// that is also there may be paired otherwise.
+fn middle_diff<L: Hash + Ord>(old: &[L], new: &[L]) -> Vec<DiffOp> {
+    let is_same = |(one, other): &(&L, &L)| one == other;
+    let head = old.iter().zip(new).take_while(is_same).count();
+    let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(is_same).count();
+    let equal = |old_index, new_index, len| (len > 0).then_some(DiffOp::Equal { old_index, new_index, len });
+    let (end_of_old, end_of_new) = (old.len() - tail, new.len() - tail);
+    let mut all: Vec<DiffOp> = equal(0, 0, head).into_iter().collect();
+    let middle = whole_diff(&old[head..end_of_old], &new[head..end_of_new]);
+    all.extend(middle.into_iter().map(|op| below(op, head)));
+    all.extend(equal(end_of_old, end_of_new, tail));
+    all
+}
+
+/// Returns a difference of lists that have this many lines more before them.
+fn below(op: DiffOp, lines: usize) -> DiffOp {
+    match op {
+        DiffOp::Equal { old_index, new_index, len } => {
+            DiffOp::Equal { old_index: old_index + lines, new_index: new_index + lines, len }
+        }
+        DiffOp::Delete { old_index, old_len, new_index } => {
+            DiffOp::Delete { old_index: old_index + lines, old_len, new_index: new_index + lines }
+        }
+        DiffOp::Insert { old_index, new_index, new_len } => {
+            DiffOp::Insert { old_index: old_index + lines, new_index: new_index + lines, new_len }
+        }
+        DiffOp::Replace { old_index, old_len, new_index, new_len } => {
+            DiffOp::Replace { old_index: old_index + lines, old_len, new_index: new_index + lines, new_len }
+        }
+    }
 }

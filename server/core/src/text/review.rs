@@ -68,7 +68,13 @@ pub fn hunks(before: &str, after: &str) -> Vec<Hunk> {
     let old: Vec<&str> = lines(before).collect();
     let new: Vec<&str> = lines(after).collect();
     let changes = changes(&old, &new);
-    let mut widening = Widening::new(&old, &new);
+    let interner = Interner::of(changes.iter().flat_map(|change| change.searched(&old, &new)));
+    hunks_of(&old, &new, &changes, &interner)
+}
+
+/// As [`hunks`], for these changes; `interner` has the lines that may be searched for.
+fn hunks_of(old: &[&str], new: &[&str], changes: &[LineChange], interner: &Interner<'_>) -> Vec<Hunk> {
+    let mut widening = Widening { old: interner.index(old), new: interner.index(new), lines: old, spent: 0 };
     let mut hunks = Vec::with_capacity(changes.len());
     for (index, change) in changes.iter().enumerate() {
         let from = index.checked_sub(1).map_or(0, |previous| changes[previous].old.end);
@@ -112,6 +118,15 @@ struct LineChange {
     new: Range<usize>,
 }
 
+impl LineChange {
+    /// Returns its lines, and those around it that may be context.
+    fn searched<'t>(&self, old: &[&'t str], new: &[&'t str]) -> impl Iterator<Item = &'t str> {
+        let around =
+            self.old.start.saturating_sub(WIDEST_CONTEXT)..old.len().min(self.old.end + WIDEST_CONTEXT);
+        [&old[around], &new[self.new.clone()]].concat().into_iter()
+    }
+}
+
 fn changes(old: &[&str], new: &[&str]) -> Vec<LineChange> {
     let mut changes: Vec<LineChange> = Vec::new();
     for op in line_diff(old, new).iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
@@ -132,24 +147,16 @@ fn has_word(line: &str) -> bool {
 }
 
 /// Chooses how much context each hunk needs.
-struct Widening {
+struct Widening<'t> {
     old: LineIndex,
     new: LineIndex,
-    /// For each old line, whether it has a word.
-    worded: Vec<bool>,
+    /// The old lines.
+    lines: &'t [&'t str],
     /// How many lines were compared.
     spent: usize,
 }
 
-impl Widening {
-    fn new(old: &[&str], new: &[&str]) -> Self {
-        let mut interner = Interner::default();
-        let worded = old.iter().map(|line| has_word(line)).collect();
-        let old = LineIndex::new(old.iter().map(|line| interner.add(line)).collect());
-        let new = LineIndex::new(new.iter().map(|line| interner.add(line)).collect());
-        Widening { old, new, worded, spent: 0 }
-    }
-
+impl Widening<'_> {
     /// Returns the lines of context above and below, within the unchanged lines of `free`.
     fn context(&mut self, change: &LineChange, free: Range<usize>) -> (Range<usize>, Range<usize>) {
         let sides = |width: usize| {
@@ -172,7 +179,7 @@ impl Widening {
 
     /// Whether any of these lines has a word. Blank lines and brackets are in every function.
     fn names_a_place(&self, lines: &Range<usize>) -> bool {
-        self.worded.get(lines.clone()).is_some_and(|lines| lines.contains(&true))
+        self.lines.get(lines.clone()).is_some_and(|lines| lines.iter().any(|line| has_word(line)))
     }
 
     /// Whether each state occurs once in its own text and never in the other.

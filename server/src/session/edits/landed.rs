@@ -8,7 +8,7 @@ use adjutant_core::machine::input::{EditLocation, EditOutcome};
 use adjutant_core::policy::cause::Cause;
 use adjutant_core::policy::saving::{DocumentLeft, SaveAfter};
 use adjutant_core::record::{EditCheck, FileChange};
-use adjutant_core::text::edit::split_bom;
+use adjutant_core::text::edit::{BOM, split_bom};
 use adjutant_core::text::trace::{Formatting, formatting};
 
 use super::{CurrentFile, SessionWorld, check_text, on_disk};
@@ -22,7 +22,9 @@ use crate::uri;
 pub(super) fn save_after(place: &SessionWorld, at: &ResolvedPath, now: &CurrentFile) -> SaveAfter {
     let is_saved = || {
         // An open document without a text of the user has nothing to save, also if it has no file yet.
-        now.blank.is_some() || on_disk(at).is_ok_and(|disk| disk.exists && same_text(&now.text, &disk.text))
+        now.blank.is_some()
+            || may_be_on_disk(at, &now.text)
+                && on_disk(at).is_ok_and(|disk| disk.exists && same_text(&now.text, &disk.text))
     };
     let left = match now.open {
         None => DocumentLeft::Closed,
@@ -32,6 +34,12 @@ pub(super) fn save_after(place: &SessionWorld, at: &ResolvedPath, now: &CurrentF
         Some(_) => DocumentLeft::Saved,
     };
     place.world.settings().edits_save.after(left)
+}
+
+/// Whether the file is as long as this text, but for a byte order mark in one of them: a long file is not read in vain. Blocks.
+fn may_be_on_disk(at: &ResolvedPath, text: &str) -> bool {
+    let found = std::fs::symlink_metadata(&at.absolute);
+    found.is_ok_and(|found| found.len().abs_diff(text.len() as u64) <= BOM.len_utf8() as u64)
 }
 
 /// Saves a change that is in the text if it is to be saved. Returns where it is then, and what a formatter made of it.

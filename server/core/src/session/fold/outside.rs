@@ -14,9 +14,7 @@ impl Session {
         let Event::OutsideChanged { files, back, head } = &record.event else { return };
         files.iter().for_each(|file| self.reads.tell(&file.target, true));
         back.iter().for_each(|file| self.reads.tell(&file.target, false));
-        if head.is_some() {
-            self.reads.head.clone_from(head);
-        }
+        self.reads.note_head(head.as_ref());
         self.tell_model(outside::note(files, back, head.as_deref()));
     }
 

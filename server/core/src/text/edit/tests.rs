@@ -135,6 +135,41 @@ proptest! {
         let edits = text_edits(&before, &after, ENCODINGS[pick]);
         prop_assert_eq!(apply_edits(&before, &edits, ENCODINGS[pick]).unwrap(), after);
     }
+
+    #[test]
+    fn n07_what_edits_replace_is_the_same_in_their_lines_as_in_the_whole_text(
+        text in odd_text(20), lines in proptest::collection::vec((0..12_u32, 0..6_u32, 0..3_u32, 0..6_u32), 0..4), pick in 0..3_usize,
+    ) {
+        let edit = |(line, character, more, to): (u32, u32, u32, u32)| TextEdit {
+            range: Range { start: Position { line, character }, end: Position { line: line + more, character: to } },
+            new_text: String::new(),
+        };
+        let edits: Vec<TextEdit> = lines.into_iter().map(edit).collect();
+        let rope = Rope::from_str(&text);
+        let whole = |edit: &TextEdit| {
+            let range = offsets_of(&rope, edit.range, ENCODINGS[pick]).ok()?;
+            text.get(range).map(str::to_owned)
+        };
+        let expected: Option<Vec<String>> = edits.iter().map(whole).collect();
+        prop_assert_eq!(replaced(&text, &edits, ENCODINGS[pick]), expected);
+    }
+
+    #[test]
+    fn n07_a_difference_of_many_lines_leads_from_one_text_to_the_other(
+        around in (similar_texts(8), similar_texts(8)), (before, after) in similar_texts(12),
+    ) {
+        let ((head, _), (tail, _)) = around;
+        let (before, after) = (format!("{head}\n{before}\n{tail}"), format!("{head}\n{after}\n{tail}"));
+        let (old, new): (Vec<&str>, Vec<&str>) = (lines(&before).collect(), lines(&after).collect());
+        let (mut from, mut to) = (0, 0);
+        for op in middle_diff(&old, &new) {
+            prop_assert_eq!((op.old_range().start, op.new_range().start), (from, to), "nothing is left out");
+            let is_same = old[op.old_range()] == new[op.new_range()];
+            prop_assert_eq!(is_same, matches!(op, DiffOp::Equal { .. }));
+            (from, to) = (op.old_range().end, op.new_range().end);
+        }
+        prop_assert_eq!((from, to), (old.len(), new.len()));
+    }
 }
 
 #[test]

@@ -1,28 +1,56 @@
 //! Lines as numbers, and a search for runs of lines.
 //!
-//! Never compares the text of two lines twice. A text is read once for any number of searches.
+//! Never compares the text of two lines twice. A text is read once for any number of searches. Only the lines that are
+//! searched for have numbers of their own, because most lines of a long text never are.
 
 use std::collections::HashMap;
 
 /// The number of a line that is not in the text; it matches nothing.
 pub(super) const UNKNOWN: u32 = u32::MAX;
+/// The number of all lines that are not searched for.
+const OTHER: u32 = 0;
 
-/// Gives equal lines equal numbers.
+/// The lines that are searched for: equal lines have equal numbers.
 #[derive(Default)]
 pub(super) struct Interner<'t> {
     ids: HashMap<&'t str, u32>,
+    /// For each length in bytes, whether a line has it: most other lines need no look at their text.
+    lengths: Vec<bool>,
 }
 
 impl<'t> Interner<'t> {
-    /// Returns the number of a line; a new line gets a new number.
-    pub(super) fn add(&mut self, line: &'t str) -> u32 {
-        let next = u32::try_from(self.ids.len()).unwrap_or(UNKNOWN);
-        *self.ids.entry(line).or_insert(next)
+    /// Returns the numbers of these lines.
+    pub(super) fn of(lines: impl IntoIterator<Item = &'t str>) -> Self {
+        let mut interner = Self::default();
+        for line in lines {
+            let next = u32::try_from(interner.ids.len() + 1).unwrap_or(UNKNOWN);
+            interner.ids.entry(line).or_insert(next);
+            interner.lengths.resize(interner.lengths.len().max(line.len() + 1), false);
+            interner.lengths[line.len()] = true;
+        }
+        interner
     }
 
-    /// Returns the numbers of lines, with [`UNKNOWN`] for lines that were not added.
-    pub(super) fn known(&self, lines: &[String]) -> Vec<u32> {
-        lines.iter().map(|line| self.ids.get(line.as_str()).copied().unwrap_or(UNKNOWN)).collect()
+    /// Returns the number of a line of a text.
+    fn number(&self, line: &str) -> u32 {
+        match self.lengths.get(line.len()) {
+            Some(true) => self.ids.get(line).copied().unwrap_or(OTHER),
+            _ => OTHER,
+        }
+    }
+
+    /// Returns the index of the lines of a text.
+    pub(super) fn index(&self, lines: &[&str]) -> LineIndex {
+        LineIndex::new(lines.iter().map(|line| self.number(line)).collect())
+    }
+
+    /// Returns the numbers of lines that are searched for, with [`UNKNOWN`] for those that the text does not have.
+    pub(super) fn known<'l>(&self, lines: impl IntoIterator<Item = &'l str>, text: &LineIndex) -> Vec<u32> {
+        let in_text = |line: &str| {
+            let id = self.ids.get(line).copied().filter(|id| !text.lines_of(*id).is_empty());
+            id.unwrap_or(UNKNOWN)
+        };
+        lines.into_iter().map(in_text).collect()
     }
 }
 

@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
+use std::slice::from_ref;
 
 use super::interned::{Interner, LineIndex, UNKNOWN};
 use super::{CONTEXT_LINES, Hunk, has_word};
@@ -79,12 +80,12 @@ impl fmt::Display for ConflictReport {
 /// equally well, the surroundings repeat for longer than the context. Both
 /// cases return `Unclear`.
 pub fn present(text: &str, hunk: &Hunk) -> Presence {
-    Survey::new(&TextLines::new(text), hunk).presence
+    Survey::new(&TextLines::new(text, from_ref(hunk)), hunk).presence
 }
 
 /// Like [`present`] for several hunks; reads the text once.
 pub fn present_all(text: &str, hunks: &[Hunk]) -> Vec<Presence> {
-    let lines = TextLines::new(text);
+    let lines = TextLines::new(text, hunks);
     hunks.iter().map(|hunk| Survey::new(&lines, hunk).presence).collect()
 }
 
@@ -95,18 +96,18 @@ pub fn present_all(text: &str, hunks: &[Hunk]) -> Vec<Presence> {
 /// necessary with less context. Several places are a conflict. A caller that
 /// must not apply a hunk twice calls [`present`] first.
 pub fn placement(text: &str, hunk: &Hunk) -> Placement {
-    TextLines::new(text).placement(hunk)
+    TextLines::new(text, from_ref(hunk)).placement(hunk)
 }
 
 /// Like [`placement`] for several hunks; reads the text once.
 pub fn placement_all(text: &str, hunks: &[Hunk]) -> Vec<Placement> {
-    let lines = TextLines::new(text);
+    let lines = TextLines::new(text, hunks);
     hunks.iter().map(|hunk| lines.placement(hunk)).collect()
 }
 
 /// Returns the text with all hunks applied, or why none was applied. Hunks that the text already has are skipped.
 pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ConflictReport> {
-    let lines = TextLines::new(text);
+    let lines = TextLines::new(text, hunks);
     let mut conflicts = Vec::new();
     let mut places: Vec<(usize, &Hunk)> = Vec::new();
     let mut conflict = |hunk: &Hunk, why: String| conflicts.push(HunkConflict { id: hunk.id.clone(), why });
@@ -142,7 +143,7 @@ pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ConflictReport>
 /// replaces, if both texts have these lines exactly once and a line of the context is still near them.
 /// Returns `None` if a hunk has no such place: then the user has to be asked again.
 pub fn follow(before: &str, now: &str, hunks: &[Hunk]) -> Option<Vec<Hunk>> {
-    let (before, now) = (TextLines::new(before), TextLines::new(now));
+    let (before, now) = (TextLines::new(before, hunks), TextLines::new(now, hunks));
     hunks.iter().map(|hunk| followed(&before, &now, hunk)).collect()
 }
 
@@ -190,16 +191,25 @@ struct TextLines<'t> {
 }
 
 impl<'t> TextLines<'t> {
-    fn new(text: &'t str) -> Self {
+    /// Returns the lines of a text, in which only the lines of these hunks are found.
+    fn new(text: &'t str, hunks: &'t [Hunk]) -> Self {
         let all: Vec<&str> = lines(text).collect();
-        let mut interner = Interner::default();
-        let index = LineIndex::new(all.iter().map(|line| interner.add(line)).collect());
+        let lines_of = |hunk: &'t Hunk| {
+            [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after].into_iter().flatten()
+        };
+        let interner = Interner::of(hunks.iter().flat_map(lines_of).map(String::as_str));
+        let index = interner.index(&all);
         TextLines { all, interner, index }
     }
 
-    /// Returns where these lines begin.
+    /// Returns the numbers of lines of the hunks.
+    fn known(&self, lines: &[String]) -> Vec<u32> {
+        self.interner.known(lines.iter().map(String::as_str), &self.index)
+    }
+
+    /// Returns where these lines of a hunk begin.
     fn places(&self, lines: &[String]) -> Vec<usize> {
-        self.index.find_all(&self.interner.known(lines))
+        self.index.find_all(&self.known(lines))
     }
 
     fn placement(&self, hunk: &Hunk) -> Placement {
@@ -278,7 +288,7 @@ struct Survey {
 
 impl Survey {
     fn new(text: &TextLines<'_>, hunk: &Hunk) -> Self {
-        let known = |lines: &[String]| text.interner.known(lines);
+        let known = |lines: &[String]| text.known(lines);
         let (above, below) = (&known(&hunk.context_before), &known(&hunk.context_after));
         let (removed, inserted) = (&known(&hunk.removed), &known(&hunk.inserted));
         // A hunk of nearly a whole text has little context. There a match that
@@ -442,4 +452,42 @@ fn agreement<'l>(have: impl Iterator<Item = &'l u32>, want: impl Iterator<Item =
 /// Whether enough of the `of` lines of a side match, and more than if the other state were there.
 fn is_in_place(matching: usize, if_other: usize, of: usize) -> bool {
     matching + 1 >= of && matching > if_other
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::text::edit::tests::similar_texts;
+    use crate::text::review::hunks;
+    use crate::text::review::tests::edited_texts;
+
+    #[test]
+    fn n05_a_line_that_the_text_does_not_have_is_not_left_in_it() {
+        let hunk = &hunks("a\n", "b\n")[0];
+        assert_eq!(present("b\ntyped\n", hunk), Presence::Landed);
+        assert_eq!(present("b\na\n", hunk), Presence::Unclear);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(192))]
+
+        #[test]
+        fn n05_lines_that_are_not_searched_for_change_no_place(
+            (before, after) in prop_oneof![similar_texts(24), edited_texts()], (other, _) in prop_oneof![similar_texts(9), edited_texts()],
+        ) {
+            let all = hunks(&before, &after);
+            for text in [&before, &after, &other] {
+                let some = TextLines::new(text, &all);
+                // Lines that it does not have are not there to be found.
+                let interner = Interner::of(some.all.iter().copied());
+                let every = TextLines { index: interner.index(&some.all), all: some.all.clone(), interner };
+                for hunk in &all {
+                    prop_assert_eq!(some.placement(hunk), every.placement(hunk));
+                    prop_assert_eq!(Survey::new(&some, hunk).presence, Survey::new(&every, hunk).presence);
+                }
+            }
+        }
+    }
 }

@@ -603,6 +603,38 @@ proptest! {
     }
 }
 
+/// A text of a part that repeats, with lines that tell the repetitions apart, and the same with a few lines replaced or removed.
+pub(super) fn edited_texts() -> impl Strategy<Value = (String, String)> {
+    let part = proptest::collection::vec(0..9_usize, 3..12);
+    let apart = proptest::collection::vec((any::<prop::sample::Index>(), 10..60_usize), 1..9);
+    let edits = proptest::collection::vec((any::<prop::sample::Index>(), 0..3_usize, 0..70_usize), 1..4);
+    (part, 2..9_usize, apart, edits).prop_map(|(part, times, apart, edits)| {
+        let mut before = part.repeat(times);
+        apart.into_iter().for_each(|(at, kind)| before[at.index(part.len() * times)] = kind);
+        let mut after = before.clone();
+        for (at, removed, kind) in edits {
+            let at = at.index(after.len());
+            let end = after.len().min(at + removed);
+            after.splice(at..end, [kind]);
+        }
+        let text = |kinds: Vec<usize>| kinds.iter().map(|kind| format!("line {kind}\n")).collect();
+        (text(before), text(after))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn n05_lines_that_are_not_searched_for_change_no_hunk(
+        (before, after) in prop_oneof![similar_texts(60), edited_texts()],
+    ) {
+        let (old, new): (Vec<&str>, Vec<&str>) = (lines(&before).collect(), lines(&after).collect());
+        let every_line = Interner::of(old.iter().chain(&new).copied());
+        prop_assert_eq!(hunks_of(&old, &new, &changes(&old, &new), &every_line), hunks(&before, &after));
+    }
+}
+
 /// The text is read once for all hunks. Otherwise each of a thousand hunks would read five megabytes.
 #[test]
 fn n05_a_thousand_hunks_are_found_in_five_megabytes_at_once() {

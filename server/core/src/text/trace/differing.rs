@@ -1,7 +1,7 @@
 //! The part of long texts in which they differ: what is the same before and after it needs no comparison line by line.
 
 use super::{HunkText, PastChange, PastHunk, Trace};
-use crate::text::edit::lines;
+use crate::text::edit::{lines, prefix_of_lines};
 use crate::text::review::Hunk;
 
 /// A text of fewer bytes is compared whole.
@@ -97,11 +97,6 @@ impl<'a> DifferingPart<'a> {
 /// Returns the begin of the line that has this byte, by line feeds alone.
 fn line_start(text: &str, at: usize) -> usize {
     text.as_bytes()[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)
-}
-
-/// Returns the first lines of a text.
-fn prefix_of_lines(text: &str, count: usize) -> &str {
-    &text[..lines(text).take(count).map(str::len).sum()]
 }
 
 /// How many bytes are compared at once.
