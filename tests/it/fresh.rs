@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::update::Update;
+use adjutant_protocol::{SessionId, methods};
 use adjutant_testkit::editor::Options;
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
@@ -461,8 +461,9 @@ fn n17_a_branch_switch_under_a_running_agent_is_named_to_the_user_and_the_model_
 }
 
 /// A client that watches files reports them while the model still answers: the user hears of it before the reply.
-#[test]
-fn n17_an_outside_change_is_told_while_the_model_answers() {
+/// Changes a file that the agent has read while the model answers, and lets the editor report it in its way. Both hear of it once.
+#[track_caller]
+fn told_while_the_model_answers(report: impl Fn(&Stage)) {
     let (workspace, outside) = workspace();
     let (wrote, has_written) = channel();
     let (go_on, may_go_on) = channel();
@@ -483,10 +484,7 @@ fn n17_an_outside_change_is_told_while_the_model_answers() {
     wait_until("the files are watched", || stage.rig.seen().contains("workspace/didChangeWatchedFiles"));
     let run = stage.rig.prompt(&stage.session, "go on").run_id;
     has_written.recv_timeout(Duration::from_secs(10)).expect("the file is written");
-    let changes = json!([{"uri": stage.workspace.uri("b.txt"), "type": 2}]);
-    for _ in 0..3 {
-        stage.rig.notify("workspace/didChangeWatchedFiles", json!({"changes": changes}));
-    }
+    report(&stage);
     let told = "1 file changed since the agent read it: b.txt. The agent is told.";
     stage.rig.await_update(|params| matches!(&params.update, Update::Notice { message } if message == told));
     go_on.send(()).expect("the model waits");
@@ -496,4 +494,31 @@ fn n17_an_outside_change_is_told_while_the_model_answers() {
     assert_eq!((stage.notes(), stage.notices()), (vec![note.to_owned()], vec![told.to_owned()]));
     assert_eq!(facts_named(&stage.workspace, &stage.session, "outside_changed").len(), 1);
     stage.end();
+}
+
+#[test]
+fn n17_an_outside_change_is_told_while_the_model_answers() {
+    told_while_the_model_answers(|stage| {
+        let changes = json!([{"uri": stage.workspace.uri("b.txt"), "type": 2}]);
+        for _ in 0..3 {
+            stage.rig.notify("workspace/didChangeWatchedFiles", json!({"changes": changes}));
+        }
+    });
+}
+
+/// The corpus line os-009: 100 000 reports.
+#[test]
+fn os_009_a_storm_of_reports_is_one_look_and_stops_nobody() {
+    told_while_the_model_answers(|stage| {
+        let others =
+            (0..499).map(|number| json!({"uri": stage.workspace.uri(&format!("gone/{number}")), "type": 1}));
+        let known = json!({"uri": stage.workspace.uri("b.txt"), "type": 2});
+        let changes: Vec<Value> = others.chain([known]).collect();
+        for _ in 0..200 {
+            stage.rig.notify("workspace/didChangeWatchedFiles", json!({"changes": changes}));
+        }
+        // Whoever asks meanwhile gets an answer.
+        let listed: Value = stage.rig.call(methods::REVIEW_LIST, json!({}));
+        assert_eq!(listed["hunks"], json!([]));
+    });
 }

@@ -53,13 +53,7 @@ impl Reviewed {
             .and_call("edit_file", edit("a.txt", "three\n", "3\n"))
             .and_call("edit_file", edit("b.txt", "four\n", "4\n"));
         let first = Reply::call("edit_file", edit("first.txt", "0\n", "zero\n"));
-        let model = ModelServer::start([
-            first,
-            four,
-            Reply::text("Done."),
-            Reply::text("Seen."),
-            Reply::text("Seen."),
-        ]);
+        let model = ModelServer::start([first, four, Reply::text("Done."), Reply::text("Seen.")]);
         let workspace = Workspace::new(FILES);
         workspace.openai(&model.base_url());
         prepare(&workspace);
@@ -270,6 +264,7 @@ fn n13_an_undo_that_is_redone_before_the_model_reads_of_it_is_not_told() {
     found(2);
     rig.replace("a.txt", "two\n", "2\n");
     found(3);
+    reviewed.model.push(Reply::text("Seen."));
     let go_on = || {
         let run = rig.prompt(&reviewed.session, "go on").run_id;
         rig.await_run_end(&reviewed.session, &run);

@@ -76,6 +76,7 @@ const SHOWN: &[Shown] = &[
         &["os_005_where_nothing_can_be_written_a_prompt_is_refused_and_says_so"],
     ),
     ("os-007", "tool_error", &["os_007_a_command_that_cannot_be_started_is_an_error_of_its_call"]),
+    ("os-009", "bounded", &["os_009_a_storm_of_reports_is_one_look_and_stops_nobody"]),
     ("os-012", "ok", &["f11_a_machine_whose_clock_runs_elsewhere_retries_waits_and_resumes_as_ever"]),
     ("os-014", "ok", &["os_014_another_time_zone_changes_nothing_that_is_kept"]),
     ("os-016", "ok", &["f11_a_machine_whose_clock_runs_elsewhere_retries_waits_and_resumes_as_ever"]),
@@ -113,7 +114,6 @@ const LATER: &[(&str, &str, &str)] = &[
     ("appr-007", "S56", "Adjutant does not confine commands yet, so it cannot bind where they write"),
     ("appr-017", "S121", "no tool opens an address yet"),
     ("appr-041", "N16", "a process has one connection, and the ids of asks cannot be guessed"),
-    ("os-009", "N17", "Adjutant does not watch files yet"),
     ("os-035", "S56", "there is no sandbox yet"),
     ("os-037", "S56", "there is no sandbox yet"),
 ];
