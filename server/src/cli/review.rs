@@ -3,21 +3,21 @@
 //! Never decides where a change is: the server in this process finds it in the text.
 
 mod comments;
+mod deciding;
 mod runs;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{IsTerminal, Write};
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-use adjutant_core::text::display::{one_line, shown_path};
+use adjutant_core::text::display::one_line;
 use adjutant_core::text::edit::{lines, split_bom};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
 use adjutant_protocol::operation::FileOperation;
 use adjutant_protocol::review::{
-    AwayPlace, DecidedHunk, FormattedFile, LeftOutFile, ReviewAction, ReviewDecideParams, ReviewDecideResult,
-    ReviewDiffParams, ReviewDiffResult, ReviewHunk, ReviewListParams, ReviewListResult, ReviewTarget,
-    StagedParams,
+    AwayPlace, FormattedFile, LeftOutFile, ReviewAction, ReviewDiffParams, ReviewDiffResult, ReviewHunk,
+    ReviewListParams, ReviewListResult, StagedParams,
 };
 use adjutant_protocol::update::HunkState;
 use anyhow::Context;
@@ -32,6 +32,7 @@ use crate::clock::now_ms;
 use crate::origin::Origin;
 use crate::settings::Sources;
 use crate::uri;
+use deciding::{PlaceDecision, chosen, decide};
 use runs::{LAST, RunChoice};
 
 /// The arguments of `adjutant review`.
@@ -126,8 +127,8 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
         return comments::send(sources, session, text).await;
     }
     let all = match &line.action {
-        // A change that is kept can be undone, too.
-        Some(ReviewVerb::Undo { .. } | ReviewVerb::Restore { .. }) => true,
+        // A change that is kept can be undone, too, and is shown before.
+        Some(ReviewVerb::Show { .. } | ReviewVerb::Undo { .. } | ReviewVerb::Restore { .. }) => true,
         _ => false,
     };
     let params = ReviewListParams { all, ..ReviewListParams::default() };
@@ -146,7 +147,7 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
                 }
                 None => list(&hunks, &formatted),
                 Some(ReviewVerb::Show { places }) => {
-                    match chosen(folder, &hunks, &places, ReviewAction::Keep)? {
+                    match chosen(folder, &hunks, &places, ReviewAction::Undo) {
                         Some(hunks) => show(&hunks),
                         None => Ok(Exit::Usage),
                     }
@@ -196,7 +197,7 @@ pub async fn why(sources: Sources, line: WhyLine) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         };
         let mut page = Printer::of_stdout();
-        let text = uri::to_path(&place.uri).ok().and_then(|path| std::fs::read_to_string(path).ok());
+        let text = uri::to_path(&place.uri).ok().and_then(|path| text_of(&path));
         let number = place.line.unwrap_or_default() as usize;
         let own = text.and_then(|text| lines(split_bom(&text).1).nth(number).map(str::to_owned));
         let mut found = 0;
@@ -210,6 +211,17 @@ pub async fn why(sources: Sources, line: WhyLine) -> anyhow::Result<Exit> {
         Ok(Exit::Fine)
     })
     .await
+}
+
+/// The largest file whose line is looked at, in bytes. No larger one has changes of Adjutant.
+const MAX_FILE: u64 = 16 * 1024 * 1024;
+
+/// Returns the text of a file, if it is text and not too large.
+fn text_of(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(MAX_FILE + 1).read_to_string(&mut text).ok().filter(|bytes| *bytes as u64 <= MAX_FILE)?;
+    Some(text)
 }
 
 /// Lists changes of the workspace with a server of its own.
@@ -237,8 +249,23 @@ struct Place {
 }
 
 impl Place {
+    /// Reads a place. Prints a note and returns `None` if there is none of that name, or if the name means two.
+    fn named(folder: &Folder, text: &str, hunks: &[ReviewHunk]) -> Option<Self> {
+        let Some(place) = Self::parse(folder, text, hunks) else {
+            note(&format!("there is no file \"{text}\""));
+            return None;
+        };
+        let is_number =
+            |(name, line): (&str, &str)| line.parse::<u32>().is_ok() && folder.here.join(name).is_file();
+        if place.line.is_none() && text.rsplit_once(':').is_some_and(is_number) {
+            note(&format!("\"{text}\" is a file, and a line of another file; name the file by {text}:LINE"));
+            return None;
+        }
+        Some(place)
+    }
+
     /// Reads `FILE` or `FILE:LINE`; a file of that whole name comes first. `None` if there is no such file, and none of
-    /// `hunks` deletes or moves one of that name.
+    /// `hunks` is about one of that name.
     fn parse(folder: &Folder, text: &str, hunks: &[ReviewHunk]) -> Option<Self> {
         let file = |name: &str| {
             let path: PathBuf = folder.here.join(name);
@@ -249,12 +276,16 @@ impl Place {
             return Some(Self { uri, line: None });
         }
         let gone = Self { uri: place_of_name(&folder.here.join(text))?, line: None };
-        if hunks.iter().any(|hunk| hunk.operation.is_some() && gone.has(hunk)) {
+        if hunks.iter().any(|hunk| gone.has(hunk)) {
             return Some(gone);
         }
         let (name, line) = text.rsplit_once(':')?;
-        let line = line.parse::<u32>().ok()?.checked_sub(1)?;
-        Some(Self { uri: file(name)?, line: Some(line) })
+        let line = Some(line.parse::<u32>().ok()?.checked_sub(1)?);
+        if let Some(uri) = file(name) {
+            return Some(Self { uri, line });
+        }
+        let gone = Self { uri: place_of_name(&folder.here.join(name))?, line };
+        hunks.iter().any(|hunk| gone.has(hunk)).then_some(gone)
     }
 
     fn has(&self, hunk: &ReviewHunk) -> bool {
@@ -286,43 +317,6 @@ fn is_open(hunk: &ReviewHunk) -> bool {
 
 fn is_in_text(hunk: &ReviewHunk) -> bool {
     hunk.operation.is_none() && (hunk.is_unreviewed() || hunk.state == HunkState::Kept)
-}
-
-/// Whether an action can be meant for a hunk that `place` has.
-fn is_meant(action: ReviewAction, hunk: &ReviewHunk, place: Option<&Place>) -> bool {
-    match action {
-        ReviewAction::Restore => hunk.state == HunkState::Undone,
-        // One that somebody has kept goes only if its line is named.
-        ReviewAction::Undo if hunk.state == HunkState::Kept => {
-            place.is_some_and(|place| place.line.is_some())
-        }
-        _ => is_open(hunk),
-    }
-}
-
-/// Returns the changes at these places that an action can be meant for, or of all files without a place. Prints a note and
-/// returns `None` if a place is no file.
-fn chosen<'a>(
-    folder: &Folder,
-    hunks: &'a [ReviewHunk],
-    places: &[String],
-    action: ReviewAction,
-) -> anyhow::Result<Option<Vec<&'a ReviewHunk>>> {
-    let mut parsed = Vec::new();
-    for place in places {
-        match Place::parse(folder, place, hunks) {
-            Some(place) => parsed.push(place),
-            None => {
-                note(&format!("there is no file \"{place}\""));
-                return Ok(None);
-            }
-        }
-    }
-    let is_chosen = |hunk: &&ReviewHunk| match parsed.is_empty() {
-        true => is_meant(action, hunk, None),
-        false => parsed.iter().any(|place| is_meant(action, hunk, Some(place)) && place.has(hunk)),
-    };
-    Ok(Some(hunks.iter().filter(is_chosen).collect()))
 }
 
 fn size(hunk: &ReviewHunk) -> String {
@@ -443,101 +437,6 @@ async fn print_diff(client: &Client, session: Option<String>) -> anyhow::Result<
         note(&format!("not in the diff, or not whole: {path}: {why}"));
     }
     Ok(if result.cut || !result.left_out.is_empty() { Exit::Failed } else { Exit::Fine })
-}
-
-/// What the command line decides about the changes of places.
-#[derive(Clone, Copy)]
-struct PlaceDecision<'a> {
-    /// Of all files if it is empty.
-    places: &'a [String],
-    action: ReviewAction,
-    /// An undo takes what the user wrote into them, too.
-    mine: bool,
-}
-
-async fn decide(
-    folder: &Folder,
-    client: &Client,
-    hunks: &[ReviewHunk],
-    decision: PlaceDecision<'_>,
-) -> anyhow::Result<Exit> {
-    let PlaceDecision { places, action, mine } = decision;
-    let Some(chosen) = chosen(folder, hunks, places, action)? else { return Ok(Exit::Usage) };
-    if chosen.is_empty() {
-        note(match action {
-            ReviewAction::Restore => "no change was undone there",
-            _ => "there is no change to decide about there",
-        });
-        return Ok(Exit::Usage);
-    }
-    if action == ReviewAction::Undo && !mine && chosen.iter().any(|hunk| hunk.text.is_some()) {
-        note(
-            "you changed some of it since: `adjutant review show` prints your lines, and `--mine` takes them out, too",
-        );
-    }
-    let (mut decided, mut failed) = (Vec::new(), false);
-    for (session, hunks) in by_session(&chosen) {
-        let target = |hunk: &&ReviewHunk| ReviewTarget {
-            change_set_id: hunk.change_set_id.clone(),
-            hunk_ids: vec![hunk.hunk_id.clone()],
-            seen: hunk
-                .text
-                .iter()
-                .filter(|_| mine)
-                .map(|text| (hunk.hunk_id.clone(), text.clone()))
-                .collect(),
-        };
-        let targets = hunks.iter().map(target).collect();
-        let params = ReviewDecideParams { session_id: session.clone(), targets, action, reason: None };
-        let result: Result<ReviewDecideResult, _> = client.request(methods::REVIEW_DECIDE, &params).await;
-        match result {
-            Ok(result) => decided.extend(result.hunks),
-            Err(failure) => {
-                failed = true;
-                note(&format!("{failure}"));
-            }
-        }
-    }
-    let undone: BTreeSet<&str> = chosen.iter().map(|hunk| hunk.path.as_str()).collect();
-    let exit = put_decided(
-        decided,
-        match action {
-            ReviewAction::Keep => "kept",
-            ReviewAction::Restore => "restored",
-            _ => "undone",
-        },
-    )?;
-    if action == ReviewAction::Undo && exit == Exit::Fine {
-        let (file, them) = match undone.first() {
-            Some(path) if undone.len() == 1 => {
-                (shown_path(path).into_owned(), if chosen.len() == 1 { "it" } else { "them" })
-            }
-            _ => ("FILE".to_owned(), "them"),
-        };
-        note(&format!("`adjutant review restore {file}` brings {them} back"));
-    }
-    Ok(if failed { Exit::Failed } else { exit })
-}
-
-/// Prints how many changes were decided, and why others were not.
-fn put_decided(decided: Vec<DecidedHunk>, verb: &str) -> anyhow::Result<Exit> {
-    let all = decided.len();
-    let why: Vec<String> = decided.into_iter().filter_map(|hunk| hunk.why).collect();
-    why.iter().for_each(|why| note(&format!("a change was not {verb}: {why}")));
-    let mut page = Printer::of_stdout();
-    page.line(&format!("{} {verb}", all - why.len()));
-    page.written()?;
-    Ok(if why.is_empty() { Exit::Fine } else { Exit::Failed })
-}
-
-fn by_session<'a>(
-    hunks: &[&'a ReviewHunk],
-) -> BTreeMap<&'a adjutant_protocol::SessionId, Vec<&'a ReviewHunk>> {
-    let mut sessions: BTreeMap<_, Vec<&ReviewHunk>> = BTreeMap::new();
-    for hunk in hunks {
-        sessions.entry(&hunk.session_id).or_default().push(hunk);
-    }
-    sessions
 }
 
 /// Fails if the next commit would have changes that nobody has kept.

@@ -35,11 +35,16 @@ fn p02_a_change_is_listed_shown_and_undone_at_a_terminal() {
 fn p02_what_was_undone_at_a_terminal_is_restored_there_and_what_was_kept_is_undone_by_its_line() {
     let place = fixed();
     let undone = place.run(&["review", "undo", "greeting.txt:1"]);
-    assert_eq!(undone.err(), "`adjutant review restore greeting.txt` brings it back\n");
+    assert_eq!(undone.err(), "`adjutant review restore greeting.txt:1` brings it back\n");
     assert_eq!(place.run(&["review", "restore", "greeting.txt"]).out(), "1 restored\n");
     assert_eq!(place.greeting(), "Hello, world\n");
     let nothing = place.run(&["review", "restore", "greeting.txt"]);
-    assert_eq!((nothing.code(), nothing.err()), (Some(2), "no change was undone there\n".to_owned()));
+    assert_eq!(nothing.code(), Some(2));
+    assert!(
+        nothing.err().starts_with("no change was undone there, as far as the files on disk show"),
+        "{}",
+        nothing.err()
+    );
     assert_eq!(place.run(&["review", "keep", "greeting.txt"]).out(), "1 kept\n");
     assert_eq!(
         place.run(&["review", "undo", "greeting.txt"]).code(),
@@ -70,6 +75,65 @@ fn n03_what_the_user_typed_into_a_change_is_not_dropped_unseen() {
     assert_eq!(place.greeting(), "Hello, my world\n", "with the lines of the user");
     assert_eq!(place.run(&["review", "keep", "--all"]).out(), "1 kept\n");
     assert_eq!(place.greeting(), "Hello, my world\n");
+}
+
+const TWICE: &str = r#"
+[[turn]]
+text = "I fix it."
+[[turn.call]]
+tool = "edit_file"
+arguments = { path = "greeting.txt", old_text = "Helo", new_text = "Hello" }
+[[turn.call]]
+tool = "write_file"
+arguments = { path = "new/notes.md", content = "notes\n" }
+
+[[turn]]
+text = "Done."
+
+[[turn]]
+text = "And again."
+[[turn.call]]
+tool = "edit_file"
+arguments = { path = "greeting.txt", old_text = "Hello", new_text = "Good day" }
+
+[[turn]]
+text = "Done."
+"#;
+
+#[test]
+fn p02_an_undo_by_line_takes_only_what_show_prints_for_that_line() {
+    let place = Place::new(TWICE);
+    place.run(&["run", "-y", "fix the greeting"]).exits(0);
+    assert_eq!(place.run(&["review", "keep", "greeting.txt"]).out(), "1 kept\n");
+    let shown = place.run(&["review", "show", "greeting.txt:1"]).out();
+    assert!(shown.contains("+Hello, world"), "a kept change is shown where its line is named: {shown}");
+    place.run(&["run", "-y", "--continue", "friendlier"]).exits(0);
+    assert_eq!(place.greeting(), "Good day, world\n");
+    let shown = place.run(&["review", "show", "greeting.txt:1"]).out();
+    assert!(shown.contains("+Good day") && !shown.contains("-Helo"), "{shown}");
+    assert_eq!(place.run(&["review", "undo", "greeting.txt:1"]).out(), "1 undone\n");
+    assert_eq!(place.greeting(), "Hello, world\n", "the change that was kept stays");
+}
+
+#[test]
+fn p02_a_new_file_that_was_undone_is_restored_at_a_terminal() {
+    let place = Place::new(TWICE);
+    place.run(&["run", "-y", "fix the greeting"]).exits(0);
+    let undone = place.run(&["review", "undo", "new/notes.md"]);
+    assert_eq!(undone.err(), "`adjutant review restore new/notes.md:1` brings it back\n");
+    assert!(!place.workspace().join("new/notes.md").exists());
+    assert_eq!(place.run(&["review", "restore", "new/notes.md:1"]).out(), "1 restored\n");
+    assert_eq!(fs::read_to_string(place.workspace().join("new/notes.md")).unwrap(), "notes\n");
+}
+
+#[test]
+fn n03_a_name_that_is_a_file_and_a_line_decides_about_neither() {
+    let place = fixed();
+    fs::write(place.workspace().join("greeting.txt:1"), "mine\n").unwrap();
+    let refused = place.run(&["review", "keep", "greeting.txt:1"]);
+    assert_eq!(refused.code(), Some(2));
+    assert!(refused.err().contains("is a file, and a line of another file"), "{}", refused.err());
+    assert_eq!(place.run(&["review", "keep", "greeting.txt"]).out(), "1 kept\n");
 }
 
 #[test]

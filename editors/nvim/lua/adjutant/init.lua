@@ -280,7 +280,7 @@ runs.setup({ request = request, client = client_here })
 
 local function execute(command, argument, failed)
   local client = client_here()
-  if not client then return notices.show("Adjutant: open a file first") end
+  if not client then return notices.show("Adjutant: no server runs yet: open a file, or try again in a moment") end
   request(client, "workspace/executeCommand", { command = command, arguments = argument and { argument } or {} }, nil, failed)
 end
 

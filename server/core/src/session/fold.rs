@@ -15,7 +15,7 @@ use crate::prompt::image::{Image, Picture, withheld};
 use crate::prompt::message::{ModelMessage, Reply, Usage};
 use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, EditCheck, Event, Payload, Record, ToolCallId};
 use crate::session::hunks::{self, HunkState};
-use crate::session::maker::Maker;
+use crate::session::maker::{Maker, words_of};
 use crate::session::rewind::RanCommand;
 use crate::session::run::{RunEnd, names_of_files};
 use crate::tool::Effect;
@@ -133,7 +133,8 @@ impl Session {
                     let picture = |image: &Image| Picture { image: image.clone(), withheld: None };
                     let pictures = images.iter().map(picture).collect();
                     open.pending.push(ModelMessage::User { text: text.clone(), pictures });
-                    open.prompts.note(text);
+                    let is_from_place = open.origin.is_some() && !*steer;
+                    open.prompts.note(if is_from_place { words_of(text) } else { text });
                 }
             }
             Event::RunEnded { .. } => self.end_run(record),

@@ -48,6 +48,17 @@ impl ReadPrompts {
     }
 }
 
+/// What begins the problems that the editor reported, after the words of a prompt that begins at a place.
+pub const REPORTED: &str = "\n\nReported there:\n";
+/// What begins the user's place, after both.
+pub const PLACE_OF_USER: &str = "\n\nThe user is ";
+
+/// Returns the words of a prompt without the place and the problems that the editor added to it.
+pub fn words_of(prompt: &str) -> &str {
+    let words = prompt.rfind(PLACE_OF_USER).map_or(prompt, |end| &prompt[..end]);
+    words.rfind(REPORTED).map_or(words, |end| &words[..end])
+}
+
 /// The prompts of an open run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunPrompts {

@@ -12,6 +12,7 @@ use adjutant_protocol::start::{DiagnosticCode, StartDiagnostic, StartParams, Tem
 use ropey::Rope;
 
 use crate::record::Mode;
+use crate::session::maker::{PLACE_OF_USER, REPORTED};
 use crate::text::display::one_line;
 use crate::text::position::{Encoding, PositionError, Range};
 use crate::tool::MAX_TITLE;
@@ -207,7 +208,7 @@ impl<'a> StartPlace<'a> {
     fn prompt(&self, words: &str, params: &StartParams) -> String {
         let mut text = words.to_owned();
         if !params.diagnostics.is_empty() {
-            text.push_str("\n\nReported there:\n");
+            text.push_str(REPORTED);
             let listed = params.diagnostics.iter().take(MAX_DIAGNOSTICS);
             listed.for_each(|diagnostic| text.push_str(&self.diagnostic_line(diagnostic)));
             let more = params.diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
@@ -223,15 +224,15 @@ impl<'a> StartPlace<'a> {
             (Some(rope), Some(range)) => {
                 let at = excerpt::selected(rope, range, self.encoding);
                 text.push_str(&format!(
-                    "\n\nThe user is at {at} of {path}{inside}. The lines around it, as the editor has them now, unsaved changes included:\n\n"
+                    "{PLACE_OF_USER}at {at} of {path}{inside}. The lines around it, as the editor has them now, unsaved changes included:\n\n"
                 ));
                 text.push_str(&excerpt::numbered(rope, &excerpt::lines_of(range)));
             }
             (_, Some(range)) => {
                 let at = excerpt::lines_named(&excerpt::lines_of(range));
-                text.push_str(&format!("\n\nThe user is at {at} of {path}{inside}."));
+                text.push_str(&format!("{PLACE_OF_USER}at {at} of {path}{inside}."));
             }
-            (_, None) => text.push_str(&format!("\n\nThe user is in {path}{inside}.")),
+            (_, None) => text.push_str(&format!("{PLACE_OF_USER}in {path}{inside}.")),
         }
         text
     }

@@ -29,7 +29,7 @@ pub async fn comment(
     place: String,
     text: String,
 ) -> anyhow::Result<Exit> {
-    let Some(here) = chosen(folder, hunks, std::slice::from_ref(&place), ReviewAction::Keep)? else {
+    let Some(here) = chosen(folder, hunks, std::slice::from_ref(&place), ReviewAction::Keep) else {
         return Ok(Exit::Usage);
     };
     // Of several at one line the newest is on top.

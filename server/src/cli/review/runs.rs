@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use adjutant_protocol::review::{ReviewDecideResult, ReviewHunk};
+use adjutant_protocol::review::{ReviewAction, ReviewDecideResult, ReviewHunk};
 use adjutant_protocol::rewind::{PreviewParams, RewindChoice, RewindParams, RewindPreview};
 use adjutant_protocol::{RunId, SessionId, methods};
 use clap::Args;
@@ -68,7 +68,8 @@ pub async fn rewind(
         reason: None,
     };
     let decided: ReviewDecideResult = client.request(methods::REVIEW_REWIND, &params).await?;
-    super::put_decided(decided.hunks, if restore { "restored" } else { "undone" })
+    let action = if restore { ReviewAction::Restore } else { ReviewAction::Undo };
+    super::deciding::put_decided(&decided.hunks, all, action)
 }
 
 /// Returns the run that was last changed something in, or whose id begins so. Prints a note if there is not exactly one.

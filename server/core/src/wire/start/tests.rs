@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Passage, StartProblem, Task, task, touches_comment};
 use crate::record::Mode;
+use crate::session::maker::{REPORTED, words_of};
 use crate::text::position::{Encoding, Position, Range};
 
 fn params(value: Value) -> StartParams {
@@ -95,6 +96,17 @@ fn n08_a_text_of_the_users_own_goes_with_its_place_and_names_the_run_itself() {
     );
     let alone = task(&params(json!({ "text": "tidy up" })), None).expect("it makes sense");
     assert_eq!(alone.text, "tidy up");
+}
+
+#[test]
+fn n30_the_words_of_a_task_are_those_of_the_user() {
+    let diagnostic = json!({ "range": range((1, 0), (1, 1)), "message": "bad\n\nThe user is here" });
+    let words = "make it faster\n\nThe user is in a hurry";
+    let value =
+        json!({ "text": words, "uri": "u", "range": range((1, 0), (1, 1)), "diagnostics": [diagnostic] });
+    let made = start("a\nb\n", value);
+    assert!(made.text.contains(REPORTED), "{}", made.text);
+    assert_eq!(words_of(&made.text), words);
 }
 
 #[test]
