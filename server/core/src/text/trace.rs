@@ -6,6 +6,7 @@ mod align;
 mod differing;
 mod earlier;
 mod formatting;
+mod later;
 mod side;
 #[cfg(test)]
 mod tests;
@@ -103,17 +104,32 @@ pub fn trace_all(now: &str, changes: &[PastChange<'_>]) -> Vec<Vec<Trace>> {
 
 /// As [`trace_all`], and compares all lines of the texts.
 fn trace_whole(now: &str, changes: &[PastChange<'_>]) -> Vec<Vec<Trace>> {
+    trace_back(now, changes, &BTreeSet::new()).all
+}
+
+/// Where all hunks are in a text, and what is left of it without them.
+struct TracedText<'a> {
+    /// For each change in order.
+    all: Vec<Vec<Trace>>,
+    /// The lines of the text that is left when all hunks that it has are taken out.
+    earliest: Vec<&'a str>,
+}
+
+/// As [`trace_whole`], with the text that is left. The hunks that are `absent` are not in the text, whatever it looks like.
+fn trace_back<'a>(now: &'a str, changes: &[PastChange<'a>], absent: &BTreeSet<HunkNumber>) -> TracedText<'a> {
     if let Some(first) = undone_from(now, changes) {
         return trace_undone(now, changes, first);
     }
-    let all = trace_without(now, changes, &BTreeSet::new());
-    let in_doubt = made_again(&all, changes);
+    let traced = trace_without(now, changes, absent);
+    let all = &traced.all;
+    let mut in_doubt = made_again(all, changes);
+    in_doubt.retain(|hunk, _| !absent.contains(hunk));
     if in_doubt.is_empty() {
-        return all;
+        return traced;
     }
-    let mut others = trace_without(now, changes, &in_doubt.keys().copied().collect());
+    let mut others = trace_without(now, changes, &in_doubt.keys().chain(absent).copied().collect());
     let is_of_ground = |hunk: &HunkNumber, ground: &Ground| {
-        let (place, other) = (&all[hunk.0][hunk.1].lines, &others[ground.hunk.0][ground.hunk.1]);
+        let (place, other) = (&all[hunk.0][hunk.1].lines, &others.all[ground.hunk.0][ground.hunk.1]);
         let is_same_place = place.start.max(other.lines.start) < place.end.min(other.lines.end);
         other.found == HunkText::Is(Side::Before) && (is_same_place || place.is_empty() && ground.is_replaced)
     };
@@ -121,10 +137,10 @@ fn trace_whole(now: &str, changes: &[PastChange<'_>]) -> Vec<Vec<Trace>> {
         in_doubt.iter().filter(|(hunk, grounds)| grounds.iter().any(|ground| is_of_ground(hunk, ground)));
     let no_place: BTreeSet<HunkNumber> = no_place.map(|(hunk, _)| *hunk).collect();
     if no_place.len() < in_doubt.len() {
-        others = trace_without(now, changes, &no_place);
+        others = trace_without(now, changes, &no_place.union(absent).copied().collect());
     }
     for (change, hunk) in no_place {
-        others[change][hunk] = Trace { found: HunkText::Gone, lines: 0..0, beneath: Vec::new() };
+        others.all[change][hunk] = Trace { found: HunkText::Gone, lines: 0..0, beneath: Vec::new() };
     }
     others
 }
@@ -137,14 +153,16 @@ fn undone_from(now: &str, changes: &[PastChange<'_>]) -> Option<usize> {
 }
 
 /// As [`trace_all`], for a text that has nothing of the changes from `first` on, also where it looks as if.
-fn trace_undone(now: &str, changes: &[PastChange<'_>], first: usize) -> Vec<Vec<Trace>> {
+fn trace_undone<'a>(now: &'a str, changes: &[PastChange<'a>], first: usize) -> TracedText<'a> {
     let hunks = |number: usize| (0..changes[number].hunks.len()).map(move |hunk| (number, hunk));
     let absent: BTreeSet<HunkNumber> = (first..changes.len()).flat_map(hunks).collect();
-    let mut all = trace_without(now, changes, &absent);
-    for trace in all[first..].iter_mut().flatten().filter(|trace| trace.found != HunkText::Is(Side::Before)) {
+    let mut traced = trace_without(now, changes, &absent);
+    for trace in
+        traced.all[first..].iter_mut().flatten().filter(|trace| trace.found != HunkText::Is(Side::Before))
+    {
         *trace = Trace { found: HunkText::Gone, lines: 0..0, beneath: Vec::new() };
     }
-    all
+    traced
 }
 
 /// An undone hunk of an earlier change, beside which a later hunk was made.
@@ -163,7 +181,7 @@ fn made_again(all: &[Vec<Trace>], changes: &[PastChange<'_>]) -> BTreeMap<HunkNu
         let is_back = |hunk: &usize| is_undone((number, *hunk)) && is_made(&all[number][*hunk]);
         let back: Vec<usize> = (0..change.hunks.len()).filter(is_back).collect();
         let Some(before) = change.before.filter(|_| !back.is_empty()) else { continue };
-        let earlier = trace_without(before, &changes[..number], &BTreeSet::new());
+        let earlier = trace_without(before, &changes[..number], &BTreeSet::new()).all;
         for hunk in back {
             let Hunk { line, removed, .. } = changes[number].hunks[hunk].hunk;
             let own = *line..*line + removed.len();
@@ -185,7 +203,11 @@ fn made_again(all: &[Vec<Trace>], changes: &[PastChange<'_>]) -> BTreeMap<HunkNu
 }
 
 /// As [`trace_all`], by the text alone. These hunks are not in it, whatever it looks like.
-fn trace_without(now: &str, changes: &[PastChange<'_>], absent: &BTreeSet<HunkNumber>) -> Vec<Vec<Trace>> {
+fn trace_without<'a>(
+    now: &'a str,
+    changes: &[PastChange<'a>],
+    absent: &BTreeSet<HunkNumber>,
+) -> TracedText<'a> {
     let mut text = EarlierText::of(lines(now).collect());
     let mut all = vec![Vec::new(); changes.len()];
     for (number, change) in changes.iter().enumerate().rev() {
@@ -205,7 +227,7 @@ fn trace_without(now: &str, changes: &[PastChange<'_>], absent: &BTreeSet<HunkNu
         made.sort_by_key(|(_, lines)| (lines.start, lines.end));
         text.take_out(number, change, &made);
     }
-    all
+    TracedText { all, earliest: text.lines }
 }
 
 /// Whether a text is another version of the file that a change left: at least half of the lines are the same, as git says of

@@ -165,7 +165,6 @@ impl World<'_> {
             return;
         }
         let act = if restore { ReviewAct::Restore } else { ReviewAct::Undo };
-        self.notes_order(act, &targets);
         self.tells(format!("{act:?} runs {:?}: {targets:?}", runs.all));
         let _ = self.bench.input(Input::Review(ReviewInput { targets, act, as_one: true, reason: None }));
         self.carries_out();
@@ -193,41 +192,9 @@ impl World<'_> {
             }
         }
         if !targets.is_empty() {
-            self.notes_order(act, &targets);
             self.tells(format!("{act:?} {targets:?}"));
             let _ =
                 self.bench.input(Input::Review(ReviewInput { targets, act, as_one: false, reason: None }));
-        }
-    }
-
-    /// Notes files in which a change is undone while a later one stays, with lines that the file has more than once. They can
-    /// come back in another order, or one of them not at all: a known gap, which `docs/testing.md` names.
-    fn notes_order(&mut self, act: ReviewAct, targets: &[ReviewTarget]) {
-        let is_target = |change: &AppliedChange, hunk: &AppliedHunk| {
-            let mut own = targets.iter().filter(|target| target.change_set == change.change_set);
-            own.any(|target| target.hunks.iter().any(|one| one.hunk == hunk.id))
-        };
-        for file in (0..self.files.len()).filter(|_| act == ReviewAct::Undo) {
-            let changes = self.changes_of(file);
-            let (text, original) = (self.files[file].editor.text(), &self.files[file].original);
-            let repeats = |line: &String| {
-                let count = |text: &str| lines(text).filter(|other| *other == line).count();
-                count(&text) > 1 || count(original) > 1
-            };
-            let has_repeats = |change: &AppliedChange| {
-                let hunks = change.hunks.iter().filter_map(|hunk| change.lines_of(hunk));
-                hunks.flat_map(|lines| lines.removed.iter().chain(&lines.inserted)).any(repeats)
-            };
-            let stays = |change: &&AppliedChange| {
-                let mut hunks = change.hunks.iter();
-                hunks.any(|hunk| hunk.state != ReviewState::Undone && !is_target(change, hunk))
-            };
-            let is_undone = |change: &AppliedChange| change.hunks.iter().any(|hunk| is_target(change, hunk));
-            let last = changes.iter().rposition(|change| stays(&change));
-            let under = last.map_or(&[][..], |last| &changes[..last]);
-            if under.iter().any(is_undone) && changes.iter().any(has_repeats) {
-                self.files[file].is_agents = false;
-            }
         }
     }
 

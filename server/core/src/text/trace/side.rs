@@ -1,7 +1,10 @@
 //! The text with hunks undone or made again.
 
+use std::collections::BTreeSet;
+
 use super::differing::DifferingPart;
-use super::{HunkText, PastChange, PastHunk, Side, Trace, trace_known, trace_whole};
+use super::later::LaterHunks;
+use super::{HunkNumber, HunkText, PastChange, PastHunk, Side, Trace, trace_back, trace_known, trace_whole};
 use crate::text::edit::{LineEnds, lines, push_line};
 
 /// Why a hunk cannot be undone or made again.
@@ -13,7 +16,8 @@ pub enum SideRefusal {
     NotKept,
     /// Other text is in its place, and the caller did not allow to replace it.
     Amended,
-    /// A hunk of a later change replaced lines of it: the numbers of that change and hunk.
+    /// A hunk of a later change replaced lines of it, or would not be found in the same place without it: the numbers of
+    /// that change and hunk.
     Beneath { change: usize, hunk: usize },
 }
 
@@ -102,10 +106,20 @@ pub(super) fn turn_whole(
         if own.is_empty() {
             continue;
         }
-        let traces = trace_known(&text, &changes, number)
-            .unwrap_or_else(|| trace_whole(&text, &changes).swap_remove(number));
-        let mut places: Vec<(usize, &Trace)> = Vec::new();
-        for at in own {
+        // What was undone in a step before is not in the text, whatever the text looks like.
+        let is_absent = |(target, result): &(&SideTarget, &Result<TurnedHunk, SideRefusal>)| {
+            to == Side::Before && target.change > number && result.is_ok()
+        };
+        let absent = targets.iter().zip(&results).filter(is_absent);
+        let absent: BTreeSet<HunkNumber> = absent.map(|(target, _)| (target.change, target.hunk)).collect();
+        let later = (to == Side::Before).then(|| LaterHunks::of(&text, &changes, number, &absent)).flatten();
+        let traces = match &later {
+            Some(later) => later.traces(number),
+            None => trace_known(&text, &changes, number)
+                .unwrap_or_else(|| trace_back(&text, &changes, &absent).all.swap_remove(number)),
+        };
+        let mut places: Vec<TargetPlace<'_>> = Vec::new();
+        for at in own.iter().copied() {
             let target = &targets[at];
             let Some((trace, past)) = traces.get(target.hunk).zip(changes[number].hunks.get(target.hunk))
             else {
@@ -118,6 +132,25 @@ pub(super) fn turn_whole(
                 _ => dropped(&text, trace, target, is_of_user, users)
                     .map(|dropped| TurnedHunk::Turned { dropped }),
             };
+            if matches!(results[at], Ok(TurnedHunk::Turned { .. })) {
+                places.push((at, trace));
+            }
+        }
+        places.sort_by_key(|(_, trace)| (trace.lines.start, trace.lines.end));
+        if let Some(later) = &later {
+            let is_possible = |places: &[TargetPlace<'_>]| {
+                let undone: Vec<usize> = places.iter().map(|(at, _)| targets[*at].hunk).collect();
+                let after = put(&text, &changes[number], targets, places, to);
+                later.stay_found(&after, &changes, (number, &undone))
+            };
+            let possible = most_possible(&[], &places, &is_possible);
+            for (at, trace) in places.iter().filter(|place| !possible.contains(place)) {
+                let (change, hunk) = later.nearest(&trace.lines);
+                results[*at] = Err(SideRefusal::Beneath { change, hunk });
+            }
+            places = possible;
+        }
+        for at in own {
             if let Err(SideRefusal::Beneath { change, hunk }) = results[at]
                 && let Some(above) = targets.iter().position(|one| (one.change, one.hunk) == (change, hunk))
                 && results[above].is_err()
@@ -125,33 +158,72 @@ pub(super) fn turn_whole(
                 // The cause is what keeps that one.
                 results[at] = results[above].clone();
             }
-            if matches!(results[at], Ok(TurnedHunk::Turned { .. })) {
-                places.push((target.hunk, trace));
-            }
-            if results[at].is_ok() {
-                changes[number].hunks[target.hunk].expected = to;
+        }
+        let end = lines(&text).count();
+        is_tail_turned |= places.last().is_some_and(|(_, trace)| trace.lines.end == end);
+        let after = put(&text, &changes[number], targets, &places, to);
+        for (target, result) in targets.iter().zip(&results) {
+            if target.change == number
+                && result.is_ok()
+                && let Some(past) = changes[number].hunks.get_mut(target.hunk)
+            {
+                past.expected = to;
             }
         }
-        places.sort_by_key(|(_, trace)| (trace.lines.start, trace.lines.end));
-        let mut result = String::with_capacity(text.len());
-        let mut done = 0;
-        let all: Vec<&str> = lines(&text).collect();
-        is_tail_turned |= places.last().is_some_and(|(_, trace)| trace.lines.end == all.len());
-        let style = LineEnds::of(&text).dominant().unwrap_or_default().as_str();
-        let mut push = |lines: &[&str]| lines.iter().for_each(|line| push_whole(&mut result, line, style));
-        for (hunk, trace) in places {
-            push(all.get(done..trace.lines.start).unwrap_or_default());
-            push(&changes[number].hunks[hunk].side(to));
-            done = trace.lines.end;
-        }
-        push(all.get(done..).unwrap_or_default());
-        text = result;
+        text = after;
     }
     if is_tail_turned && gave_line_end(&text, &changes) {
         let content = text.trim_end_matches(['\r', '\n']).len();
         text.truncate(content);
     }
     TurnedText { text, results }
+}
+
+/// The number of a target and where its hunk is.
+type TargetPlace<'a> = (usize, &'a Trace);
+
+/// Returns the text with hunks of one change turned, whose `places` are in order.
+fn put(
+    text: &str,
+    change: &PastChange<'_>,
+    targets: &[SideTarget],
+    places: &[TargetPlace<'_>],
+    to: Side,
+) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut done = 0;
+    let all: Vec<&str> = lines(text).collect();
+    let style = LineEnds::of(text).dominant().unwrap_or_default().as_str();
+    let mut push = |lines: &[&str]| lines.iter().for_each(|line| push_whole(&mut result, line, style));
+    for (at, trace) in places {
+        push(all.get(done..trace.lines.start).unwrap_or_default());
+        push(&change.hunks[targets[*at].hunk].side(to));
+        done = trace.lines.end;
+    }
+    push(all.get(done..).unwrap_or_default());
+    result
+}
+
+/// Returns the places that can be turned together with `chosen`: all of them, or those that each half can have.
+fn most_possible<'a>(
+    chosen: &[TargetPlace<'a>],
+    places: &[TargetPlace<'a>],
+    is_possible: &impl Fn(&[TargetPlace<'a>]) -> bool,
+) -> Vec<TargetPlace<'a>> {
+    if places.is_empty() {
+        return Vec::new();
+    }
+    let together = [chosen, places].concat();
+    if is_possible(&together) {
+        return places.to_vec();
+    }
+    if places.len() == 1 {
+        return Vec::new();
+    }
+    let (first, second) = places.split_at(places.len() / 2);
+    let first = most_possible(chosen, first, is_possible);
+    let second = most_possible(&[chosen, &first].concat(), second, is_possible);
+    [first, second].concat()
 }
 
 /// Whether the line end after the last line is Adjutant's own: that line is the last of a side that ends without one, and it
