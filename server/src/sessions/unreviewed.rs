@@ -107,8 +107,10 @@ async fn settle(sessions: &Sessions, unfinished: Vec<SessionId>) -> Vec<SessionI
             Ok(0) => continue,
             Ok(1) => "1 file is left".to_owned(),
             Ok(files) => format!("{files} files are left"),
-            // Another process was faster, and finishes it.
-            Err(refused) if refused.name == ErrorName::SessionLocked => continue,
+            // Another process was faster, and finishes it; or it is gone, or this server stops.
+            Err(refused) if matches!(refused.name, ErrorName::SessionLocked | ErrorName::SessionNotFound) => {
+                continue;
+            }
             Err(refused) => refused.message,
         };
         let message = format!(
