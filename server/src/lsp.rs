@@ -164,7 +164,7 @@ impl LanguageServer for Server {
             tokio::spawn(reopen::left_open(agent.sessions.clone(), agent.configured.folders()));
         }
         let (sessions, folders) = (agent.sessions.clone(), agent.configured.folders());
-        tokio::spawn(async move { unreviewed::load(&sessions, folders, false).await });
+        tokio::spawn(async move { drop(unreviewed::load(&sessions, folders, false).await) });
         // Registered first, so that no change after the answer is missed.
         let registered = configured::register(&self.out, surfaces);
         let absent = async { self.warn(&absent(agent.configured.folders()).await) };

@@ -6,6 +6,7 @@
 
 mod choosing;
 mod commenting;
+mod cut_short;
 mod deciding;
 mod edits;
 pub mod images;
@@ -93,6 +94,8 @@ pub struct SessionTask {
     summary: Summaries,
     inbox: inbox::Inbox,
     outside: outside::LooksBetween,
+    /// While something is on its way that an earlier process began.
+    held: Option<cut_short::HeldMessages>,
 }
 
 impl SessionTask {
@@ -115,6 +118,7 @@ impl SessionTask {
             summary: Summaries::new(place.clone()),
             inbox: inbox::Inbox::new(place.clone()),
             outside: outside::LooksBetween::default(),
+            held: None,
             place,
             log: Arc::new(Mutex::new(log)),
             mail,
@@ -140,6 +144,7 @@ impl SessionTask {
     async fn serve(mut self, opened: Option<u64>, leaves: impl FnOnce()) -> (End, Mail) {
         let life = async {
             let end = self.live(opened).await;
+            self.put_back();
             if matches!(end, End::Stopped) {
                 self.settle_edits().await;
             }
@@ -174,6 +179,7 @@ impl SessionTask {
             }
             let unfinished = unfinished::notice(unfinished_writes(&self.session));
             let _ = self.input(Input::Opened { epoch }).await;
+            self.note_cut_short();
             // No client follows the session yet.
             if let Some(message) = unfinished {
                 self.place.world.link.say(Level::Warning, &format!("Adjutant: {message}"));
@@ -185,8 +191,13 @@ impl SessionTask {
             self.attend();
             // The session itself holds a sender of its mailbox, so the mailbox never closes.
             let Some(message) = self.mail.recv().await else { return End::Stopped };
+            let Some(message) = self.hold(message) else { continue };
             if let Some(end) = self.handle(message).await {
                 return end;
+            }
+            for message in self.released() {
+                // None of these ends a session.
+                let _ = self.handle(message).await;
             }
         }
     }
@@ -233,6 +244,8 @@ impl SessionTask {
                 let hunks = hunks.into_iter().map(|hunk| SeenHunk { hunk, seen: None }).collect();
                 let _ = self.input(Input::Committed { target: ReviewTarget { change_set, hunks }, on }).await;
             }
+            Message::Settled { reply } => self.settled(reply),
+            Message::HeldLongEnough => self.held_long_enough(),
             Message::FilesChanged => self.files_changed(),
             Message::LookedOutside { look, moment } => self.looked_outside(look, moment).await,
             Message::Decide { decision, reply } => {

@@ -14,4 +14,4 @@ mod torn;
 mod writes;
 
 pub use story::{BINARY, sessions};
-pub use writes::left;
+pub use writes::{finished, left};

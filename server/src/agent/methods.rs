@@ -198,13 +198,14 @@ impl Agent {
         }
         let mailboxes = match &session_id {
             Some(id) => vec![self.sessions.get(id)?],
-            None => self.sessions.all(),
+            None => {
+                // Before the sessions are asked: it may open one and finish writes of it.
+                unreviewed::load(&self.sessions, self.configured.folders(), all).await;
+                self.sessions.all()
+            }
         };
         let posted: Vec<_> =
             mailboxes.iter().map(|mailbox| mailbox.request(|reply| Message::Hunks { reply })).collect();
-        if session_id.is_none() {
-            unreviewed::load(&self.sessions, self.configured.folders(), all).await;
-        }
         committing::look(&self.sessions).await;
         let mut hunks = Vec::new();
         for request in posted {
@@ -240,7 +241,11 @@ impl Agent {
         let folders = self.configured.folders();
         // Also of sessions whose changes are all decided: what was undone may still be staged.
         for all in [false, true] {
-            unreviewed::load(&self.sessions, folders.clone(), all).await;
+            let left = unreviewed::load(&self.sessions, folders.clone(), all).await;
+            if let Some(id) = left.first() {
+                let why = format!("what was cut short in session {id} is not finished");
+                return Err(ErrorBody::invalid_params(why));
+            }
         }
         let world = self.sessions.world().clone();
         let found =

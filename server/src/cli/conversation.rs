@@ -9,7 +9,7 @@ mod changes;
 mod deciding;
 mod denied;
 mod ears;
-mod hearing;
+pub(super) mod hearing;
 mod unmade;
 mod view;
 

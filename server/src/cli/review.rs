@@ -26,6 +26,7 @@ use clap::{Args, Subcommand};
 use super::Exit;
 use super::asks::put_diff;
 use super::client::Client;
+use super::conversation::hearing::last_word;
 use super::folder::Folder;
 use super::page::{Ink, Printer, note};
 use crate::clock::now_ms;
@@ -237,7 +238,7 @@ async fn with_changes(
         Ok(listed) => act(&folder, &client, listed).await,
         Err(failure) => Err(failure.into()),
     };
-    client.stop(incoming, drop).await;
+    client.stop(incoming, last_word).await;
     exit
 }
 

@@ -34,7 +34,7 @@ impl LastSearch {
     /// Reads the changes of sessions that are not in memory: at the first hover before it is answered, later beside it.
     async fn search(&self, agent: &Agent) {
         let (sessions, folders) = (agent.sessions.clone(), agent.configured.folders());
-        let search = async move { unreviewed::load(&sessions, folders, true).await };
+        let search = async move { drop(unreviewed::load(&sessions, folders, true).await) };
         let is_first = {
             let mut last = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             match last.replace(Instant::now()) {

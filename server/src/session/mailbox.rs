@@ -171,6 +171,13 @@ pub enum Message {
         step: Step,
         report: Report,
     },
+    /// Returns how many files are still on their way, as soon as it is none; else when what an earlier process left has
+    /// had its time.
+    Settled {
+        reply: Reply<usize>,
+    },
+    /// Messages have waited long enough for what an earlier process left on its way.
+    HeldLongEnough,
     /// Text of a step waits in its stream.
     Streamed {
         step: Step,
@@ -230,11 +237,13 @@ impl Message {
             Message::Rewind { reply, .. } => answer(reply, refused),
             Message::Comment { reply, .. } => answer(reply, refused),
             Message::Comments { reply } => answer(reply, refused),
+            Message::Settled { reply } => answer(reply, refused),
             Message::Choose { reply, .. } => answer(reply, refused),
             Message::Delete { reply } => answer(reply, refused),
             Message::Found { .. }
             | Message::Committed { .. }
             | Message::FilesChanged
+            | Message::HeldLongEnough
             | Message::LookedOutside { .. }
             | Message::InboxChanged
             | Message::InboxScanned { .. }
@@ -262,7 +271,7 @@ pub type Mail = mpsc::UnboundedReceiver<Message>;
 /// The channel itself has no bound, but its messages have. Requests: `MAX_QUEUE`. Answers and
 /// cancels: as many as the connection has calls in flight. Of each running step: its start, one
 /// `Streamed`, one `Partial`, its report and its end. One `InboxChanged` and one `InboxScanned`. One
-/// `Synced`, one `WaitOver` for each request that waits, one `Transcribed`, one `Close` or `Stop`.
+/// `Synced`, one `HeldLongEnough`, one `WaitOver` for each request that waits, one `Transcribed`, one `Close` or `Stop`.
 #[derive(Clone)]
 pub struct Mailbox {
     sender: mpsc::UnboundedSender<Message>,

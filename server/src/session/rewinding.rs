@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use adjutant_core::machine::input::ReviewAct;
+use adjutant_core::record::AskKind;
 use adjutant_core::session::rewind::{
     FileRewind, FoundFile, FoundOperation, RewindOutcome, RewindRefusal, RewoundRuns,
 };
@@ -34,10 +35,23 @@ struct FileOfRuns {
 }
 
 impl SessionTask {
+    fn cannot_rewind(&self, why: RewindRefusal) -> ClientError {
+        let text = match why {
+            RewindRefusal::NoSuchRun => "the session has no such run with changes",
+            RewindRefusal::Open if self.session.has_open_ask(AskKind::ResumeTask) => {
+                "the run was interrupted; finish it with `adjutant run --continue` or discard it in your editor, and then \
+                 undo it; single changes can be undone now"
+            }
+            RewindRefusal::Open => "the run is not over; cancel it, or wait until it ends",
+        };
+        ClientError::new(ErrorName::AnswerInvalid, text)
+    }
+
     /// Returns what it would mean to take runs back. Changes nothing.
     pub(super) async fn preview(&mut self, params: PreviewParams) -> Result<RewindPreview, ClientError> {
         let PreviewParams { run_id, later, restore, .. } = params;
-        let runs = self.session.rewound(run_id.as_ref(), later, restore).map_err(refused)?;
+        let runs =
+            self.session.rewound(run_id.as_ref(), later, restore).map_err(|why| self.cannot_rewind(why))?;
         let files = files_of(&self.place, &self.session, &runs).await;
         Ok(self.shown(&runs, &files))
     }
@@ -51,7 +65,8 @@ impl SessionTask {
     async fn rewound(&mut self, params: RewindParams) -> Result<BegunReview, ClientError> {
         let RewindParams { run_id, later, restore, expect, user_lines, reason, .. } = params;
         check_reason(reason.as_deref())?;
-        let runs = self.session.rewound(Some(&run_id), later, restore).map_err(refused)?;
+        let runs =
+            self.session.rewound(Some(&run_id), later, restore).map_err(|why| self.cannot_rewind(why))?;
         let files = files_of(&self.place, &self.session, &runs).await;
         check_as_shown(&self.shown(&runs, &files), &expect)?;
         let mut targets = SeenTargets::new();
@@ -189,12 +204,4 @@ fn check_as_shown(now: &RewindPreview, expect: &BTreeMap<String, String>) -> Res
     let named = other[..other.len().min(MOST_NAMED)].join(", ");
     let why = format!("nothing was done, because {named}{more} changed since it was shown; look at it again");
     Err(ClientError::new(ErrorName::HunkConflict, why))
-}
-
-fn refused(why: RewindRefusal) -> ClientError {
-    let text = match why {
-        RewindRefusal::NoSuchRun => "the session has no such run with changes",
-        RewindRefusal::Open => "the run is not over; cancel it, or wait until it ends",
-    };
-    ClientError::new(ErrorName::AnswerInvalid, text)
 }

@@ -1,49 +1,126 @@
 //! Reads the applied changes of sessions that are not in memory, so that their review goes on in any editor.
 //!
-//! Never opens a session for writing: a decision does.
+//! Opens a session for writing only if its process was killed while it changed files, so that this is finished first.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use adjutant_protocol::SessionId;
+use adjutant_protocol::errors::ErrorName;
 
 use super::reading::SummedReview;
 use super::{Sessions, reading};
 use crate::aside::aside;
+use crate::client::Level;
 use crate::session::World;
 use crate::session::blobs::Blobs;
+use crate::session::mailbox::{ClientError, Message};
 use crate::session::replay;
 use crate::tools::paths::Roots;
 use crate::uri;
 
 /// Sessions that are read, the last changed first.
 const MOST: usize = 200;
+/// How long to wait for what a killed process left on its way; a session itself waits less.
+const PATIENCE: Duration = Duration::from_secs(12);
 
 /// Reads the changes of the sessions of these folders that are not in memory: of those that have hunks to
-/// review or comments to send, or of `all`.
-pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) {
-    let here = sessions.clone();
-    aside(move || {
-        let world = here.world();
+/// review or comments to send, or of `all`. What a killed process left on its way is finished before. Returns the sessions
+/// where it was not; the user is told of them.
+pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) -> Vec<SessionId> {
+    let (here, own) = (sessions.clone(), folders.clone());
+    let unfinished = aside(move || {
         // Held until all are known: whoever asks meanwhile would read the same logs again.
         let _alone = here.review_reads.lock().unwrap_or_else(PoisonError::into_inner);
-        let root = |folder: PathBuf| uri::of_path(&folder.canonicalize().unwrap_or(folder));
-        let roots: Vec<String> = folders.into_iter().map(root).collect();
-        let mut entries = match reading::reviews(&world.catalog) {
-            Ok(entries) => entries,
-            Err(error) => return tracing::warn!(%error, "what is left to review cannot be listed"),
-        };
-        entries.sort_by_key(|entry| std::cmp::Reverse(entry.updated_at));
-        let is_wanted = |entry: &&SummedReview| {
-            let is_here = |own: &String| roots.iter().any(|root| overlaps(root, own));
-            (all || entry.is_open) && entry.roots.iter().any(is_here)
-        };
-        for entry in entries.iter().filter(is_wanted).take(MOST) {
-            let is_known = world.reviews.has_read(&entry.session, entry.updated_at);
-            if !is_known && here.in_memory(&entry.session).is_none() {
-                read(world, entry);
-            }
+        let entries = of_folders(here.world(), own);
+        let unfinished = unfinished(&here, &entries);
+        if unfinished.is_empty() {
+            read_all(&here, &entries, all);
         }
+        unfinished
     })
     .await;
+    if unfinished.is_empty() {
+        return Vec::new();
+    }
+    let left = settle(sessions, unfinished).await;
+    let here = sessions.clone();
+    aside(move || {
+        let _alone = here.review_reads.lock().unwrap_or_else(PoisonError::into_inner);
+        read_all(&here, &of_folders(here.world(), folders), all);
+    })
+    .await;
+    left
+}
+
+/// Reads the changes of sessions that are not in memory and not read yet. Blocks.
+fn read_all(sessions: &Sessions, entries: &[SummedReview], all: bool) {
+    let world = sessions.world();
+    for entry in entries.iter().filter(|entry| all || entry.is_open).take(MOST) {
+        let is_known = world.reviews.has_read(&entry.session, entry.updated_at);
+        if !is_known && sessions.in_memory(&entry.session).is_none() {
+            read(world, entry);
+        }
+    }
+}
+
+/// Returns what the summaries say of the sessions of these folders, the last changed first. Blocks.
+fn of_folders(world: &World, folders: Vec<PathBuf>) -> Vec<SummedReview> {
+    let root = |folder: PathBuf| uri::of_path(&folder.canonicalize().unwrap_or(folder));
+    let roots: Vec<String> = folders.into_iter().map(root).collect();
+    let mut entries = match reading::reviews(&world.catalog) {
+        Ok(entries) => entries,
+        Err(error) => {
+            tracing::warn!(%error, "what is left to review cannot be listed");
+            return Vec::new();
+        }
+    };
+    entries.retain(|entry| entry.roots.iter().any(|own| roots.iter().any(|root| overlaps(root, own))));
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.updated_at));
+    entries
+}
+
+/// Returns the sessions with something on its way that this process has, or that none has. Blocks.
+fn unfinished(sessions: &Sessions, entries: &[SummedReview]) -> Vec<SessionId> {
+    let is_ours =
+        |id: &SessionId| sessions.in_memory(id).is_some() || !sessions.world().catalog.is_written(&id.0);
+    let entries = entries.iter().filter(|entry| entry.is_unfinished && is_ours(&entry.session));
+    entries.map(|entry| entry.session.clone()).take(MOST).collect()
+}
+
+/// Opens sessions and waits until what was on its way is finished. Returns those where it was not, and tells the user.
+async fn settle(sessions: &Sessions, unfinished: Vec<SessionId>) -> Vec<SessionId> {
+    let post = |id: &SessionId| sessions.get(id)?.request(|reply| Message::Settled { reply });
+    let posted: Vec<_> = unfinished.into_iter().map(|id| (post(&id), id)).collect();
+    let until = tokio::time::Instant::now() + PATIENCE;
+    let mut left = Vec::new();
+    for (posted, id) in posted {
+        let settled = match posted {
+            Ok(reply) => match tokio::time::timeout_at(until, reply).await {
+                Ok(settled) => settled.unwrap_or_else(|_| Err(ClientError::gone())),
+                Err(_) => Err(ClientError::new(ErrorName::Overloaded, "its disk does not answer")),
+            },
+            Err(refused) => Err(refused),
+        };
+        let why = match settled {
+            Ok(0) => continue,
+            Ok(1) => "1 file is left".to_owned(),
+            Ok(files) => format!("{files} files are left"),
+            // Another process was faster, and finishes it; or it is gone, or this server stops.
+            Err(refused) if matches!(refused.name, ErrorName::SessionLocked | ErrorName::SessionNotFound) => {
+                continue;
+            }
+            Err(refused) => refused.message,
+        };
+        let message = format!(
+            "Adjutant: What was cut short in session {id} is not finished ({why}), so its changes may not all be \
+             listed."
+        );
+        sessions.world().link.say(Level::Warning, &message);
+        left.push(id);
+    }
+    left
 }
 
 /// Whether one of two folders is in the other.

@@ -7,7 +7,7 @@ use adjutant_testkit::editor::Options;
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::process::{Server, wait_until};
 
-use crate::kill::{BINARY, left};
+use crate::kill::{BINARY, finished, left};
 
 const SCRIPT: &str = "
 [[turn]]
@@ -35,18 +35,19 @@ fn n15_a_kill_at_each_point_leaves_the_file_or_its_effect_and_nothing_else() {
         let ran = run.env("ADJUTANT_FAULT", format!("{point}:1")).run();
         assert!(ran.was_killed(), "{point}: {ran}");
         let is_done = !matches!(point, "removal-begun" | "move-compared");
-        let check = |when: &str| {
+        let check = |when: &str, is_done: bool| {
             assert_eq!(workspace.exists("sub/a.txt"), !is_done, "{point} {when}");
             if let Some(to) = to {
                 assert_eq!(workspace.exists(to), is_done, "{point} {when}");
             }
         };
-        check("after the kill");
+        check("after the kill", is_done);
         assert_eq!(left(workspace.path()).len(), usize::from(point == "removal-aside"), "{point}");
         let mut server = Server::spawn(BINARY, &workspace, &["lsp"]);
         let editor = server.editor(Options::new(&workspace));
         wait_until(&format!("{point}: the leftovers to be gone"), || left(workspace.path()).is_empty());
-        check("after the next start");
+        finished(&editor);
+        check("after the next start", true);
         editor.shutdown();
         server.wait();
         // The run continues: what is done is not done again, and what is not is done now.

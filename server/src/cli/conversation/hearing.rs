@@ -41,7 +41,7 @@ impl ShownMessage {
 }
 
 /// Shows a message that comes while the server stops, if it is an error or a warning.
-pub(super) fn last_word(incoming: Incoming) {
+pub(in crate::cli) fn last_word(incoming: Incoming) {
     let Incoming::Notification { method, params: Some(params) } = incoming else { return };
     let message = (method == "window/showMessage").then(|| read::<ShownMessage>(&params));
     if let Some(message) = message.and_then(Result::ok).filter(ShownMessage::is_problem) {
