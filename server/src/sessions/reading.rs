@@ -62,6 +62,8 @@ pub(super) struct SummedReview {
     pub updated_at: u64,
     /// Whether it has hunks that nobody has looked at, or comments that wait.
     pub is_open: bool,
+    /// Whether it has hunks that were undone, so that their text may be in a file again.
+    pub has_undone: bool,
 }
 
 /// Returns what the summaries say of the reviews of all sessions. Touches no lock, so that a list at the same time does not
@@ -74,6 +76,7 @@ pub(super) fn reviews(catalog: &Catalog) -> Result<Vec<SummedReview>, CatalogErr
             roots: summary.roots.iter().map(|root| uri::of_path(Path::new(root))).collect(),
             updated_at: summary.updated_at,
             is_open: summary.unreviewed > 0 || summary.comments > 0,
+            has_undone: summary.undone > 0,
         })
     };
     catalog.list()?.into_iter().map(of).collect()

@@ -5,20 +5,24 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
+use adjutant_core::session::KEPT_AFTER_MS;
+
 use super::reading::SummedReview;
 use super::{Sessions, reading};
 use crate::aside::aside;
+use crate::clock::now_ms;
 use crate::session::World;
 use crate::session::blobs::Blobs;
 use crate::session::replay;
 use crate::tools::paths::Roots;
 use crate::uri;
 
-/// Sessions that are read, the last changed first.
+/// Sessions that are read: those that are left to review before all others, the last changed first.
 const MOST: usize = 200;
 
 /// Reads the changes of the sessions of these folders that are not in memory: of those that have hunks to
-/// review or comments to send, or of `all`.
+/// review or comments to send, of those whose last change is younger than two weeks and that have hunks that were undone, or of
+/// `all`.
 pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) {
     let here = sessions.clone();
     aside(move || {
@@ -31,10 +35,13 @@ pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) {
             Ok(entries) => entries,
             Err(error) => return tracing::warn!(%error, "what is left to review cannot be listed"),
         };
-        entries.sort_by_key(|entry| std::cmp::Reverse(entry.updated_at));
+        entries.sort_by_key(|entry| (!entry.is_open, std::cmp::Reverse(entry.updated_at)));
+        // Text of older ones that comes back would be kept by its age.
+        let may_return =
+            |entry: &SummedReview| entry.has_undone && now_ms() < entry.updated_at + KEPT_AFTER_MS;
         let is_wanted = |entry: &&SummedReview| {
             let is_here = |own: &String| roots.iter().any(|root| overlaps(root, own));
-            (all || entry.is_open) && entry.roots.iter().any(is_here)
+            (all || entry.is_open || may_return(entry)) && entry.roots.iter().any(is_here)
         };
         for entry in entries.iter().filter(is_wanted).take(MOST) {
             let is_known = world.reviews.has_read(&entry.session, entry.updated_at);

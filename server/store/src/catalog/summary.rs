@@ -48,6 +48,9 @@ pub struct Summary {
     /// The number of comments on hunks that wait to be sent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub comments: u64,
+    /// The number of applied hunks that were undone: their text may come back. Missing in summaries of older versions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub undone: u64,
     /// The log it was folded from.
     pub log: LogMark,
     /// When the content of that log last changed, in nanoseconds since 1970. The catalog sets it.
