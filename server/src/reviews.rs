@@ -26,7 +26,7 @@ use adjutant_host::clock::now_ms;
 use adjutant_host::uri;
 use adjutant_protocol::review::{FormattedFile, HunkName, ReviewHunk};
 use adjutant_protocol::{ChangeSetId, SessionId};
-use adjutant_store::blobs::Blobs;
+use adjutant_store::blobs::{Blobs, hash_of};
 use adjutant_tools::documents::{Documents, Text};
 use adjutant_tools::paths::{ResolvedPath, Roots, open_read, resolve};
 use tokio::sync::watch;
@@ -188,7 +188,7 @@ impl Reviews {
         let mut sessions = self.lock();
         let Some(known) = sessions.all.get_mut(session) else { return };
         (known.source, known.waiting) = (ChangesSource::Left, Vec::new());
-        known.changes.retain(|change| change.hunks.iter().any(|hunk| hunk.state == ReviewState::Applied));
+        known.changes.retain(|change| change.hunks.iter().any(|hunk| hunk.state != ReviewState::Kept));
         if known.changes.is_empty() {
             sessions.all.remove(session);
         }
@@ -448,25 +448,46 @@ impl FileChanges {
     }
 }
 
-/// Returns the deletion or the move of a file as clients see it. Blocks.
-fn operation_view(owned: &OwnedChange) -> Option<ReviewHunk> {
+/// Returns whether the disk shows the deletion or the move of a file as done. A deletion is undone while the file has the content
+/// that was deleted; once the log says that it is undone, the file may change. Blocks.
+pub fn operation_found(owned: &OwnedChange) -> HunkText {
     let change = &owned.change;
+    let is_undone = || change.hunks.first().is_some_and(|hunk| hunk.state == ReviewState::Undone);
     let is_there = |path: &str, target: &str| {
         let at = resolve(&owned.roots, path).ok();
         at.filter(|at| at.inside && uri::of_path(&at.absolute) == target).map(|at| at.exists())
     };
     let from = is_there(&change.path, &change.target);
-    let to = match change.operation.as_ref()? {
-        FileOperation::Delete { .. } => Some(true),
-        FileOperation::Move { path, target, .. } => is_there(path, target),
+    match &change.operation {
+        None => HunkText::Gone,
+        Some(FileOperation::Delete { .. }) => match from {
+            Some(true) if is_undone() || has_content_before(owned) => HunkText::Is(Side::Before),
+            // No file, or another one that has its name now.
+            Some(_) => HunkText::Is(Side::After),
+            None => HunkText::Gone,
+        },
+        Some(FileOperation::Move { path, target, .. }) => match (from, is_there(path, target)) {
+            (Some(false), Some(true)) => HunkText::Is(Side::After),
+            (Some(true), Some(false)) => HunkText::Is(Side::Before),
+            _ => HunkText::Gone,
+        },
+    }
+}
+
+/// Whether the file of a change has every byte that it had before it. Blocks.
+fn has_content_before(owned: &OwnedChange) -> bool {
+    let read = || {
+        let (at, mut bytes) = (resolve(&owned.roots, &owned.change.path).ok()?, Vec::new());
+        open_read(&at).ok()?.take(MAX_FILE + 1).read_to_end(&mut bytes).ok()?;
+        Some(hash_of(&bytes))
     };
-    let is_move = matches!(change.operation, Some(FileOperation::Move { .. }));
-    let found = match (from, to) {
-        (Some(false), Some(true)) => HunkText::Is(Side::After),
-        (Some(true), Some(there)) if there != is_move => HunkText::Is(Side::Before),
-        _ => HunkText::Gone,
-    };
-    let trace = Trace { found, lines: 0..0, beneath: Vec::new() };
+    owned.change.before.is_some() && read() == owned.change.before
+}
+
+/// Returns the deletion or the move of a file as clients see it. Blocks.
+fn operation_view(owned: &OwnedChange) -> Option<ReviewHunk> {
+    let change = &owned.change;
+    let trace = Trace { found: operation_found(owned), lines: 0..0, beneath: Vec::new() };
     let found = FoundHunk { trace: &trace, text: String::new(), beneath: Vec::new(), away: None };
     applied_hunk(&owned.session, change, change.hunks.first()?, found)
 }
@@ -499,7 +520,8 @@ pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool, uri: Optio
         let mut hunks = owned.change.hunks.iter();
         hunks.any(|hunk| {
             let waits = hunk.pending.is_some() || hunk.comment.is_some();
-            decided || hunk.state == ReviewState::Applied || waits
+            // Text that was undone may be in the file again. What was kept is decided, whatever the file has.
+            decided || hunk.state != ReviewState::Kept || waits
         })
     };
     let files: BTreeSet<String> =

@@ -10,6 +10,7 @@ mod formatted;
 mod many;
 mod plainly;
 mod renamed;
+mod returned;
 mod shared;
 mod sooner;
 mod texts;

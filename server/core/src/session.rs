@@ -27,7 +27,9 @@ use crate::record::{
 use crate::session::rewind::RanCommand;
 use crate::session::run::{SessionState, SubState};
 
-pub use crate::session::applied::{AppliedChange, AppliedChanges, AppliedHunk, NameOfFile, PendingReview};
+pub use crate::session::applied::{
+    AppliedChange, AppliedChanges, AppliedHunk, KEPT_AFTER_MS, NameOfFile, PendingReview,
+};
 pub use crate::session::hunks::{ChangeState, Changes, HunkState};
 pub use crate::session::reads::{KnownRead, Reads};
 pub use crate::session::run::{Call, CallPhase, EndedRun, OpenAsk, Run, RunEdits, Turn, TurnPhase, UsedKey};

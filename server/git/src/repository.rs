@@ -151,8 +151,9 @@ impl Repository {
         refs::tip(&self.location, branch)
     }
 
-    /// Returns the commits with the files that `git stash` has put aside since then and still has, newest first, each with the
-    /// time of its entry. Times are seconds since the Unix epoch. Of more than 20 entries, only the newest count.
+    /// Returns the commits with the files that `git stash`, or a rebase or merge that is not over (`--autostash`), has put aside
+    /// since then and still has, newest first, each with the time of its entry. Times are seconds since the Unix epoch. Of more
+    /// than 20 entries, only the newest count.
     pub fn stashed_since(&self, seconds: i64) -> Result<Vec<(CommitId, i64)>, Unknown> {
         stash::since(&self.location, seconds)
     }

@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use adjutant_core::record::ReviewState;
 use adjutant_core::session::AppliedHunk;
+use adjutant_core::text::display::one_line;
 use adjutant_core::text::trace::{HunkNumber, HunkText, Trace};
-use adjutant_core::wire::review::is_missing;
+use adjutant_core::wire::review::{differs_from_log, is_missing, is_out};
 use adjutant_git::{CommitId, Repository, Unknown};
 use adjutant_protocol::review::AwayPlace;
 
@@ -15,6 +17,10 @@ use super::FileChanges;
 use super::committed::{ALL_DIGITS, seconds, traces_in};
 use crate::uri;
 
+/// The most bytes of the name of a branch in a message.
+const MOST_NAME: usize = 100;
+/// Digits of the id of a commit in a message.
+const SHORT_ID: usize = 12;
 /// What begins the name of a commit in the log.
 const COMMIT: &str = "commit ";
 
@@ -51,7 +57,7 @@ impl MissingHunk<'_> {
         let trace = traces.get(self.number.0).and_then(|traces| traces.get(self.number.1));
         trace.is_some_and(|trace| {
             let is_changed = |found| matches!(found, HunkText::Amended { .. });
-            !is_missing(self.hunk, trace) || is_changed(trace.found) && !is_changed(self.found)
+            !is_out(trace) || is_changed(trace.found) && !is_changed(self.found)
         })
     }
 }
@@ -59,17 +65,81 @@ impl MissingHunk<'_> {
 /// Returns the hunks of a file that its text does not have because they are elsewhere; `traces` is where they are in that
 /// text. Blocks.
 pub fn look(changes: &FileChanges, traces: &[Vec<Trace>]) -> AwayHunks {
+    look_for(changes, traces, |_, hunk, trace| is_missing(hunk, trace))
+}
+
+/// Why nothing is decided now about a hunk that the text does not have as the log says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotDecidable {
+    Away(AwayPlace),
+    /// Git is at work on the file, so that nobody knows yet why its text changed.
+    GitBusy,
+}
+
+impl NotDecidable {
+    /// Returns the reason, for people.
+    pub fn why(&self) -> String {
+        match self {
+            Self::Away(AwayPlace::Stash) => "its text is in the stash".to_owned(),
+            Self::Away(AwayPlace::Branch { name }) => {
+                format!("its text is on branch {}; check it out first", one_line(name, MOST_NAME))
+            }
+            Self::Away(AwayPlace::Commit { id }) => {
+                let digits = id.get(..SHORT_ID).unwrap_or(id);
+                format!("its text is in commit {digits}; check it out first")
+            }
+            Self::GitBusy => "git is at work on its file; try again when it is done".to_owned(),
+        }
+    }
+}
+
+/// Returns the hunks among those that a decision `is_about` for which it must be refused, because their text is elsewhere or
+/// is just being written. Blocks.
+pub fn not_decidable(
+    changes: &FileChanges,
+    traces: &[Vec<Trace>],
+    is_about: impl Fn(HunkNumber) -> bool,
+) -> BTreeMap<HunkNumber, NotDecidable> {
+    let is_wanted = |number, hunk: &AppliedHunk, trace: &Trace| {
+        is_about(number) && is_out(trace) && hunk.state != ReviewState::Undone
+    };
+    let away = look_for(changes, traces, is_wanted);
+    let mut all: BTreeMap<_, _> =
+        away.into_iter().map(|(number, at)| (number, NotDecidable::Away(at))).collect();
+    let target = changes.changes.first().map(|owned| owned.change.target.as_str());
+    if target.is_some_and(is_git_busy) {
+        for (change, (owned, traces)) in changes.changes.iter().zip(traces).enumerate() {
+            let pairs = owned.change.hunks.iter().zip(traces).enumerate();
+            let unclear = pairs.filter(|(number, (hunk, trace))| {
+                is_about((change, *number)) && differs_from_log(hunk, trace.found)
+            });
+            unclear.for_each(|(number, _)| {
+                all.entry((change, number)).or_insert(NotDecidable::GitBusy);
+            });
+        }
+    }
+    all
+}
+
+/// Returns where the hunks are that the text does not have and that are `wanted`.
+fn look_for(
+    changes: &FileChanges,
+    traces: &[Vec<Trace>],
+    is_wanted: impl Fn(HunkNumber, &AppliedHunk, &Trace) -> bool,
+) -> AwayHunks {
     let mut missing = Vec::new();
     for (change, (owned, traces)) in changes.changes.iter().zip(traces).enumerate() {
         let pairs = owned.change.hunks.iter().zip(traces).enumerate();
-        missing.extend(pairs.filter(|(_, (hunk, trace))| is_missing(hunk, trace)).map(
-            |(number, (hunk, trace))| MissingHunk {
-                number: (change, number),
-                hunk,
-                found: trace.found,
-                at: seconds(owned.change.at),
-            },
-        ));
+        missing.extend(
+            pairs.filter(|(number, (hunk, trace))| is_wanted((change, *number), hunk, trace)).map(
+                |(number, (hunk, trace))| MissingHunk {
+                    number: (change, number),
+                    hunk,
+                    found: trace.found,
+                    at: seconds(owned.change.at),
+                },
+            ),
+        );
     }
     find(changes, missing).unwrap_or_else(|why| {
         tracing::debug!(%why, "whether a change is on another branch is not known");

@@ -9,7 +9,8 @@ use adjutant_core::session::AppliedHunk;
 use adjutant_core::text::display::unescaped;
 use adjutant_core::text::edit::{lines, split_bom};
 use adjutant_core::text::review::{git_deletion, git_diff, git_move};
-use adjutant_core::text::trace::{HunkText, Side, SideTarget, trace_all, with_side};
+use adjutant_core::text::trace::{Side, SideTarget, trace_all, with_side};
+use adjutant_core::wire::review::is_in_text;
 use adjutant_protocol::review::{LeftOutFile, ReviewBaseResult, ReviewDiffResult};
 
 use super::whole_files::{self, FileLife};
@@ -56,9 +57,8 @@ fn without(
         let traces = trace_all(&result.text, &past).swap_remove(number);
         let all: Vec<&str> = lines(&result.text).collect();
         let hunks = owned.change.hunks.iter().zip(&traces).enumerate();
-        let is_there = |found| matches!(found, HunkText::Is(Side::After) | HunkText::Amended { .. });
         let mut targets: Vec<SideTarget> = hunks
-            .filter(|(_, (hunk, trace))| is_wanted(owned, hunk) && is_there(trace.found))
+            .filter(|(_, (hunk, trace))| is_wanted(owned, hunk) && is_in_text(hunk, trace))
             .map(|(hunk, (_, trace))| {
                 let seen = all.get(trace.lines.clone()).map(<[_]>::concat);
                 SideTarget { change: number, hunk, seen }
@@ -83,11 +83,6 @@ fn without(
 
 /// The diff of one file, and how many hunks are not in it because later ones stand on them; or why there is none.
 type FileDiff = Result<(String, usize), String>;
-
-/// Returns whether a hunk is taken out of a text to have it before the changes that are `wanted`.
-fn in_the_text(wanted: impl Fn(&OwnedChange) -> bool) -> impl Fn(&OwnedChange, &AppliedHunk) -> bool {
-    move |owned, hunk| wanted(owned) && hunk.state != ReviewState::Undone
-}
 
 /// Returns the diffs of files as one, as long as it may be.
 fn joined(diffs: Vec<(String, FileDiff)>) -> ReviewDiffResult {
@@ -148,7 +143,7 @@ impl<D: Fn(&Roots, &ResolvedPath) -> Option<String>> EarlierTexts<'_, D> {
         let bytes = bytes.ok_or("its text before the deletion is not kept any more")?;
         let text = String::from_utf8(bytes).map_err(|_| "it was deleted, and it was no text")?;
         let (has_mark, text) = split_bom(&text);
-        let before = without(&FileChanges::read(self.reviews, edits), text, in_the_text(&wanted));
+        let before = without(&FileChanges::read(self.reviews, edits), text, |owned, _| wanted(owned));
         if before.made_file && before.text.is_empty() {
             // It came and went.
             return Ok((String::new(), before.stayed));
@@ -187,7 +182,7 @@ impl<D: Fn(&Roots, &ResolvedPath) -> Option<String>> EarlierTexts<'_, D> {
         if let Some(why) = (self.denied)(&last.roots, &now.at) {
             return Err(why);
         }
-        let before = without(&FileChanges::read(self.reviews, edits), &now.text, in_the_text(&wanted));
+        let before = without(&FileChanges::read(self.reviews, edits), &now.text, |owned, _| wanted(owned));
         if before.out == 0 {
             return only_renamed(before.stayed);
         }
@@ -216,7 +211,7 @@ impl<D: Fn(&Roots, &ResolvedPath) -> Option<String>> EarlierTexts<'_, D> {
             return Err(why);
         }
         let changes = FileChanges::read(self.reviews, changes);
-        let before = without(&changes, &now.text, |_, hunk| hunk.state == ReviewState::Applied);
+        let before = without(&changes, &now.text, |_, hunk| hunk.state != ReviewState::Kept);
         let left_out = u32::try_from(before.stayed).unwrap_or(u32::MAX);
         Ok(ReviewBaseResult { text: before.text, version: now.version, left_out })
     }

@@ -12,6 +12,7 @@ use adjutant_core::session::{AppliedChange, AppliedHunk};
 use adjutant_core::text::edit::lines;
 use adjutant_core::text::trace::{HunkText, Side};
 use adjutant_core::wire;
+use adjutant_core::wire::review::differs_from_log;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::review::{DecidedHunk, ReviewAction, ReviewDecideParams, ReviewTarget};
 use adjutant_protocol::update::HunkState;
@@ -21,8 +22,9 @@ use super::recording::RecordError;
 use super::{SessionTask, SessionWorld};
 use crate::aside::aside;
 use crate::faults::point;
-use crate::reviews::away;
-use crate::reviews::{FileChanges, NOT_AS_SHOWN, text_now};
+use crate::reviews::away::{NotDecidable, is_git_busy, not_decidable};
+use crate::reviews::{FileChanges, NOT_AS_SHOWN, OwnedChange, operation_found, text_now};
+use crate::uri;
 
 /// Change sets and hunks that one decision may name.
 const MAX_TARGETS: usize = 20_000;
@@ -36,6 +38,8 @@ pub(super) struct BegunReview {
     /// The hunks with their states of now.
     hunks: Vec<DecidedHunk>,
     targets: Vec<HunkSet>,
+    /// The hunks about which nothing was decided.
+    refused: Vec<DecidedHunk>,
     /// The decision that a step carries out, if one does.
     by_step: Option<BatchId>,
 }
@@ -44,8 +48,10 @@ pub(super) struct BegunReview {
 pub(super) struct ReviewWait {
     batch: BatchId,
     targets: Vec<HunkSet>,
-    /// Why hunks were not undone or restored, and whether because of a conflict.
-    why: HashMap<(ChangeSetId, String), (String, bool)>,
+    /// The hunks about which nothing was decided.
+    refused: Vec<DecidedHunk>,
+    /// Why hunks were not undone or restored, and the state that the reply gives them instead of their own.
+    why: HashMap<(ChangeSetId, String), (String, Option<HunkState>)>,
     reply: Reply<Vec<DecidedHunk>>,
 }
 
@@ -60,7 +66,10 @@ impl SessionTask {
     pub(super) async fn decide(&mut self, params: ReviewDecideParams, reply: Reply<Vec<DecidedHunk>>) {
         let result = match params.action {
             ReviewAction::Apply | ReviewAction::Reject => self.decided(params).await,
-            ReviewAction::Keep => self.reviewed(params, ReviewAct::Keep).await.map(|begun| begun.hunks),
+            ReviewAction::Keep => {
+                let begun = self.reviewed(params, ReviewAct::Keep).await;
+                return self.answer_when_over(begun, reply);
+            }
             ReviewAction::Undo => {
                 let begun = self.reviewed(params, ReviewAct::Undo).await;
                 return self.answer_when_over(begun, reply);
@@ -108,11 +117,14 @@ impl SessionTask {
         reply: Reply<Vec<DecidedHunk>>,
     ) {
         match begun {
-            Ok(BegunReview { targets, by_step: Some(batch), .. }) => {
+            Ok(BegunReview { targets, refused, by_step: Some(batch), .. }) => {
                 let why = HashMap::new();
-                self.replies.reviews.push(ReviewWait { batch, targets, why, reply });
+                self.replies.reviews.push(ReviewWait { batch, targets, refused, why, reply });
             }
-            Ok(BegunReview { hunks, .. }) => self.answer_decision(hunks, reply),
+            Ok(BegunReview { mut hunks, refused, .. }) => {
+                hunks.extend(refused);
+                self.answer_decision(hunks, reply);
+            }
             Err(refused) => drop(reply.send(Err(refused))),
         }
     }
@@ -135,16 +147,36 @@ impl SessionTask {
                 (id, seen)
             }));
         }
-        if act != ReviewAct::Keep {
-            return self.begin_review(targets, act, false, params.reason).await;
+        let mut refused = self.take_out_elsewhere(&mut targets, &there);
+        if act == ReviewAct::Keep {
+            refused.extend(look_at_kept(&mut targets, &there));
         }
-        let conflicts = look_at_kept(&mut targets, &there);
-        let mut begun = match targets.is_empty() {
+        let begun = match targets.is_empty() {
             true => BegunReview::default(),
             false => self.begin_review(targets, act, false, params.reason).await?,
         };
-        begun.hunks.extend(conflicts);
-        Ok(begun)
+        Ok(BegunReview { refused, ..begun })
+    }
+
+    /// Takes the hunks out about which nothing can be decided now, and returns them.
+    fn take_out_elsewhere(&self, targets: &mut SeenTargets, there: &TextsInPlace) -> Vec<DecidedHunk> {
+        let mut refused = Vec::new();
+        for (change_set, hunks) in targets.iter_mut() {
+            hunks.retain(|hunk, _| {
+                let found = there.get(&(change_set.clone(), hunk.clone()));
+                let Some(elsewhere) = found.and_then(|found| found.elsewhere.as_ref()) else { return true };
+                let set = HunkSet { change_set: change_set.clone(), hunks: vec![hunk.clone()] };
+                let mut states =
+                    wire::review::applied_states(&self.session, &[set], |_, _| Some(elsewhere.why()));
+                if matches!(elsewhere, NotDecidable::Away(_)) {
+                    states.iter_mut().for_each(|hunk| hunk.state = HunkState::Away);
+                }
+                refused.extend(states);
+                false
+            });
+        }
+        targets.retain(|_, hunks| !hunks.is_empty());
+        refused
     }
 
     /// Records what the user did in the editor to hunks of a decision, if the log does not say it yet: the decision is about
@@ -210,7 +242,7 @@ impl SessionTask {
             _ => None,
         });
         let hunks = wire::review::applied_states(&self.session, &sets, |_, _| None);
-        Ok(BegunReview { hunks, targets: sets, by_step })
+        Ok(BegunReview { hunks, targets: sets, refused: Vec::new(), by_step })
     }
 
     /// Answers decisions that are over after these events.
@@ -219,23 +251,29 @@ impl SessionTask {
             return;
         }
         for event in events {
-            let Event::ReviewFailed { change_set, hunks, why, conflict } = event else { continue };
+            let Event::ReviewFailed { change_set, hunks, why, conflict, away } = event else { continue };
+            let state = match (conflict, away) {
+                (true, _) => Some(HunkState::Conflicted),
+                (false, true) => Some(HunkState::Away),
+                (false, false) => None,
+            };
             for wait in &mut self.replies.reviews {
-                let why = (why.clone(), *conflict);
+                let why = (why.clone(), state);
                 wait.why.extend(hunks.iter().map(|hunk| ((change_set.clone(), hunk.clone()), why.clone())));
             }
         }
         let pending: Vec<BatchId> = self.session.applied.pending().into_iter().cloned().collect();
         let is_over = |wait: &mut ReviewWait| !pending.contains(&wait.batch);
         let over: Vec<ReviewWait> = self.replies.reviews.extract_if(.., is_over).collect();
-        for ReviewWait { targets, why, reply, .. } in over {
+        for ReviewWait { targets, refused, why, reply, .. } in over {
             let of = |change_set: &ChangeSetId, hunk: &str| why.get(&(change_set.clone(), hunk.to_owned()));
             let words = |change_set: &ChangeSetId, hunk: &str| Some(of(change_set, hunk)?.0.clone());
             let mut hunks = wire::review::applied_states(&self.session, &targets, words);
-            let is_conflict = |hunk: &&mut DecidedHunk| {
-                of(&hunk.change_set_id, &hunk.hunk_id).is_some_and(|(_, conflict)| *conflict)
-            };
-            hunks.iter_mut().filter(is_conflict).for_each(|hunk| hunk.state = HunkState::Conflicted);
+            for hunk in &mut hunks {
+                let state = of(&hunk.change_set_id, &hunk.hunk_id).and_then(|(_, state)| *state);
+                hunk.state = state.unwrap_or(hunk.state);
+            }
+            hunks.extend(refused);
             self.answer_decision(hunks, reply);
         }
     }
@@ -276,9 +314,11 @@ struct TextInPlace {
     text: String,
     /// Whether the user wrote other lines there.
     is_amended: bool,
-    /// Whether the text has the hunk; `None` where it has neither the hunk nor what was before it, or where that is on another
-    /// branch.
+    /// Whether the text has the hunk; `None` where it has neither the hunk nor what was before it, where the file is not there,
+    /// and where nothing can be decided.
     is_in_text: Option<bool>,
+    /// Why nothing can be decided about it now.
+    elsewhere: Option<NotDecidable>,
 }
 
 /// What is in the places of hunks, by their change set and their id.
@@ -305,32 +345,54 @@ fn look_at_kept(targets: &mut SeenTargets, there: &TextsInPlace) -> Vec<DecidedH
     conflicts
 }
 
+/// Returns what the disk shows of the deletion or the move of a file; `None` for an edit of lines. Blocks.
+fn operation_in_place(owned: &OwnedChange) -> Option<((ChangeSetId, String), TextInPlace)> {
+    let hunk = owned.change.operation.as_ref().and(owned.change.hunks.first())?;
+    let found = operation_found(owned);
+    let is_busy = differs_from_log(hunk, found) && is_git_busy(&owned.change.target);
+    let is_in_text = match found {
+        HunkText::Is(side) if !is_busy => Some(side == Side::After),
+        _ => None,
+    };
+    let elsewhere = is_busy.then_some(NotDecidable::GitBusy);
+    let name = (owned.change.change_set.clone(), hunk.id.clone());
+    Some((name, TextInPlace { text: String::new(), is_amended: false, is_in_text, elsewhere }))
+}
+
 /// Returns what these files have in the places of a session's hunks.
 async fn texts_in_place(place: Arc<SessionWorld>, files: BTreeSet<String>) -> TextsInPlace {
     let read = move || {
         let mut there = TextsInPlace::new();
         for file in files {
-            let changes = FileChanges::read(&place.world.reviews, place.world.reviews.of_file(&file));
+            let all = place.world.reviews.of_file(&file);
+            let operations = all.iter().filter(|owned| owned.session == place.id);
+            there.extend(operations.filter_map(operation_in_place));
+            let changes = FileChanges::read(&place.world.reviews, all);
             let now = changes.changes.first().and_then(|owned| text_now(&place.world.documents, owned));
-            let Some(now) = now else { continue };
+            let is_gone = now.is_none() && uri::to_path(&file).is_ok_and(|path| !path.exists());
+            // A file that is not there says only that its text is elsewhere.
+            let Some(now) = now.or_else(|| is_gone.then(String::new)) else { continue };
             let all: Vec<&str> = lines(&now).collect();
             let traces = changes.trace(&now);
-            let away = away::look(&changes, &traces);
+            let elsewhere = not_decidable(&changes, &traces, |(change, hunk)| {
+                let owned = changes.changes.get(change);
+                let hunk = owned.and_then(|owned| owned.change.hunks.get(hunk));
+                hunk.is_some_and(|hunk| hunk.pending.is_none())
+            });
             for (change, (owned, traces)) in changes.changes.iter().zip(traces).enumerate() {
                 if owned.session != place.id {
                     continue;
                 }
                 for (number, (hunk, trace)) in owned.change.hunks.iter().zip(traces).enumerate() {
                     let is_amended = matches!(trace.found, HunkText::Amended { .. });
+                    let elsewhere = elsewhere.get(&(change, number)).cloned();
                     let is_in_text = match trace.found {
-                        HunkText::Is(side) if !away.contains_key(&(change, number)) => {
-                            Some(side == Side::After)
-                        }
+                        HunkText::Is(side) if elsewhere.is_none() && !is_gone => Some(side == Side::After),
                         _ => None,
                     };
                     let text = all.get(trace.lines).unwrap_or_default().concat();
                     let name = (owned.change.change_set.clone(), hunk.id.clone());
-                    there.insert(name, TextInPlace { text, is_amended, is_in_text });
+                    there.insert(name, TextInPlace { text, is_amended, is_in_text, elsewhere });
                 }
             }
         }

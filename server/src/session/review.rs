@@ -2,13 +2,16 @@
 //!
 //! Never believes that it was done without the text, and never replaces a text that the user has not seen.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use adjutant_core::machine::input::{EditOutcome, Report, ReviewOutcome};
 use adjutant_core::record::{BatchId, ChangeSetId, FileChange};
 use adjutant_core::session::{AppliedChange, AppliedHunk, PendingReview, Session};
 use adjutant_core::text::review::hunks;
-use adjutant_core::text::trace::{Side, SideRefusal, SideTarget, TurnedHunk, TurnedText, UserText, turn};
+use adjutant_core::text::trace::{
+    HunkNumber, Side, SideRefusal, SideTarget, TurnedHunk, TurnedText, UserText, turn,
+};
 
 use super::SessionWorld;
 use super::edits::{
@@ -17,7 +20,7 @@ use super::edits::{
 };
 use crate::aside::aside;
 use crate::reviews::FileChanges;
-use crate::reviews::away::checked_out;
+use crate::reviews::away::{NotDecidable, checked_out, not_decidable};
 use crate::uri;
 
 /// A part of a decision.
@@ -150,8 +153,9 @@ fn outcomes_of(results: HunkResults, on: Option<&String>) -> Vec<Report> {
                 outcome.dropped.extend(dropped.then(|| wanted.hunk.clone()));
                 outcome.done.push(wanted.hunk);
             }
-            Err(ReviewRefusal { why, conflict }) => {
+            Err(ReviewRefusal { why, conflict, away }) => {
                 let outcome = &mut outcomes[at].1;
+                outcome.away.extend(away.then(|| wanted.hunk.clone()));
                 outcome.conflicts.extend(conflict.then(|| wanted.hunk.clone()));
                 outcome.failed.push((wanted.hunk, why));
             }
@@ -172,7 +176,8 @@ async fn turn_together(place: &Arc<SessionWorld>, files: &[Arc<FileReview>]) -> 
         return turned;
     }
     let (here, owned) = (place.clone(), files.to_vec());
-    let plans = aside(move || owned.iter().map(|file| plan(&here, file).ok()).collect::<Vec<_>>()).await;
+    let plans =
+        aside(move || owned.iter().map(|file| plan(&here, file, true).ok()).collect::<Vec<_>>()).await;
     let (mut edits, mut results) = (Vec::new(), Vec::new());
     for (number, planned) in plans.into_iter().enumerate() {
         let Some(planned) = planned else { continue };
@@ -201,11 +206,17 @@ struct ReviewRefusal {
     why: String,
     /// Whether another text than the one that was shown is in its place.
     conflict: bool,
+    /// Whether its text is on another branch or in the stash.
+    away: bool,
 }
 
 impl ReviewRefusal {
     fn because(why: impl Into<String>) -> Self {
-        Self { why: why.into(), conflict: false }
+        Self { why: why.into(), conflict: false, away: false }
+    }
+
+    fn elsewhere(why: &NotDecidable) -> Self {
+        Self { away: matches!(why, NotDecidable::Away(_)), ..Self::because(why.why()) }
     }
 }
 
@@ -218,9 +229,9 @@ const MORE_TRIES: u32 = 2;
 /// Undoes or restores the hunks of one file, and says of each whether the text has it as decided.
 async fn turn_over(place: &Arc<SessionWorld>, file: &Arc<FileReview>) -> HunkResults {
     let mut why = String::new();
-    for _ in 0..=MORE_TRIES {
+    for attempt in 0..=MORE_TRIES {
         let (here, of_file) = (place.clone(), file.clone());
-        let planned = aside(move || plan(&here, &of_file)).await;
+        let planned = aside(move || plan(&here, &of_file, attempt == 0)).await;
         let ReviewPlan { change, results } = match planned {
             Ok(plan) => plan,
             Err(why) => return all_failed(file, &why),
@@ -244,7 +255,7 @@ async fn turn_over(place: &Arc<SessionWorld>, file: &Arc<FileReview>) -> HunkRes
             outcome => {
                 // Only the text says what became of it.
                 let (here, of_file) = (place.clone(), file.clone());
-                let now = aside(move || plan(&here, &of_file)).await;
+                let now = aside(move || plan(&here, &of_file, false)).await;
                 let Ok(ReviewPlan { change, mut results }) = now else {
                     return all_failed(file, &sentence(outcome));
                 };
@@ -258,7 +269,8 @@ async fn turn_over(place: &Arc<SessionWorld>, file: &Arc<FileReview>) -> HunkRes
             }
         }
     }
-    let refused = ReviewRefusal { why: format!("the text kept changing ({why})"), conflict: true };
+    let because = ReviewRefusal::because(format!("the text kept changing ({why})"));
+    let refused = ReviewRefusal { conflict: true, ..because };
     file.hunks.iter().map(|wanted| (wanted.clone(), Err(refused.clone()))).collect()
 }
 
@@ -292,15 +304,14 @@ struct ReviewPlan {
     results: HunkResults,
 }
 
-/// Makes the edit for the text of now. Blocks.
-fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, String> {
+/// Makes the edit for the text of now. `is_untouched`: nothing was tried yet, so that a text without a hunk does not have it for
+/// another reason. Blocks.
+fn plan(place: &Arc<SessionWorld>, file: &FileReview, is_untouched: bool) -> Result<ReviewPlan, String> {
     let now = present_file(place, &file.path, &file.target)?;
     let changes = FileChanges::read(&place.world.reviews, place.world.reviews.of_file(&file.target));
     let is_created = changes.changes.iter().any(|owned| !owned.change.existed);
     let may_be_made = file.restore && is_created;
-    if !now.exists() && !may_be_made {
-        return Err("the file is not there now".to_owned());
-    }
+    let is_gone = !now.exists() && !may_be_made;
     let to = if file.restore { Side::After } else { Side::Before };
     let mut results: HunkResults = Vec::new();
     let mut targets: Vec<(SideTarget, &WantedHunk)> = Vec::new();
@@ -314,10 +325,40 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
             }
         }
     }
-    let (targets, own): (Vec<SideTarget>, Vec<&WantedHunk>) = targets.into_iter().unzip();
     let past = changes.past();
-    let TurnedText { text: wanted, results: turned } =
-        turn(now.text(), &past, &targets, to, UserText::IfSeen);
+    let turned_with = |targets: &[(SideTarget, &WantedHunk)]| {
+        let targets: Vec<SideTarget> = targets.iter().map(|(target, _)| target.clone()).collect();
+        turn(now.text(), &past, &targets, to, UserText::IfSeen)
+    };
+    let mut turning = turned_with(&targets);
+    if is_untouched && !file.restore {
+        let unclear = targets.iter().zip(&turning.results).filter(|(_, turned)| {
+            // What the text has can be undone, wherever else it is.
+            is_gone || !matches!(turned, Ok(TurnedHunk::Turned { dropped: None }))
+        });
+        let unclear: BTreeSet<HunkNumber> =
+            unclear.map(|((target, _), _)| (target.change, target.hunk)).collect();
+        let elsewhere = match unclear.is_empty() {
+            true => BTreeMap::new(),
+            false => not_decidable(&changes, &changes.trace(now.text()), |hunk| unclear.contains(&hunk)),
+        };
+        if !elsewhere.is_empty() {
+            targets.retain(|(target, wanted)| {
+                let why = elsewhere.get(&(target.change, target.hunk)).map(ReviewRefusal::elsewhere);
+                let is_here = why.is_none();
+                results.extend(why.map(|why| ((*wanted).clone(), Err(why))));
+                is_here
+            });
+            turning = turned_with(&targets);
+        }
+    }
+    if is_gone {
+        let gone = || ReviewRefusal::because("the file is not there now");
+        results.extend(targets.into_iter().map(|(_, wanted)| (wanted.clone(), Err(gone()))));
+        return Ok(ReviewPlan { change: PlannedEdit::Nothing, results });
+    }
+    let (targets, own): (Vec<SideTarget>, Vec<&WantedHunk>) = targets.into_iter().unzip();
+    let TurnedText { text: wanted, results: turned } = turning;
     let is_empty = |target: &SideTarget| past[target.change].hunks[target.hunk].hunk.is_empty();
     let creates = targets.iter().zip(&turned).any(|(target, result)| result.is_ok() && is_empty(target));
     // An empty file has the same text as none.
@@ -326,7 +367,7 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview) -> Result<ReviewPlan, Stri
         let dropped = |turned| matches!(turned, TurnedHunk::Turned { dropped: Some(_) });
         let refused = |why| {
             let conflict = matches!(why, SideRefusal::Amended);
-            ReviewRefusal { why: changes.refusal(why), conflict }
+            ReviewRefusal { conflict, ..ReviewRefusal::because(changes.refusal(why)) }
         };
         (wanted, result.map(dropped).map_err(refused))
     }));

@@ -100,6 +100,7 @@ fn summary(session: &Session, mark: LogMark) -> Summary {
         unreviewed: session.applied.unreviewed() as u64,
         comments: session.applied.commented().len() as u64,
         unfinished: unfinished_writes(session) as u64,
+        undone: session.applied.undone() as u64,
         log: mark,
         written: None,
         torn: false,

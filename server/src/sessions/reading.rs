@@ -64,6 +64,8 @@ pub(super) struct SummedReview {
     pub is_open: bool,
     /// Whether files are being written, undone or restored, or were when its process was killed.
     pub is_unfinished: bool,
+    /// Whether it has hunks that were undone, so that their text may be in a file again.
+    pub has_undone: bool,
 }
 
 /// Returns what the summaries say of the reviews of all sessions. Touches no lock, so that a list at the same time does not
@@ -77,6 +79,7 @@ pub(super) fn reviews(catalog: &Catalog) -> Result<Vec<SummedReview>, CatalogErr
             updated_at: summary.updated_at,
             is_open: summary.unreviewed > 0 || summary.comments > 0,
             is_unfinished: summary.unfinished > 0,
+            has_undone: summary.undone > 0,
         })
     };
     catalog.list()?.into_iter().map(of).collect()

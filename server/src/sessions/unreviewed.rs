@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use adjutant_core::session::KEPT_AFTER_MS;
 use adjutant_protocol::SessionId;
 use adjutant_protocol::errors::ErrorName;
 
@@ -13,6 +14,7 @@ use super::reading::SummedReview;
 use super::{Sessions, reading};
 use crate::aside::aside;
 use crate::client::Level;
+use crate::clock::now_ms;
 use crate::session::World;
 use crate::session::blobs::Blobs;
 use crate::session::mailbox::{ClientError, Message};
@@ -20,13 +22,14 @@ use crate::session::replay;
 use crate::tools::paths::Roots;
 use crate::uri;
 
-/// Sessions that are read, the last changed first.
+/// Sessions that are read: those that are left to review before all others, the last changed first.
 const MOST: usize = 200;
 /// How long to wait for what a killed process left on its way; a session itself waits less.
 const PATIENCE: Duration = Duration::from_secs(12);
 
 /// Reads the changes of the sessions of these folders that are not in memory: of those that have hunks to
-/// review or comments to send, or of `all`. What a killed process left on its way is finished before. Returns the sessions
+/// review or comments to send, of those whose last change is younger than two weeks and that have hunks that were undone, or of
+/// `all`. What a killed process left on its way is finished before. Returns the sessions
 /// where it was not; the user is told of them.
 pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) -> Vec<SessionId> {
     let (here, own) = (sessions.clone(), folders.clone());
@@ -57,7 +60,10 @@ pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) -> Vec<
 /// Reads the changes of sessions that are not in memory and not read yet. Blocks.
 fn read_all(sessions: &Sessions, entries: &[SummedReview], all: bool) {
     let world = sessions.world();
-    for entry in entries.iter().filter(|entry| all || entry.is_open).take(MOST) {
+    // Text of older ones that comes back would be kept by its age.
+    let may_return = |entry: &SummedReview| entry.has_undone && now_ms() < entry.updated_at + KEPT_AFTER_MS;
+    let is_wanted = |entry: &&SummedReview| all || entry.is_open || may_return(entry);
+    for entry in entries.iter().filter(is_wanted).take(MOST) {
         let is_known = world.reviews.has_read(&entry.session, entry.updated_at);
         if !is_known && sessions.in_memory(&entry.session).is_none() {
             read(world, entry);
@@ -65,7 +71,8 @@ fn read_all(sessions: &Sessions, entries: &[SummedReview], all: bool) {
     }
 }
 
-/// Returns what the summaries say of the sessions of these folders, the last changed first. Blocks.
+/// Returns what the summaries say of the sessions of these folders: those that are left to review before all others, the last
+/// changed first. Blocks.
 fn of_folders(world: &World, folders: Vec<PathBuf>) -> Vec<SummedReview> {
     let root = |folder: PathBuf| uri::of_path(&folder.canonicalize().unwrap_or(folder));
     let roots: Vec<String> = folders.into_iter().map(root).collect();
@@ -77,7 +84,7 @@ fn of_folders(world: &World, folders: Vec<PathBuf>) -> Vec<SummedReview> {
         }
     };
     entries.retain(|entry| entry.roots.iter().any(|own| roots.iter().any(|root| overlaps(root, own))));
-    entries.sort_by_key(|entry| std::cmp::Reverse(entry.updated_at));
+    entries.sort_by_key(|entry| (!entry.is_open, std::cmp::Reverse(entry.updated_at)));
     entries
 }
 

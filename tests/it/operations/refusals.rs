@@ -3,11 +3,15 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use adjutant_protocol::methods;
+use adjutant_protocol::review::ReviewDecideResult;
+use adjutant_protocol::update::HunkState;
 use adjutant_testkit::editor::{Answer, Place};
 use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::Reply;
 use serde_json::{Value, json};
 
-use super::{FILES, decide_operation, delete, exists, moving, refused_decision};
+use super::{FILES, decide, decide_operation, delete, exists, hunks, moving, refused_decision};
 use crate::stage::Stage;
 
 /// Returns a stage with files that are not simply deleted or moved, and a folder next to the workspace.
@@ -188,5 +192,37 @@ fn n15_an_undo_never_replaces_anything_and_never_moves_another_text() {
     fs::remove_file(stage.workspace.path().join("a.txt")).expect("gone");
     decide_operation(&stage, "undo");
     assert!(!exists(&stage, "c.txt"));
+    stage.rig.shutdown();
+}
+
+#[test]
+fn n15_a_deletion_is_undone_only_while_its_file_is_back() {
+    let stage = Stage::new(FILES).answering("allow");
+    let deletion = |stage: &Stage| {
+        let all = hunks(stage).into_iter();
+        all.filter(|hunk| hunk.operation.is_some()).collect::<Vec<_>>().remove(0)
+    };
+    let state = |stage: &Stage| deletion(stage).state;
+    stage.play([delete("a.txt")]);
+    stage.play([Reply::call("write_file", json!({"path": "a.txt", "content": "another\n"}))]);
+    assert_eq!(state(&stage), HunkState::Kept, "another file has its name");
+    let why = refused_decision(&stage, "undo");
+    assert!(why.contains("another file is at \"a.txt\""), "{why}");
+    assert_eq!(stage.workspace.read("a.txt"), "another\n");
+    let of_deletion = json!({"changeSetId": deletion(&stage).change_set_id});
+    let params = json!({"sessionId": stage.session, "targets": [of_deletion], "action": "restore"});
+    let refused = decide(&stage, &[&deletion(&stage)], "undo");
+    assert_eq!(refused[0].state, HunkState::Kept);
+    let nothing: ReviewDecideResult = stage.rig.call(methods::REVIEW_DECIDE, params);
+    assert_eq!(nothing.hunks, [], "nothing of it is undone");
+    // The user brings the file back by hand, and then it is restored at once.
+    stage.workspace.write("a.txt", "one\ntwo\n");
+    assert_eq!(state(&stage), HunkState::Undone);
+    assert_eq!(decide(&stage, &[&deletion(&stage)], "restore")[0].why, None);
+    assert!(!exists(&stage, "a.txt"));
+    // An undone deletion stays undone, whatever its file becomes.
+    assert_eq!(decide(&stage, &[&deletion(&stage)], "undo")[0].why, None);
+    stage.workspace.write("a.txt", "one\ntwo\nmore\n");
+    assert_eq!(state(&stage), HunkState::Undone);
     stage.rig.shutdown();
 }

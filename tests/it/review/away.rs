@@ -154,3 +154,87 @@ fn n03_a_repository_that_cannot_be_read_explains_nothing() {
     assert_eq!(reviewed.state("4"), (HunkState::Away, Some(AwayPlace::Stash)));
     reviewed.rig.end();
 }
+
+/// Returns the state that a decision gave, and why it was not carried out.
+fn refused_as(decided: DecidedHunk) -> (HunkState, String) {
+    (decided.state, decided.why.unwrap_or_default())
+}
+
+#[test]
+fn n03_a_decision_about_a_change_that_is_away_is_refused_and_says_where_it_is() {
+    let new = Reply::call("write_file", json!({"path": "new.txt", "content": "new\n"}));
+    let replies = vec![edit_call("b.txt", "four\n", "4\n"), new, Reply::text("Done.")];
+    let reviewed = trusting_in(FILES, replies, "", long_ago);
+    reviewed.rig.await_run_end(&reviewed.session, &reviewed.run);
+    let (four, new) = (reviewed.hunk("4"), reviewed.hunk("new"));
+    let git = |args: &[&str]| git(&reviewed.workspace, args);
+    git(&["stash", "push", "-qu", "b.txt", "new.txt"]);
+    let in_stash = (HunkState::Away, "its text is in the stash".to_owned());
+    for action in ["undo", "restore", "keep"] {
+        assert_eq!(refused_as(reviewed.decide(&four, action)), in_stash, "{action}");
+    }
+    assert_eq!(refused_as(reviewed.decide(&new, "undo")), in_stash);
+    // Of all at once, too.
+    let targets = [&four, &new].map(|hunk| json!({"changeSetId": hunk.change_set_id}));
+    let params = json!({"sessionId": reviewed.session, "targets": targets, "action": "undo"});
+    let all: ReviewDecideResult = reviewed.rig.call(methods::REVIEW_DECIDE, params);
+    assert!(all.hunks.into_iter().all(|hunk| refused_as(hunk) == in_stash));
+    git(&["stash", "pop", "-q"]);
+    assert_eq!(facts_named(&reviewed.workspace, &reviewed.session, "reviewed"), Vec::<Value>::new());
+    assert_eq!(reviewed.state("4"), (HunkState::Applied, None));
+    assert_eq!(reviewed.decide(&new, "undo").state, HunkState::Undone);
+
+    git(&["switch", "-qc", "topic"]);
+    git(&["commit", "-qm", "mine", "b.txt"]);
+    assert!(!reviewed.is_left("4"), "a commit keeps");
+    git(&["switch", "-q", "main"]);
+    let on_topic = "its text is on branch topic; check it out first".to_owned();
+    for action in ["undo", "restore", "keep"] {
+        let refused = refused_as(reviewed.decide(&four, action));
+        assert_eq!(refused, (HunkState::Away, on_topic.clone()), "{action}");
+    }
+    assert_eq!(reviewed.workspace.read("b.txt"), "four\n");
+    reviewed.rig.end();
+}
+
+#[test]
+fn n03_a_stopped_rebase_with_an_autostash_undoes_nothing() {
+    let reviewed = Reviewed::start_in(|workspace| {
+        long_ago(workspace);
+        workspace.write("other.txt", "0\n");
+        git(workspace, &["add", "other.txt"]);
+        git_at(workspace.path(), Some("1700000001 +0000"), &["commit", "-qm", "second"]);
+    });
+    let four = reviewed.hunk("4");
+    assert_eq!(reviewed.decide(&four, "keep").state, HunkState::Kept);
+    let stop = ["-c", "sequence.editor=sed -i s/^pick/edit/", "rebase", "-q", "-i", "--autostash", "HEAD~1"];
+    git(&reviewed.workspace, &stop);
+    assert_eq!(reviewed.workspace.read("b.txt"), "four\n");
+    assert_eq!(reviewed.state("4"), (HunkState::Away, Some(AwayPlace::Stash)));
+    for action in ["undo", "restore", "keep"] {
+        assert_eq!(reviewed.decide(&four, action).state, HunkState::Away, "{action}");
+    }
+    let decided = facts_named(&reviewed.workspace, &reviewed.session, "reviewed");
+    assert_eq!(decided.len(), 1, "{decided:#?}");
+    git(&reviewed.workspace, &["rebase", "--continue"]);
+    assert_eq!(reviewed.state("4"), (HunkState::Kept, None));
+    reviewed.rig.end();
+}
+
+#[test]
+fn n03_no_decision_concludes_anything_while_git_writes_the_files() {
+    let reviewed = Reviewed::start_in(long_ago);
+    let four = reviewed.hunk("4");
+    reviewed.workspace.write("b.txt", "four\n");
+    reviewed.workspace.write(".git/index.lock", "");
+    for action in ["undo", "restore", "keep"] {
+        let (state, why) = refused_as(reviewed.decide(&four, action));
+        assert_eq!(state, HunkState::Applied, "{action}");
+        assert!(why.contains("git is at work"), "{action}: {why}");
+    }
+    assert_eq!(facts_named(&reviewed.workspace, &reviewed.session, "reviewed"), Vec::<Value>::new());
+    std::fs::remove_file(reviewed.workspace.path().join(".git/index.lock")).expect("it is there");
+    assert_eq!(reviewed.decide(&four, "restore").state, HunkState::Applied);
+    assert_eq!(reviewed.workspace.read("b.txt"), "4\n");
+    reviewed.rig.end();
+}

@@ -209,6 +209,8 @@ pub struct ReviewOutcome {
     pub failed: Vec<(String, String)>,
     /// Of those, the hunks in whose place is another text than the one that was shown.
     pub conflicts: Vec<String>,
+    /// Of those that failed, the hunks whose text is on another branch or in the stash.
+    pub away: Vec<String>,
     /// What was checked out in the repository of the file; `None` if that is not known.
     pub on: Option<String>,
 }

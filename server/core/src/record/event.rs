@@ -295,6 +295,9 @@ pub enum Event {
         /// Whether another text than the one that was shown is in their place.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         conflict: bool,
+        /// Whether their text is on another branch or in the stash.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        away: bool,
     },
     /// The user's comment on a hunk, collected until the comments are sent; an empty text takes it back.
     Commented {

@@ -272,6 +272,12 @@ impl AppliedChanges {
         hunks.filter(|hunk| hunk.state == ReviewState::Applied).count()
     }
 
+    /// Returns how many hunks the log says to be undone.
+    pub fn undone(&self) -> usize {
+        let hunks = self.all.values().flat_map(|change| &change.hunks);
+        hunks.filter(|hunk| hunk.state == ReviewState::Undone).count()
+    }
+
     /// Returns the decisions that are being carried out.
     pub fn pending(&self) -> Vec<&BatchId> {
         let hunks = self.all.values().flat_map(|change| &change.hunks);

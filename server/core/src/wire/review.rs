@@ -250,12 +250,34 @@ fn is_amended(hunk: &AppliedHunk, trace: &Trace) -> bool {
 
 /// Whether the text has nothing of what a hunk inserted, although nobody has undone it.
 pub fn is_missing(hunk: &AppliedHunk, trace: &Trace) -> bool {
-    let is_out = match trace.found {
+    is_out(trace) && hunk.pending.is_none() && hunk.state != ReviewState::Undone
+}
+
+/// Whether the text has nothing of what a hunk inserted.
+pub fn is_out(trace: &Trace) -> bool {
+    match trace.found {
         HunkText::Is(side) => side == Side::Before,
         HunkText::Amended { others } => others == trace.lines.len(),
         HunkText::Gone => true,
-    };
-    is_out && hunk.pending.is_none() && hunk.state != ReviewState::Undone
+    }
+}
+
+/// Whether the text has a hunk, whole or as the user changed it. Of one that the log says was undone only the whole counts: other
+/// lines in its place are the user's.
+pub fn is_in_text(hunk: &AppliedHunk, trace: &Trace) -> bool {
+    match trace.found {
+        HunkText::Is(side) => side == Side::After,
+        HunkText::Amended { .. } => hunk.state != ReviewState::Undone,
+        HunkText::Gone => false,
+    }
+}
+
+/// Whether the text says of a hunk that it is undone and the log that it is not, or the other way round.
+pub fn differs_from_log(hunk: &AppliedHunk, found: HunkText) -> bool {
+    match found {
+        HunkText::Is(side) => (side == Side::After) == (hunk.state == ReviewState::Undone),
+        HunkText::Amended { .. } | HunkText::Gone => false,
+    }
 }
 
 /// Returns the state of an applied hunk: what the log says, unless the text says otherwise.

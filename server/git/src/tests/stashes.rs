@@ -28,6 +28,30 @@ fn n03_the_stash_has_what_was_put_aside_also_of_new_files() {
 }
 
 #[test]
+fn n03_what_git_put_aside_for_a_rebase_is_in_the_stash() {
+    let git = Workshop::new();
+    let repository = git.repository();
+    git.write("a", "one\n");
+    git.commit("first");
+    git.write("a", "two\n");
+    git.git(&["stash", "-q"]);
+    let entry = git.id("stash@{0}");
+    git.git(&["stash", "drop", "-q"]);
+    for path in ["rebase-merge/autostash", "rebase-apply/autostash", "MERGE_AUTOSTASH"] {
+        git.write_git(path, format!("{entry}\n"));
+        assert_eq!(repository.stashed_since(0), Ok(vec![(entry, 1_700_000_000)]), "{path}");
+        assert_eq!(repository.stashed_since(1_700_000_001), Ok(vec![]), "it is older");
+        git.write_git(path, "nonsense\n");
+        assert!(reason(repository.stashed_since(0)).contains("damaged"), "{path}");
+        std::fs::remove_file(git.root.join(".git").join(path)).expect("it is there");
+    }
+    // The same commit counts once.
+    git.git(&["stash", "store", "-q", &entry.to_string()]);
+    git.write_git("MERGE_AUTOSTASH", format!("{entry}\n"));
+    assert_eq!(repository.stashed_since(0).map(|entries| entries.len()), Ok(1));
+}
+
+#[test]
 fn n03_the_last_commit_of_a_branch_is_found_also_packed() {
     let git = Workshop::new();
     git.write("a", "one\n");

@@ -334,7 +334,11 @@ fn sentence(ActFailure { why, in_doubt }: ActFailure) -> String {
 fn make_again(place: &SessionWorld, act: &FileAct, mode: u32) -> Result<(), String> {
     let at = match act.state(place) {
         ActState::Before(_) => return Ok(()),
-        ActState::Neither(why) => return Err(format!("{why}; nothing is replaced")),
+        ActState::Neither(why) => {
+            let other = act.from.find(place).ok().filter(|at| at.kind.is_some());
+            let why = other.map_or(why, |at| format!("another file is at \"{}\"", at.display));
+            return Err(format!("{why}; nothing is replaced"));
+        }
         ActState::After => act.from.find(place)?,
     };
     if !matches!(place.world.documents.text(&at.absolute), Text::Closed) {

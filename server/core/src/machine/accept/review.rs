@@ -23,7 +23,11 @@ pub fn decide(session: &Session, stamp: &Stamp, input: ReviewInput) -> Result<Ve
                 return Err(no_such(&target, "is being undone or restored already"));
             }
             if !as_one && !act.is_possible(hunk.state) {
-                return Err(no_such(&target, "was undone; restore it first"));
+                let why = match act {
+                    ReviewAct::Restore => "is not undone",
+                    ReviewAct::Keep | ReviewAct::Undo => "was undone; restore it first",
+                };
+                return Err(no_such(&target, why));
             }
         }
         if hunks.is_empty() {
@@ -63,7 +67,7 @@ fn no_such(target: &ReviewTarget, why: &str) -> Refusal {
 
 /// Handles what became of the hunks of one change that a decision undoes or restores.
 pub fn done(batch: &BatchId, change: &AppliedChange, outcome: ReviewOutcome) -> Result<Vec<Event>, Refusal> {
-    let ReviewOutcome { done, dropped, failed, conflicts, on } = outcome;
+    let ReviewOutcome { done, dropped, failed, conflicts, away, on } = outcome;
     let change_set = change.change_set.clone();
     let mut events = Vec::new();
     let pending: Vec<(&AppliedHunk, &PendingReview)> = change.pending(batch).collect();
@@ -87,6 +91,7 @@ pub fn done(batch: &BatchId, change: &AppliedChange, outcome: ReviewOutcome) -> 
         events.push(Event::ReviewFailed {
             change_set: change_set.clone(),
             conflict: conflicts.contains(&hunk.id),
+            away: away.contains(&hunk.id),
             hunks: vec![hunk.id.clone()],
             why,
         });
@@ -102,7 +107,13 @@ pub fn broke(session: &Session, batch: &BatchId) -> Result<Vec<Event>, Refusal> 
         let hunks: Vec<String> = change.pending(batch).map(|(hunk, _)| hunk.id.clone()).collect();
         let why = BROKE.to_owned();
         let change_set = change.change_set.clone();
-        (!hunks.is_empty()).then_some(Event::ReviewFailed { change_set, hunks, why, conflict: false })
+        (!hunks.is_empty()).then_some(Event::ReviewFailed {
+            change_set,
+            hunks,
+            why,
+            conflict: false,
+            away: false,
+        })
     };
     let events: Vec<Event> = session.applied.all().into_iter().filter_map(|change| failed(change)).collect();
     if events.is_empty() { Err(Refusal::Stale) } else { Ok(events) }
