@@ -22,7 +22,7 @@ use adjutant_core::machine::input::Report;
 use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::{BOM, split_bom};
-use adjutant_core::text::review::{Presence, present_all, text_after};
+use adjutant_core::text::review::{Presence, has_in_context, present_all, text_after};
 
 use file_act::FileAct;
 
@@ -256,7 +256,11 @@ fn check_edit(place: &SessionWorld, change: &FileChange) -> EditCheck {
         Ok(now) => match landed::before_text(place, change) {
             Some(before) if has_exactly(&now.text, &before, change) => EditCheck::Landed,
             Some(before) if split_bom(&before).1 == now.text => EditCheck::NotLanded,
-            _ => check_text(&now.text, change),
+            // Other changes of the same lines may have been undone meanwhile.
+            _ => match check_text(&now.text, change) {
+                EditCheck::Landed if !has_in_context(&now.text, &change.hunks) => EditCheck::Unclear,
+                check => check,
+            },
         },
         Err(_) => EditCheck::Unclear,
     }

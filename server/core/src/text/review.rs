@@ -20,8 +20,8 @@ mod unified;
 
 pub use git::{git_deletion, git_diff, git_move};
 pub use place::{
-    ConflictReport, HunkConflict, Placement, Presence, apply_hunks, follow, placement, placement_all,
-    present, present_all,
+    ConflictReport, HunkConflict, Placement, Presence, apply_hunks, follow, has_in_context, placement,
+    placement_all, present, present_all,
 };
 pub use unified::{deletion_diff, move_diff, unified_diff};
 

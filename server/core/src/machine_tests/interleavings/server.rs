@@ -18,7 +18,7 @@ use crate::record::{
 use crate::session::HunkState;
 use crate::text::draft::Draft;
 use crate::text::edit::{lines, text_edits};
-use crate::text::review::{Hunk, Presence, apply_hunks, hunks, present_all, text_after};
+use crate::text::review::{Hunk, Presence, apply_hunks, has_in_context, hunks, present_all, text_after};
 
 /// What an editor does with an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,15 +75,13 @@ impl World<'_> {
             Step::Apply { batch, part } => self.apply(&step, batch, part),
             Step::Settle { change_set } => {
                 let check = self.settled(change_set);
-                // The server asks the user to look at a file that is not clear, and lists no hunk of it. Where lines
-                // repeat, a text can look as if it had an edit that was never made.
+                // The server asks the user to look at a file that is not clear, and lists no hunk of it.
                 let change = self.bench.session.changes.get(change_set).map(|state| state.change.clone());
                 if let Some(change) = change
-                    && check != EditCheck::NotLanded
+                    && check == EditCheck::Unclear
                 {
                     let file = self.file(&change.target);
-                    let is_exact = self.after(&change).as_ref() == Some(&self.files[file].editor.text());
-                    self.files[file].is_agents &= is_exact && check == EditCheck::Landed;
+                    self.files[file].is_agents = false;
                 }
                 self.tells(format!("{change_set} settled: {check:?}"));
                 self.report(step, Report::Settled(check));
@@ -404,7 +402,13 @@ impl World<'_> {
             () if state.change.before.as_ref().and_then(|hash| self.blobs.get(hash)) == Some(&text) => {
                 EditCheck::NotLanded
             }
-            () if presences.iter().all(|one| *one == Presence::Landed) => EditCheck::Landed,
+            () if presences.iter().all(|one| *one == Presence::Landed) => {
+                if has_in_context(&text, &state.change.hunks) {
+                    EditCheck::Landed
+                } else {
+                    EditCheck::Unclear
+                }
+            }
             () if presences.iter().all(|one| *one == Presence::NotLanded) => EditCheck::NotLanded,
             () => EditCheck::Unclear,
         }

@@ -89,6 +89,17 @@ pub fn present_all(text: &str, hunks: &[Hunk]) -> Vec<Presence> {
     hunks.iter().map(|hunk| Survey::new(&lines, hunk).presence).collect()
 }
 
+/// Whether a text has each hunk with every line of its context. Where lines repeat, [`present`] can find the lines of a hunk that
+/// was never applied; with the whole context that does not happen.
+pub fn has_in_context(text: &str, hunks: &[Hunk]) -> bool {
+    let all: Vec<&str> = lines(text).collect();
+    hunks.iter().all(|hunk| {
+        let parts = [&hunk.context_before, &hunk.inserted, &hunk.context_after];
+        let wanted: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+        wanted.is_empty() || all.windows(wanted.len()).any(|there| there == wanted)
+    })
+}
+
 /// Returns where a hunk belongs in a text.
 ///
 /// If the whole hunk matches at its original line, that line wins over other

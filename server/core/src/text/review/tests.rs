@@ -662,3 +662,16 @@ fn n05_a_thousand_hunks_are_found_in_five_megabytes_at_once() {
     assert!(placement_all(&before, &all).iter().zip(&all).all(at));
     assert!(spent() - started < Duration::from_secs(10), "took {:?}", spent() - started);
 }
+
+/// An order of the campaign, reduced: other changes of the same lines were undone, so the text looks as if it had this one.
+#[test]
+fn n05_a_change_that_was_never_made_is_not_in_its_context() {
+    let before = "# Title\n\n- one\nagent9\n- two\n- three\n\n## Part\n\ntext\nagent6\ntext\nagent7\nend";
+    let after = "# Title\n\n- one\nagent9\n- two\n- three\n\n\n## Part\n\ntext\ntext\nagent7\nend";
+    let now = "# Title\n\n- one\n- two\n- three\n- one\n\n## Part\n\ntext\ntext\ntext\nend";
+    let change = hunks(before, after);
+    assert!(present_all(now, &change).iter().all(|one| *one == Presence::Landed), "so it looks");
+    assert!(!has_in_context(now, &change));
+    assert!(has_in_context(after, &change) && has_in_context(&format!("mine\n{after}"), &change));
+    assert!(!has_in_context(before, &change));
+}
