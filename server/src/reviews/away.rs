@@ -72,7 +72,7 @@ pub fn look(changes: &FileChanges, traces: &[Vec<Trace>]) -> AwayHunks {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotDecidable {
     Away(AwayPlace),
-    /// Git is at work on the file, so that nobody knows yet why its text changed.
+    /// Git writes the file now, so the cause of its new text is not known yet.
     GitBusy,
 }
 

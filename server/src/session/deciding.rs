@@ -324,8 +324,8 @@ struct TextInPlace {
 /// What is in the places of hunks, by their change set and their id.
 type TextsInPlace = HashMap<(ChangeSetId, String), TextInPlace>;
 
-/// Sets what the user wrote in the place of hunks that are kept, because the model is told of it. Takes those out that have
-/// another text than was shown, and returns them.
+/// Sets the text that the user wrote in the place of each kept hunk, for the note to the model. Takes out the hunks whose text
+/// is not the one that was shown, and returns them.
 fn look_at_kept(targets: &mut SeenTargets, there: &TextsInPlace) -> Vec<DecidedHunk> {
     let mut conflicts = Vec::new();
     for (change_set, hunks) in targets.iter_mut() {

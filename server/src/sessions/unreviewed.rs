@@ -29,12 +29,12 @@ const PATIENCE: Duration = Duration::from_secs(12);
 
 /// Reads the changes of the sessions of these folders that are not in memory: of those that have hunks to
 /// review or comments to send, of those whose last change is younger than two weeks and that have hunks that were undone, or of
-/// `all`. What a killed process left on its way is finished before. Returns the sessions
-/// where it was not; the user is told of them.
+/// `all`. Finishes first what a killed process left on its way. Warns the user of sessions where that failed,
+/// and returns them.
 pub async fn load(sessions: &Sessions, folders: Vec<PathBuf>, all: bool) -> Vec<SessionId> {
     let (here, own) = (sessions.clone(), folders.clone());
     let unfinished = aside(move || {
-        // Held until all are known: whoever asks meanwhile would read the same logs again.
+        // One reader at a time, because a second one would read the same logs again.
         let _alone = here.review_reads.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = of_folders(here.world(), own);
         let unfinished = unfinished(&here, &entries);

@@ -76,7 +76,7 @@ impl Reads {
         }
     }
 
-    /// Notes what is checked out now, if the model was told of it.
+    /// Notes what is checked out now, if this fold keeps what the model knows.
     pub(super) fn note_head(&mut self, head: Option<&String>) {
         if let Some(head) = head.filter(|_| !self.is_off) {
             self.head = Some(head.clone());

@@ -1,6 +1,6 @@
 //! Which changes a place of the command line means, and what is decided about them.
 //!
-//! Never reports more than the answer says, and never decides about a change that `show` would not print for the same place.
+//! Never reports more than the answer says, and never keeps or undoes a change that `show` would not print for the same place.
 
 use std::collections::BTreeMap;
 

@@ -80,7 +80,7 @@ impl Session {
     }
 }
 
-/// Returns the sentence that told the model of an undo in the editor, if this event is the redo of it.
+/// Returns the note to the model about an undo in the editor, if this event is the redo of that undo.
 fn note_of_the_undo(change: &AppliedChange, event: &Event) -> Option<String> {
     let Event::Reviewed { change_set, hunks, state: ReviewState::Applied, by: ReviewedBy::Editor, .. } =
         event

@@ -1,4 +1,4 @@
-//! Whether a quoted part of a line is still in its place, although somebody else changed the line elsewhere.
+//! Whether a quoted part of a line is still in its place after another author changed the rest of the line.
 //!
 //! Never knows the text of the line before: it counts lines. So it never allows what could be another place.
 

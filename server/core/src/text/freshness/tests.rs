@@ -283,7 +283,7 @@ proptest! {
             let after = crate::text::locate::replace(&now, old, "Z", false).expect("it is there once");
             prop_assert_eq!(after.replace('Z', old), now.clone(), "other text went");
             let is_there = all[place.start].0 == Some(line);
-            // A new line in the place of the one that went, or with its text, is not to be told from it.
+            // The check cannot tell the removed line from a new one in its place, or with its text.
             let above = place.start.checked_sub(1).map(|at| all[at].0);
             let below = all.get(place.start + 1).map(|(number, _)| *number);
             let is_after = if line == 0 { above.is_none() } else { above == Some(Some(line - 1)) };
