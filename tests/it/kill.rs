@@ -8,6 +8,7 @@ mod breaks;
 mod campaign;
 pub mod ends;
 mod hunted;
+mod partly;
 mod reviewed;
 pub mod story;
 mod torn;

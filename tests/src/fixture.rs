@@ -31,6 +31,16 @@ pub struct Workspace {
     cursor: Option<Cursor>,
 }
 
+impl Drop for Workspace {
+    /// Leaves the folder of a failed test for whoever looks for the cause, if `ADJUTANT_KEEP_FAILED` is set.
+    fn drop(&mut self) {
+        if std::thread::panicking() && std::env::var_os("ADJUTANT_KEEP_FAILED").is_some() {
+            self.directory.disable_cleanup(true);
+            eprintln!("kept: {}", self.directory.path().display());
+        }
+    }
+}
+
 impl Workspace {
     /// Writes the files of a fixture. A line `//- /path` starts a file; `$0` is the cursor and is removed.
     /// If the first of these lines is indented, its indentation is removed from every line.

@@ -22,7 +22,7 @@ use adjutant_core::machine::input::Report;
 use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::{BOM, split_bom};
-use adjutant_core::text::review::{Presence, has_in_context, present_all, text_after};
+use adjutant_core::text::review::{presence_of_cut_short, present_together, text_after};
 
 use file_act::FileAct;
 
@@ -199,15 +199,7 @@ fn on_disk(at: &ResolvedPath) -> Result<CurrentFile, Reason> {
 
 /// Whether a text has all hunks of a change, none of them, or neither is clear.
 fn check_text(text: &str, change: &FileChange) -> EditCheck {
-    let presences = present_all(text, &change.hunks);
-    let all = |wanted| presences.iter().all(|presence| *presence == wanted);
-    if all(Presence::Landed) {
-        EditCheck::Landed
-    } else if all(Presence::NotLanded) {
-        EditCheck::NotLanded
-    } else {
-        EditCheck::Unclear
-    }
+    present_together(text, &change.hunks).into()
 }
 
 /// Whether a text is exactly what a change makes of the text for which it was made. Where lines repeat, nothing else tells
@@ -253,15 +245,11 @@ fn check_edit(place: &SessionWorld, change: &FileChange) -> EditCheck {
     }
     match current_file(place, &at) {
         Ok(now) if !now.exists => EditCheck::NotLanded,
-        Ok(now) => match landed::before_text(place, change) {
-            Some(before) if has_exactly(&now.text, &before, change) => EditCheck::Landed,
-            Some(before) if split_bom(&before).1 == now.text => EditCheck::NotLanded,
-            // Other changes of the same lines may have been undone meanwhile.
-            _ => match check_text(&now.text, change) {
-                EditCheck::Landed if !has_in_context(&now.text, &change.hunks) => EditCheck::Unclear,
-                check => check,
-            },
-        },
+        Ok(now) => {
+            let before = landed::before_text(place, change);
+            let before = before.as_deref().map(|before| split_bom(before).1);
+            presence_of_cut_short(&now.text, before, &change.hunks).into()
+        }
         Err(_) => EditCheck::Unclear,
     }
 }

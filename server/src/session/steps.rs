@@ -14,7 +14,7 @@ use adjutant_core::machine::step::{BatchPart, Step, Wake, longest_wait};
 use adjutant_core::policy::ask;
 use adjutant_core::policy::cause::Cause;
 use adjutant_core::prompt::{self, ModelRequest};
-use adjutant_core::record::{BatchId, CallEnd, CallResult, EditCheck};
+use adjutant_core::record::{BatchId, CallEnd, CallResult, EditCheck, FileChange};
 use adjutant_core::session::{Call, ChangeState, HunkState, Reads, Session};
 use adjutant_core::wire;
 use adjutant_protocol::ask::{AskView, PermissionOutcome};
@@ -135,7 +135,7 @@ enum Work {
     Tool { call: Box<Call>, rules: Rules },
     Reobserve { waiting: Vec<WaitingChange> },
     Apply { edits: Vec<BatchEdit> },
-    Settle { change: Box<ChangeState> },
+    Settle { change: Box<FileChange> },
     LookOutside { reads: Reads },
     Review { parts: Vec<ReviewPart> },
     Deliver { ask: Arc<AskView>, edits: Vec<CarriedHunks> },
@@ -178,7 +178,8 @@ impl Work {
             }
             Step::Apply { batch, part } => Work::Apply { edits: batch_edits(session, batch, part) },
             Step::Settle { change_set } => {
-                Work::Settle { change: Box::new(session.changes.get(change_set)?.clone()) }
+                let state = session.changes.get(change_set)?;
+                Work::Settle { change: Box::new(state.of_hunks(&state.in_state(HunkState::Applying))) }
             }
             Step::LookOutside { .. } => Work::LookOutside { reads: session.reads.clone() },
             Step::Review { batch, .. } => Work::Review { parts: review::parts_of(session, batch) },
@@ -220,7 +221,7 @@ impl Work {
                 review::carry_out(place, parts, report).await;
                 return None;
             }
-            Work::Settle { change } => edits::settle(place, &change.change).await,
+            Work::Settle { change } => edits::settle(place, &change).await,
             Work::Wake { wake, longest } => {
                 let left = wake.at.saturating_sub(crate::clock::now_ms()).min(longest);
                 tokio::time::sleep(Duration::from_millis(left)).await;

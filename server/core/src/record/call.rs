@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{AskId, ChangeSetId, EditsMode, ToolCallId};
 use crate::policy::cause::Cause;
 use crate::text::freshness::KnownLines;
-use crate::text::review::Hunk;
+use crate::text::review::{Hunk, Presence};
 
 /// What a tool does to the world. This decides what follows a crash between intent and outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -300,4 +300,14 @@ pub enum EditCheck {
     NotLanded,
     /// The text around the edit has changed, or the document is not open any more.
     Unclear,
+}
+
+impl From<Presence> for EditCheck {
+    fn from(presence: Presence) -> Self {
+        match presence {
+            Presence::Landed => EditCheck::Landed,
+            Presence::NotLanded => EditCheck::NotLanded,
+            Presence::Unclear => EditCheck::Unclear,
+        }
+    }
 }

@@ -13,12 +13,14 @@ use place::places_with_context;
 
 mod git;
 mod interned;
+mod landing;
 mod place;
 #[cfg(test)]
 mod tests;
 mod unified;
 
 pub use git::{git_deletion, git_diff, git_move};
+pub use landing::{presence_of_cut_short, present_together};
 pub use place::{
     ConflictReport, HunkConflict, Placement, Presence, apply_hunks, follow, has_in_context, placement,
     placement_all, present, present_all,

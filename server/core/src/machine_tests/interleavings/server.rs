@@ -18,7 +18,7 @@ use crate::record::{
 use crate::session::HunkState;
 use crate::text::draft::Draft;
 use crate::text::edit::{lines, text_edits};
-use crate::text::review::{Hunk, Presence, apply_hunks, has_in_context, hunks, present_all, text_after};
+use crate::text::review::{Hunk, Presence, apply_hunks, hunks, presence_of_cut_short, present_all, text_after};
 
 /// What an editor does with an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -396,22 +396,9 @@ impl World<'_> {
     fn settled(&self, id: &ChangeSetId) -> EditCheck {
         let Some(state) = self.bench.session.changes.get(id) else { return EditCheck::Unclear };
         let text = self.files[self.file(&state.change.target)].editor.text();
-        let presences = present_all(&text, &state.change.hunks);
-        match () {
-            () if self.after(&state.change).as_ref() == Some(&text) => EditCheck::Landed,
-            () if state.change.before.as_ref().and_then(|hash| self.blobs.get(hash)) == Some(&text) => {
-                EditCheck::NotLanded
-            }
-            () if presences.iter().all(|one| *one == Presence::Landed) => {
-                if has_in_context(&text, &state.change.hunks) {
-                    EditCheck::Landed
-                } else {
-                    EditCheck::Unclear
-                }
-            }
-            () if presences.iter().all(|one| *one == Presence::NotLanded) => EditCheck::NotLanded,
-            () => EditCheck::Unclear,
-        }
+        let sent = state.of_hunks(&state.in_state(HunkState::Applying));
+        let before = sent.before.as_ref().and_then(|hash| self.blobs.get(hash));
+        presence_of_cut_short(&text, before.map(String::as_str), &sent.hunks).into()
     }
 
     /// The server is killed; another one opens the log.

@@ -1,6 +1,7 @@
 //! What a formatter made of a text while the editor saved it after an edit.
 //!
-//! Never says who changed the lines: a user who types during the save looks the same.
+//! A user who types during the save changes the same lines. So only what adds and takes no word counts as a formatter's: all else
+//! is the user's, and an undo says so before it takes it.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +27,9 @@ pub fn formatting(before: &str, edit: &[Hunk], now: &str) -> Formatting {
     let changed =
         edit.iter().zip(traces).filter(|(_, trace)| matches!(trace.found, HunkText::Amended { .. }));
     let inside: Vec<(String, String)> = changed
-        .map(|(hunk, trace)| (hunk.id.clone(), all.get(trace.lines).unwrap_or_default().concat()))
+        .map(|(hunk, trace)| (hunk, all.get(trace.lines).unwrap_or_default().concat()))
+        .filter(|(hunk, text)| has_the_words_of(&hunk.inserted.concat(), text))
+        .map(|(hunk, text)| (hunk.id.clone(), text))
         .collect();
     let texts: BTreeMap<&str, &str> = inside.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
     let as_saved: Vec<PastHunk<'_>> = change
@@ -35,9 +38,24 @@ pub fn formatting(before: &str, edit: &[Hunk], now: &str) -> Formatting {
         .map(|past| PastHunk { formatted: texts.get(past.hunk.id.as_str()).copied(), ..*past })
         .collect();
     let elsewhere = ExpectedText::of(before, &as_saved).map(|text| hunks(&text.lines.concat(), now));
+    let is_laid_out = |hunk: &&Hunk| has_the_words_of(&hunk.removed.concat(), &hunk.inserted.concat());
     let lines = |hunk: &Hunk| hunk.removed.len().max(hunk.inserted.len());
-    let outside: usize = elsewhere.iter().flatten().map(lines).sum();
+    let outside: usize = elsewhere.iter().flatten().filter(is_laid_out).map(lines).sum();
     Formatting { inside, outside: u32::try_from(outside).unwrap_or(u32::MAX) }
+}
+
+/// What formatters add, take and exchange around words.
+const LAYOUT: &str = ",;'\"`(){}";
+
+/// Whether two texts have the same words, in any order and layout.
+fn has_the_words_of(one: &str, other: &str) -> bool {
+    let words = |text: &str| {
+        let is_between = |character: char| character.is_whitespace() || LAYOUT.contains(character);
+        let mut letters: Vec<char> = text.chars().filter(|character| !is_between(*character)).collect();
+        letters.sort_unstable();
+        letters
+    };
+    words(one) == words(other)
 }
 
 #[cfg(test)]
@@ -55,6 +73,19 @@ mod tests {
         let elsewhere = after.replacen("a  = 1", "a = 1", 1);
         assert_eq!(formatting(before, &edit, &elsewhere), Formatting { inside: Vec::new(), outside: 1 });
         assert_eq!(formatting(before, &edit, after), Formatting::default());
+    }
+
+    #[test]
+    fn n06_what_the_user_types_during_a_save_is_no_formatting() {
+        let before = "a  = 1\n.\n.\n.\n.\n.\nb = 2\n";
+        let edit = hunks(before, "a  = 1\n.\n.\n.\n.\n.\nb  =  3\n");
+        let saved = "a = 1\n.\n.\n.\n.\n.\nb = 3;\n";
+        let inside = vec![(edit[0].id.clone(), "b = 3;\n".to_owned())];
+        assert_eq!(formatting(before, &edit, saved), Formatting { inside, outside: 1 });
+        for typed in ["b = 3; // mine\n", "mine: b = 3\n", "b = 33\n", "b = 😀 3\n", "b =\n"] {
+            let now = saved.replace("b = 3;\n", typed).replace("a = 1", "a = 1 mine");
+            assert_eq!(formatting(before, &edit, &now), Formatting::default(), "{typed:?}");
+        }
     }
 
     #[test]
