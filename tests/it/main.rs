@@ -39,6 +39,7 @@ mod operations;
 mod overload;
 mod owners;
 mod plain;
+mod plan;
 mod popups;
 mod protocol;
 mod reconfigured;

@@ -230,6 +230,7 @@ fn updates() -> Vec<Value> {
             }],
             "changed": { "configId": "mode", "from": "code", "to": "ask" }
         }),
+        json!({ "sessionUpdate": "plan_update", "entries": [{ "content": "c", "status": "in_progress" }] }),
         json!({ "sessionUpdate": "_turn", "turn": 1, "phase": "ended", "attempt": 1, "usage": usage }),
         json!({ "sessionUpdate": "_run", "phase": "started", "runId": "r", "model": "p/m", "title": "mend it" }),
         json!({ "sessionUpdate": "_complete", "summary": "s" }),

@@ -93,7 +93,7 @@ fn a_tool_that_is_added_while_a_run_goes_on_is_there_from_the_next_run_on() {
     rig.await_run_end(&session, &again);
     let requests = model.requests();
     let tools = |number: usize| requests[number].json()["tools"].as_array().map_or(0, Vec::len);
-    assert_eq!([0, 1, 2, 3, 4].map(tools), [12, 12, 12, 13, 13], "a run has the tools that it started with");
+    assert_eq!([0, 1, 2, 3, 4].map(tools), [13, 13, 13, 14, 14], "a run has the tools that it started with");
     let outputs = tool_outputs(requests.last().expect("requests"));
     assert!(outputs[1].contains("there is no tool `count_lines`"), "{outputs:?}");
     assert_eq!(outputs[2], "2 lines");

@@ -8,6 +8,7 @@ const vscode = require('vscode');
 const URI = vscode.Uri.parse('adjutant:/Answer.txt');
 const PAUSE_MS = 100; // between two redraws
 const MOST = 500_000; // characters
+const STEPS = { pending: '[ ]', in_progress: '[~]', completed: '[x]' };
 const MARKS = { pending: '…', in_progress: '…', completed: '✓' };
 const ENDS = { completed: 'done', stopped: 'done', limit: 'stopped at a limit' };
 
@@ -81,7 +82,13 @@ function createAnswer(complain) {
       switch (update.sessionUpdate) {
         case 'agent_message_chunk': return put(id, (items.get(id) ?? '') + update.text);
         case 'agent_message': return put(id, update.text);
+        case 'plan_update': {
+          const step = ({ content, status }) => `- ${STEPS[status] ?? STEPS.pending} ${content.replace(/\s+/gu, ' ')}`;
+          const steps = update.entries.map(step);
+          return put(`plan ${runId}`, [steps.length > 0 ? 'Plan' : 'The plan was taken away', ...steps].join('\n'));
+        }
         case 'tool_call_update':
+          if (update.tool === 'update_plan' && !['failed', '_denied'].includes(update.status)) return undefined;
           return put(id, `${MARKS[update.status] ?? '✗'} ${update.title}${update.summary ? ` · ${update.summary}` : ''}`);
         case '_complete': return put(`complete ${runId}`, update.summary);
         case 'notice': return put(`notice ${notices++}`, update.message);

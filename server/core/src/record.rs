@@ -8,6 +8,7 @@ mod call;
 mod choice;
 mod event;
 mod ids;
+pub mod plan;
 mod reading;
 mod review;
 mod run;
@@ -20,6 +21,7 @@ pub use call::{
 pub use choice::{ChoiceChange, ChoiceId, Choices, Follows, JudgedChoice, Offer, Takes};
 pub use event::Event;
 pub use ids::{AskId, BatchId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
+pub use plan::{PlanStep, StepStatus};
 pub use reading::read;
 pub use review::{AmendedTexts, ReviewState, ReviewedBy, SeenHunk};
 pub use run::{EditsMode, KeyUse, Mode, Outcome, Policy, RunOrigin, StopReason, UnattendedPolicy};

@@ -21,8 +21,8 @@ use std::sync::Arc;
 use crate::policy::choices::{Choices, JudgedChoice, Offer, Takes};
 use crate::prompt::message::{GenerationSettings, ModelMessage};
 use crate::record::{
-    Ask, AskGroup, AskId, AskKind, ChangeSetId, Mode, Outcome, Record, Resolution, Rule, RunId, RunOrigin,
-    SessionId, ToolCallId,
+    Ask, AskGroup, AskId, AskKind, ChangeSetId, Mode, Outcome, PlanStep, Record, Resolution, Rule, RunId,
+    RunOrigin, SessionId, ToolCallId,
 };
 use crate::session::rewind::RanCommand;
 use crate::session::run::{SessionState, SubState};
@@ -64,6 +64,8 @@ pub struct Session {
     pub changes: Changes,
     /// The changes that are or were in the text, for the review.
     pub applied: AppliedChanges,
+    /// The plan of the task, as the model last gave it; empty if there is none.
+    pub plan: Vec<PlanStep>,
     /// The last commands that ran.
     pub commands: VecDeque<RanCommand>,
     /// The lines of files that the model knows.

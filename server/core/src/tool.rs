@@ -97,4 +97,6 @@ pub enum ArgumentType {
     Flag,
     /// Up to 10 texts of 1 to 1000 bytes.
     Texts,
+    /// Up to [`MAX_STEPS`](crate::record::plan::MAX_STEPS) steps of a plan, each with a text of 1 to [`MAX_STEP`](crate::record::plan::MAX_STEP) bytes.
+    Steps,
 }

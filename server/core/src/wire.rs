@@ -8,6 +8,7 @@ mod convert;
 pub mod models;
 pub mod options;
 pub mod origin;
+pub mod plan;
 pub mod review;
 pub mod rewind;
 pub mod round;

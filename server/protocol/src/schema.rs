@@ -8,7 +8,7 @@ use ts_rs::TS;
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
-    ask, capability, commands, document, errors, ids, model, operation, option, origin, review, rewind,
+    ask, capability, commands, document, errors, ids, model, operation, option, origin, plan, review, rewind,
     session, start, state, update,
 };
 
@@ -97,6 +97,8 @@ macro_rules! wire_types {
             ask::AskResolvedParams,
             update::SessionUpdateParams,
             update::Update,
+            plan::PlanEntry,
+            plan::PlanStatus,
             update::ImageView,
             ask::EditedFile,
             review::ReviewListParams,

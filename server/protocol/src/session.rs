@@ -10,6 +10,7 @@ use ts_rs::TS;
 use crate::ask::AskView;
 use crate::option::ConfigOption;
 use crate::origin::Origin;
+use crate::plan::PlanEntry;
 use crate::state::{Outcome, State, StateView, StopReason};
 use crate::{RunId, SessionId};
 
@@ -294,6 +295,10 @@ pub struct ResumeResult {
     #[ts(optional, as = "Option<bool>")]
     pub gap: bool,
     pub asks: Vec<AskView>,
+    /// The plan of the task; absent if there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<PlanEntry>>")]
+    pub plan: Vec<PlanEntry>,
     /// Problems that the server found in the log.
     pub notices: Vec<String>,
 }

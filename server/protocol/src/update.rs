@@ -10,6 +10,7 @@ use crate::ask::{AskView, Resolution};
 use crate::operation::FileOperation;
 use crate::option::{ConfigChange, ConfigOption};
 use crate::origin::Origin;
+use crate::plan::PlanEntry;
 use crate::session::{RunEnd, UsageView};
 use crate::state::StateView;
 use crate::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
@@ -81,6 +82,10 @@ pub enum Update {
         config_options: Vec<ConfigOption>,
         changed: ConfigChange,
     },
+    /// The plan of the task, whole; empty if it was taken away.
+    PlanUpdate {
+        entries: Vec<PlanEntry>,
+    },
     #[serde(rename = "_turn")]
     Turn(TurnView),
     #[serde(rename = "_run")]
@@ -103,7 +108,7 @@ pub enum Update {
 
 impl Update {
     /// Every kind, and whether it is lasting. A table in `docs/protocol.md` is generated from it.
-    pub const KINDS: [(&'static str, bool); 16] = [
+    pub const KINDS: [(&'static str, bool); 17] = [
         ("user_message", true),
         ("agent_message", true),
         ("agent_message_chunk", false),
@@ -114,6 +119,7 @@ impl Update {
         ("state_update", true),
         ("notice", false),
         ("config_option_update", true),
+        ("plan_update", true),
         ("_turn", true),
         ("_run", true),
         ("_complete", true),
@@ -135,6 +141,7 @@ impl Update {
             Update::StateUpdate(_) => "state_update",
             Update::Notice { .. } => "notice",
             Update::ConfigOptionUpdate { .. } => "config_option_update",
+            Update::PlanUpdate { .. } => "plan_update",
             Update::Turn(_) => "_turn",
             Update::Run(_) => "_run",
             Update::Complete { .. } => "_complete",

@@ -15,7 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use adjutant_core::text::display::one_line;
 use adjutant_core::wire::image_in_words;
 use adjutant_core::wire::options::in_words;
-use adjutant_core::wire::transcript::end_line;
+use adjutant_core::wire::plan;
+use adjutant_core::wire::transcript::{end_line, ends_or_asks, has_own_form};
+use adjutant_protocol::plan::{PlanEntry, PlanStatus};
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{
@@ -124,6 +126,7 @@ impl Show {
             Update::Turn(turn) => self.turn(pages, turn, now),
             Update::Run(run) => self.run(pages, run),
             Update::Notice { message } => self.remark(pages, Ink::Plain, &format!("! {message}")),
+            Update::PlanUpdate { entries } => self.plan(pages, entries),
             Update::Rule { text } => self.remark(pages, Ink::Dim, &format!("• from now on {text}")),
             Update::ConfigOptionUpdate { changed, .. } => {
                 self.remark(pages, Ink::Dim, &format!("• from now on {}", in_words(changed)));
@@ -245,8 +248,16 @@ impl Show {
         pages.answer().flow(&text);
     }
 
+    fn plan(&mut self, pages: &mut Pages, entries: &[PlanEntry]) {
+        self.remark(pages, Ink::Dim, &format!("• {}", plan::headline(entries)));
+        for entry in entries {
+            let ink = if entry.status == PlanStatus::InProgress { Ink::Bold } else { Ink::Dim };
+            pages.rest().line_in(ink, &format!("  {} {}", plan::mark(entry.status), entry.content));
+        }
+    }
+
     fn tool_call(&mut self, pages: &mut Pages, call: &ToolCallView) {
-        if ends_or_asks(&call.tool) {
+        if has_own_form(call) {
             return;
         }
         let (mut mark, ink, word) = match call.status {
@@ -354,9 +365,4 @@ impl Show {
             self.remark(pages, ink, &end_line(end));
         }
     }
-}
-
-/// Whether a tool ends the task or asks the user. Both have their own form and are not shown as a call.
-fn ends_or_asks(tool: &str) -> bool {
-    matches!(tool, "task_complete" | "fail" | "ask_user")
 }

@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use adjutant_core::text::display::{Surface, display, one_line};
+use adjutant_core::wire::plan;
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::{Outcome, State, StateView, SubState};
 use adjutant_protocol::update::{ToolStatus, TurnPhase, Update};
@@ -31,6 +32,8 @@ pub struct Progress {
     silent: Duration,
     /// The last tool call: the step of the run when it waits neither for an answer nor for the model.
     tool: Option<String>,
+    /// How many steps of the plan are done, and how many there are.
+    plan: Option<(usize, usize)>,
 }
 
 impl Progress {
@@ -44,6 +47,7 @@ impl Progress {
             waits: None,
             silent: Duration::ZERO,
             tool: None,
+            plan: None,
         }
     }
 
@@ -60,6 +64,9 @@ impl Progress {
                 (waits && view.state == State::Running).then(|| at.checked_sub(waited).unwrap_or(at));
             let silent = view.sub == Some(SubState::Stalled);
             self.silent = if silent { waited } else { Duration::ZERO };
+        }
+        if let Update::PlanUpdate { entries } = update {
+            self.plan = plan::position(entries);
         }
         let step = match update {
             Update::ToolCallUpdate(call) => match call.status {
@@ -122,10 +129,12 @@ impl Progress {
     /// Returns the current step, with the length of the wait in whole steps.
     fn words(&self, at: Instant) -> String {
         let waited = self.waits.map_or(Duration::ZERO, |since| at.saturating_duration_since(since));
-        match (waited - remainder(waited)).max(self.silent).as_secs() {
+        let step = match (waited - remainder(waited)).max(self.silent).as_secs() {
             0 => self.now.clone(),
             seconds => format!("{} ({seconds} s)", self.now),
-        }
+        };
+        // No percentage: an editor may ignore one that the beginning did not have, and a plan comes later.
+        self.plan.map_or(step.clone(), |(done, all)| format!("{done}/{all} · {step}"))
     }
 }
 

@@ -122,6 +122,7 @@ async fn prepare_one(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: 
         Some(Action::Question) => {
             Preparation::of(Payload::Question { question: text("question"), options: given.texts("options") })
         }
+        Some(Action::Plan) => Preparation::of(Payload::Plan { steps: given.steps("plan") }),
         Some(Action::Complete) => Preparation::of(Payload::Complete { summary: text("summary") }),
         Some(Action::Fail) => Preparation::of(Payload::Fail { reason: text("reason") }),
         Some(Action::Edit(_) | Action::Write(_) | Action::Delete | Action::Move) | None => {
@@ -229,6 +230,7 @@ async fn run_allowed(
             | Action::Delete
             | Action::Move
             | Action::Question
+            | Action::Plan
             | Action::Complete
             | Action::Fail,
         ) => {

@@ -51,6 +51,12 @@ fn every_tool_takes_its_arguments() {
             "Run cargo test",
         ),
         ("ask_user", r#"{"question":"Which?","options":["a","b"]}"#, Effect::Question, "Ask Which?"),
+        (
+            "update_plan",
+            r#"{"plan":[{"step":"Read","status":"completed"},{"step":"Edit","status":"in_progress"}]}"#,
+            Effect::Read,
+            "Plan 2 steps",
+        ),
         ("task_complete", r#"{"summary":"All done."}"#, Effect::End, "Done: All done."),
         ("fail", r#"{"reason":"No disk."}"#, Effect::End, "Give up: No disk."),
     ];
@@ -170,7 +176,16 @@ fn ask_mode_offers_and_takes_only_reads_and_questions() {
     let names: Vec<&str> = set.names(Mode::Ask).collect();
     assert_eq!(
         names,
-        ["list_files", "read_file", "find_files", "search_text", "ask_user", "task_complete", "fail"]
+        [
+            "list_files",
+            "read_file",
+            "find_files",
+            "search_text",
+            "update_plan",
+            "ask_user",
+            "task_complete",
+            "fail"
+        ]
     );
     let text = set.parse(Mode::Ask, "run_command", r#"{"command":"ls"}"#).expect_err("refused").text;
     assert!(text.contains("not offered in this mode") && !text.contains(", run_command"), "{text}");

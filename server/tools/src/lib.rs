@@ -23,6 +23,7 @@ pub mod search_text;
 mod task_complete;
 #[cfg(test)]
 mod tests;
+mod update_plan;
 mod walk;
 mod write_file;
 
@@ -128,6 +129,8 @@ pub enum Action {
     Move,
     Command,
     Question,
+    /// Shows the plan of the task to the user.
+    Plan,
     Complete,
     Fail,
 }
@@ -135,7 +138,7 @@ pub enum Action {
 impl Action {
     fn effect(self) -> Effect {
         match self {
-            Action::Read(_) => Effect::Read,
+            Action::Read(_) | Action::Plan => Effect::Read,
             Action::Edit(_) | Action::Write(_) | Action::Delete | Action::Move => Effect::OwnEdit,
             Action::Command => Effect::Opaque,
             Action::Question => Effect::Question,
@@ -182,7 +185,7 @@ pub struct FileBefore<'a> {
 }
 
 /// The built-in tools, in the order in which models see them. To add one, add its file and a row here.
-const BUILT: [BuiltTool; 12] = [
+const BUILT: [BuiltTool; 13] = [
     list_files::LIST_FILES,
     read_file::READ_FILE,
     find_files::FIND_FILES,
@@ -192,6 +195,7 @@ const BUILT: [BuiltTool; 12] = [
     move_file::MOVE_FILE,
     delete_file::DELETE_FILE,
     run_command::RUN_COMMAND,
+    update_plan::UPDATE_PLAN,
     ask_user::ASK_USER,
     task_complete::TASK_COMPLETE,
     fail::FAIL,

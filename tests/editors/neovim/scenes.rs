@@ -178,6 +178,28 @@ fn finding_d9_s105_the_answer_streams_into_a_buffer_that_leaves_the_cursor_alone
     });
 }
 
+/// The plan stays in one place of the chat, and its call is not shown besides.
+#[test]
+fn s45_the_plan_is_shown_in_the_chat_as_it_goes_on() {
+    let plan = |first: &str, second: &str| {
+        let steps =
+            json!([{"step": "Read greet.py", "status": first}, {"step": "Mend it", "status": second}]);
+        Reply::call("update_plan", json!({ "plan": steps }))
+    };
+    let stage = || {
+        let turns =
+            [plan("in_progress", "pending"), plan("completed", "in_progress"), Reply::text("Mended.")];
+        Stage::new("//- /greet.py\nprint(1)\n", turns)
+    };
+    each(stage, |editor| {
+        editor.command("Mend it");
+        wait_for("the end", || chat(editor).contains("— done").then_some(()));
+        let text = chat(editor);
+        assert!(text.contains("Plan\n- [x] Read greet.py\n- [~] Mend it\n"), "{text}");
+        assert!(!text.contains("[ ] Mend it") && !text.contains("Plan 2 steps"), "{text}");
+    });
+}
+
 /// Two tasks ask. The questions appear one after the other, the oldest first, and an answer is for the visible one.
 #[test]
 fn finding_d6_two_questions_are_answered_one_by_one() {

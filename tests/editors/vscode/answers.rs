@@ -65,6 +65,28 @@ fn finding_d9_s105_the_answer_streams_into_a_view_beside_the_file_and_goes_on() 
     wait_for("it, on request", || code.all_text().contains("No more.").then_some(()));
 }
 
+/// The plan stays in one place of the view, and its call is not shown besides.
+#[test]
+fn s45_the_plan_is_shown_in_the_answer_as_it_goes_on() {
+    let plan = |first: &str, second: &str| {
+        let steps =
+            json!([{"step": "Read greet.py", "status": first}, {"step": "Mend it", "status": second}]);
+        Reply::call("update_plan", json!({ "plan": steps }))
+    };
+    let turns = [plan("in_progress", "pending"), plan("completed", "in_progress"), Reply::text("Mended.")];
+    let stage = Stage::new("//- /greet.py\nprint(1)\n", turns);
+    let code = Code::open(&stage, scenes::FILE);
+    code.command("Mend it");
+    code.wait_end("done");
+    wait_for("the plan", || {
+        let text = code.all_text();
+        (text.contains("- [x] Read greet.py") && text.contains("- [~] Mend it")).then_some(())
+    });
+    let text = code.all_text();
+    assert!(!text.contains("[ ] Mend it") && !text.contains("Plan 2 steps"), "{text}");
+    code.picture("plan");
+}
+
 #[test]
 fn finding_d9_a_rejection_has_a_reason() {
     let stage = scenes::one_edit();

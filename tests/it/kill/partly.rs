@@ -22,7 +22,8 @@ fn decision(hunk: &ReviewHunk, action: &str) -> serde_json::Value {
 
 #[test]
 fn n03_what_was_allowed_of_a_change_is_in_the_review_after_a_kill_though_the_rest_was_rejected() {
-    let both = edit("a.txt", "one", "one more").and_call("edit_file", edit_arguments("a.txt", "ten", "ten more"));
+    let both =
+        edit("a.txt", "one", "one more").and_call("edit_file", edit_arguments("a.txt", "ten", "ten more"));
     let model = ModelServer::start(vec![both, Reply::text("Done."), Reply::text("Done.")]);
     let workspace = Workspace::new(&format!("//- /a.txt\n{TEXT}"));
     workspace.openai(&model.base_url()).add_config("[edits]\nmode = \"ask\"");
@@ -53,15 +54,14 @@ fn n03_what_was_allowed_of_a_change_is_in_the_review_after_a_kill_though_the_res
     let run = editor.prompt(&session, "go on").run_id;
     editor.await_run_end(&session, &run);
     wait_until("the edit to be settled", || {
-        facts(&workspace, &session.0).iter().any(|record| {
-            matches!(&record.event, Event::Settled { .. } | Event::Applied { .. })
-        })
+        facts(&workspace, &session.0)
+            .iter()
+            .any(|record| matches!(&record.event, Event::Settled { .. } | Event::Applied { .. }))
     });
     let listed: ReviewListResult = editor.call(methods::REVIEW_LIST, json!({"all": true}));
     let states: Vec<_> = listed.hunks.iter().map(|hunk| (hunk.hunk_id.as_str(), hunk.state)).collect();
     assert_eq!(states, [("h1", HunkState::Kept)]);
-    let undone: ReviewDecideResult =
-        editor.call(methods::REVIEW_DECIDE, decision(&listed.hunks[0], "undo"));
+    let undone: ReviewDecideResult = editor.call(methods::REVIEW_DECIDE, decision(&listed.hunks[0], "undo"));
     assert_eq!(undone.hunks[0].state, HunkState::Undone);
     editor.await_text("a.txt", TEXT);
     editor.shutdown();

@@ -16,6 +16,8 @@ local MARKS = {
   pending = "…", in_progress = "…", completed = "✓", failed = "✗", cancelled = "✗", _denied = "✗", _interrupted = "✗",
 }
 
+local STEPS = { pending = "[ ]", in_progress = "[~]", completed = "[x]" }
+
 local whole
 
 -- The text of an item. Its pieces are put together only here.
@@ -145,7 +147,14 @@ function M.told(params)
   elseif kind == "agent_message" then whole(update.messageId, update.text)
   elseif kind == "agent_thought_chunk" then append("thought " .. update.messageId, update.text, "quiet")
   elseif kind == "agent_thought" then whole("thought " .. update.messageId, update.text, "quiet")
+  elseif kind == "plan_update" then
+    local lines = { #update.entries > 0 and "Plan" or "The plan was taken away" }
+    for _, entry in ipairs(update.entries) do
+      lines[#lines + 1] = ("- %s %s"):format(STEPS[entry.status] or "[ ]", (entry.content:gsub("%s+", " ")))
+    end
+    whole("plan " .. (params.runId or ""), table.concat(lines, "\n"))
   elseif kind == "tool_call_update" then
+    if update.tool == "update_plan" and update.status ~= "failed" and update.status ~= "_denied" then return end
     local summary = update.summary and " · " .. update.summary or ""
     local line = ("%s %s%s"):format(MARKS[update.status] or "·", update.title, summary)
     whole(update.toolCallId, (line:gsub("\n", " ")), "tool")

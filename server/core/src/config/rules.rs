@@ -12,7 +12,7 @@ mod paths;
 use paths::{Names, folded};
 
 /// The names that a rule can begin with: the built-in tools.
-pub const TOOLS: [&str; 12] = [
+pub const TOOLS: [&str; 13] = [
     "list_files",
     "read_file",
     "find_files",
@@ -22,6 +22,7 @@ pub const TOOLS: [&str; 12] = [
     "move_file",
     "delete_file",
     "run_command",
+    "update_plan",
     "ask_user",
     "task_complete",
     "fail",

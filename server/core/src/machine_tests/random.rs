@@ -17,8 +17,8 @@ use crate::policy::observation::{FileClass, ObservedPath};
 use crate::prompt::image::{Image, MediaType};
 use crate::record::{
     BatchId, CallEnd, CallPart, CallResult, ChangeSetId, ChangedFile, EditCheck, EditsMode, FileChange,
-    FileOperation, FileRead, HunkSet, Mode, Payload, Policy, ReviewedBy, SeenHunk, ToolCallId,
-    UnattendedPolicy,
+    FileOperation, FileRead, HunkSet, Mode, Payload, PlanStep, Policy, ReviewedBy, SeenHunk, StepStatus,
+    ToolCallId, UnattendedPolicy,
 };
 use crate::session::{AppliedHunk, HunkState};
 use crate::text::freshness::{KnownLines, line_hashes};
@@ -251,6 +251,7 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
         ("read_file", r#"{"path":"a"}"#),
         ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#),
         ("run_command", r#"{"command":"true"}"#),
+        ("update_plan", r#"{"plan":"one"}"#),
         ("ask_user", r#"{"question":"why?"}"#),
         ("task_complete", r#"{"summary":"ok"}"#),
         ("nonsense", "{"),
@@ -436,6 +437,9 @@ fn prepared(bench: &Bench, calls: &[ToolCallId], dice: &mut Dice<'_>) -> Report 
         "ask_user" => super::prepared_as(Payload::Question {
             question: "why?".to_owned(),
             options: vec!["yes".to_owned(), "no".to_owned()],
+        }),
+        "update_plan" => super::prepared_as(Payload::Plan {
+            steps: vec![PlanStep { text: "one".to_owned(), status: StepStatus::Pending }],
         }),
         "task_complete" => super::prepared_as(Payload::Complete { summary: "ok".to_owned() }),
         _ => super::refused(Cause::UnknownTool, "no such tool"),

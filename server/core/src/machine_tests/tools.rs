@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::tool::{ArgumentType, Arguments, Effect, MAX_EDIT_ARGUMENTS, Parameter, Tool, Toolset};
 
-const TOOLS: [(&str, Effect, &[&str]); 10] = [
+const TOOLS: [(&str, Effect, &[&str]); 11] = [
     ("list_files", Effect::Read, &["path"]),
     ("read_file", Effect::Read, &["path"]),
     ("find_files", Effect::Read, &["pattern"]),
@@ -15,6 +15,7 @@ const TOOLS: [(&str, Effect, &[&str]); 10] = [
     ("edit_file", Effect::OwnEdit, &["path", "old_text", "new_text"]),
     ("write_file", Effect::OwnEdit, &["path", "content"]),
     ("run_command", Effect::Opaque, &["command"]),
+    ("update_plan", Effect::Read, &["plan"]),
     ("ask_user", Effect::Question, &["question"]),
     ("task_complete", Effect::End, &["summary"]),
     ("fail", Effect::End, &["reason"]),

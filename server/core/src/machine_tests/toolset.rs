@@ -36,7 +36,7 @@ fn a_tool_that_is_added_counts_from_the_next_run_on() {
     bench.prompt("go").unwrap();
     assert_eq!((tools_of(&bench), hash_of_run(&bench)), (more, before.hash().to_owned()));
     bench.session.equip(all.clone());
-    assert_eq!(tools_of(&bench).len(), 10, "the run keeps what it began with");
+    assert_eq!(tools_of(&bench).len(), 11, "the run keeps what it began with");
     bench.reply("", &[("count_lines", r#"{"path":"a"}"#)]);
     let call = bench.session.runnable_calls().next().unwrap();
     assert_eq!((call.effect, &*call.title), (Effect::Opaque, "count_lines"), "it is not there");

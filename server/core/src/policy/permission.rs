@@ -58,7 +58,9 @@ impl<'a> Act<'a> {
             Payload::Read { everywhere: true, .. } => Act::Walk,
             Payload::Command { line, cwd, .. } => Act::Command { line, cwd },
             Payload::Question { .. } => Act::Question,
-            Payload::Complete { .. } | Payload::Fail { .. } | Payload::Nothing => Act::Nothing,
+            Payload::Complete { .. } | Payload::Fail { .. } | Payload::Plan { .. } | Payload::Nothing => {
+                Act::Nothing
+            }
         })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AskId, ChangeSetId, EditsMode, ToolCallId};
+use super::{AskId, ChangeSetId, EditsMode, PlanStep, ToolCallId};
 use crate::policy::cause::Cause;
 use crate::text::freshness::KnownLines;
 use crate::text::review::{Hunk, Presence};
@@ -68,6 +68,9 @@ pub enum Payload {
     },
     Fail {
         reason: String,
+    },
+    Plan {
+        steps: Vec<PlanStep>,
     },
     /// The call cannot be made or is forbidden; its result says why. In logs of 0.1 this value also has the
     /// reason.

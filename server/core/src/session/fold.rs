@@ -307,6 +307,9 @@ impl Session {
                 }
             }
             Event::ToolFinished { call, result } => {
+                if let Some(steps) = self.call(call).and_then(|call| call.planned(result.end)) {
+                    self.plan = steps.to_vec();
+                }
                 let mut counts_now = false;
                 self.with_call(call, |call| {
                     call.phase = CallPhase::Finished { end: result.end };

@@ -9,7 +9,7 @@ use crate::policy::choices::Follows;
 use crate::policy::observation::ObservedPath;
 use crate::prompt::message::{GenerationSettings, ModelMessage, Reply, Usage};
 use crate::record::{
-    Ask, CallEnd, ChangeSetId, KeyUse, MessageId, Mode, Outcome, Payload, Policy, RunId, RunOrigin,
+    Ask, CallEnd, ChangeSetId, KeyUse, MessageId, Mode, Outcome, Payload, PlanStep, Policy, RunId, RunOrigin,
     StopReason, ToolCallId,
 };
 use crate::session::maker::RunPrompts;
@@ -263,6 +263,14 @@ impl Call {
     /// Whether it changes nothing, so that it may run at the same time as other reads.
     pub fn is_read(&self) -> bool {
         self.effect == Effect::Read
+    }
+
+    /// Returns the plan that the call gives to the user, if it ends like this.
+    pub fn planned(&self, end: CallEnd) -> Option<&[PlanStep]> {
+        match &self.payload {
+            Some(Payload::Plan { steps }) if end == CallEnd::Completed => Some(steps),
+            _ => None,
+        }
     }
 
     /// Whether it edits a file.

@@ -1,6 +1,9 @@
 //! The arguments of one call, after its tool has checked them. Never has an unchecked value of a model.
 
+use serde::Deserialize;
 use serde_json::Value;
+
+use crate::record::PlanStep;
 
 /// Arguments by name. Optional arguments may be absent.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,6 +47,12 @@ impl Arguments {
     pub fn texts(&self, name: &str) -> Vec<String> {
         let items = self.value(name).and_then(Value::as_array);
         items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// Returns the steps of a plan; empty if absent.
+    pub fn steps(&self, name: &str) -> Vec<PlanStep> {
+        let items = self.value(name).and_then(Value::as_array);
+        items.into_iter().flatten().filter_map(|item| PlanStep::deserialize(item).ok()).collect()
     }
 
     /// Returns all arguments as one JSON object.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{ArgumentType, Parameter, Tool};
 use crate::prompt::message::ToolSpec;
+use crate::record::StepStatus;
 
 pub(super) fn spec(tool: &Tool) -> ToolSpec {
     ToolSpec {
@@ -21,6 +22,18 @@ fn object(parameters: &[Parameter]) -> Value {
             let value = match parameter.kind {
                 ArgumentType::Texts => {
                     json!({"type": "array", "items": {"type": "string"}, "description": description})
+                }
+                ArgumentType::Steps => {
+                    let names: Vec<&str> = StepStatus::NAMES.iter().map(|(name, _)| *name).collect();
+                    let fields =
+                        json!({"step": {"type": "string"}, "status": {"type": "string", "enum": names}});
+                    let step = json!({
+                        "type": "object",
+                        "properties": fields,
+                        "required": ["step", "status"],
+                        "additionalProperties": false
+                    });
+                    json!({"type": "array", "items": step, "description": description})
                 }
                 ArgumentType::Path | ArgumentType::Text | ArgumentType::Bounded(_) => {
                     json!({"type": "string", "description": description})

@@ -10,6 +10,8 @@ use serde_json::Value;
 
 use super::{ArgumentType, Arguments, MAX_PATH, Parameter, Tool};
 use crate::policy::cause::{Cause, Reason};
+use crate::record::StepStatus;
+use crate::record::plan::{MAX_STEP, MAX_STEPS};
 use crate::text::display::one_line;
 
 /// Returns the checked arguments of a call, or a reason that says what the model should do instead.
@@ -162,11 +164,29 @@ fn fits(tool: &str, parameter: &Parameter, value: &Value) -> Result<(), Reason> 
             let is_text = |item: &Value| item.as_str().is_some_and(|text| (1..=1000).contains(&text.len()));
             items.iter().find(|item| !is_text(item)).map_or(Ok(()), |item| wrong(WANTED, item))
         }
+        (ArgumentType::Steps, value) => {
+            let wanted = || {
+                format!(
+                    "an array of up to {MAX_STEPS} objects {{\"step\", \"status\"}}, where step has 1 to {MAX_STEP} bytes and \
+                     status is pending, in_progress or completed"
+                )
+            };
+            let Some(items) = value.as_array().filter(|items| items.len() <= MAX_STEPS) else {
+                return wrong(&wanted(), value);
+            };
+            items.iter().find(|item| !is_step(item)).map_or(Ok(()), |item| wrong(&wanted(), item))
+        }
         (ArgumentType::Path | ArgumentType::Text | ArgumentType::Bounded(_), other) => {
             wrong("a string", other)
         }
         (ArgumentType::Flag, other) => wrong("true or false", other),
     }
+}
+
+fn is_step(item: &Value) -> bool {
+    let Some(fields) = item.as_object().filter(|fields| fields.len() == 2) else { return false };
+    let text = |name| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+    (1..=MAX_STEP).contains(&text("step").len()) && StepStatus::of(text("status")).is_some()
 }
 
 fn bounded(tool: &str, key: &str, text: &str, limit: usize) -> Result<(), Reason> {

@@ -8,7 +8,7 @@ use adjutant_protocol::update::{
     TurnPhase as WireTurnPhase, TurnView, Update,
 };
 
-use super::{ask, options};
+use super::{ask, options, plan};
 use crate::machine::retry::CallFailure;
 use crate::policy::unsaved;
 use crate::record::{AskKind, CallEnd, ChangeSetId, Event, Record, ReviewState, Rule, RunId, ToolCallId};
@@ -238,6 +238,8 @@ fn call_updates(session: &Session, event: &Event) -> Vec<Update> {
                 view.summary = Some(unsaved::after(&result.summary, &result.unsaved));
                 view.elapsed_ms = Some(result.elapsed_ms);
             }
+            let planned = session.call(call).and_then(|call| call.planned(result.end));
+            updates.extend(planned.map(|steps| Update::PlanUpdate { entries: plan::entries(steps) }));
             updates
         }
         _ => Vec::new(),

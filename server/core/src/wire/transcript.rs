@@ -6,12 +6,13 @@
 mod foreign;
 
 use adjutant_protocol::ask::{AskGroup, AskOption, AskSubject, AskView, Resolution};
+use adjutant_protocol::plan::PlanEntry;
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, Update};
 use adjutant_protocol::{AskId, MessageId};
 
-use super::{image_in_words, options};
+use super::{image_in_words, options, plan};
 use crate::text::display::{Surface, display_diff, one_line, shown_command};
 use foreign::{clean, quoted};
 
@@ -77,6 +78,7 @@ impl Transcript {
             Update::Ask(AskChange::Opened { ask }) => self.ask_opened(ask)?,
             Update::Ask(AskChange::Changed { .. }) => "- a part of it was decided".to_owned(),
             Update::Ask(AskChange::Closed { ask_id, resolution }) => self.ask_closed(ask_id, resolution)?,
+            Update::PlanUpdate { entries } => plan_block(entries),
             Update::Rule { text } => format!("- from now on: {}", code(text)),
             Update::ConfigOptionUpdate { changed, .. } => {
                 format!("- from now on: {}", code(&options::in_words(changed)))
@@ -153,9 +155,27 @@ fn cut_block(text: &str) -> String {
     format!("{}*The answer broke off here.*\n\n", model_block(text))
 }
 
+/// Whether a tool ends the task or asks the user.
+pub fn ends_or_asks(tool: &str) -> bool {
+    matches!(tool, "task_complete" | "fail" | "ask_user")
+}
+
+/// Whether a call is shown in a form of its own (a question, the end of the task, the plan), and not as a call besides (S104).
+pub fn has_own_form(call: &ToolCallView) -> bool {
+    let is_plan = call.tool == "update_plan"
+        && matches!(call.status, ToolStatus::Pending | ToolStatus::InProgress | ToolStatus::Completed);
+    is_plan || ends_or_asks(&call.tool)
+}
+
+fn plan_block(entries: &[PlanEntry]) -> String {
+    let steps =
+        entries.iter().map(|entry| format!("\n- {} {}", plan::mark(entry.status), code(&entry.content)));
+    format!("**{}**\n{}", plan::headline(entries), steps.collect::<String>())
+}
+
 fn tool_line(call: &ToolCallView) -> Option<String> {
-    // Asks and the end of the task have blocks of their own.
-    if ["ask_user", "task_complete", "fail"].contains(&&*call.tool) {
+    // Asks, the plan and the end of the task have blocks of their own.
+    if has_own_form(call) {
         return None;
     }
     let mark = match call.status {

@@ -210,6 +210,7 @@ fn resume_result(seq: u64) -> ResumeResult {
         mode: Mode::Code,
         model: None,
         asks: Vec::new(),
+        plan: Vec::new(),
         notices: Vec::new(),
     }
 }

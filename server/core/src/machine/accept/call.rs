@@ -12,8 +12,8 @@ use crate::policy::observation::ObservedPath;
 use crate::policy::permission::{self, Act, Verdict, forbidden, standing_rule, verdict};
 use crate::policy::unsaved;
 use crate::record::{
-    Ask, AskGroup, AskId, AskKind, CallEnd, CallResult, Event, Outcome, Payload, Resolution, StopReason,
-    ToolCallId, UnsavedText,
+    Ask, AskGroup, AskId, AskKind, CallEnd, CallResult, Event, Outcome, Payload, PlanStep, Resolution,
+    StopReason, ToolCallId, UnsavedText, plan,
 };
 use crate::session::{Call, CallPhase, Run, Session, mistakes_after};
 
@@ -73,6 +73,10 @@ fn prepared_payload(
             end_run_after(session, stamp, ending, &mut events);
         }
         _ => match verdict(session, &run.policy, &call.tool, act) {
+            Verdict::Allow(_) if let Payload::Plan { steps } = &payload => {
+                let result = plan_result(steps);
+                end_calls(session, stamp, &mut events, vec![(call, result)]);
+            }
             Verdict::Allow(by) => {
                 events.push(Event::ToolStarted { call: call.id.clone(), allowed_by: Some(by) });
             }
@@ -234,6 +238,17 @@ fn complete(
         .with_summary(Some(summary.to_owned()))
         .with_ask(AskKind::CompletionResult, summary.to_owned());
     end_run_after(session, stamp, ending, batch);
+}
+
+/// Returns the result of a call that changed the plan.
+fn plan_result(steps: &[PlanStep]) -> CallResult {
+    match plan::progress_of(steps) {
+        (_, 0) => result(CallEnd::Completed, "The plan is taken away.", "no plan"),
+        (done, all) => {
+            let summary = format!("{done} of {all} done");
+            result(CallEnd::Completed, &format!("The user sees the plan: {summary}."), &summary)
+        }
+    }
 }
 
 /// Ends calls. If too many calls have failed in a row with them, the run ends too (S26). `batch` has the events that

@@ -18,7 +18,9 @@ use crate::record::{
 use crate::session::HunkState;
 use crate::text::draft::Draft;
 use crate::text::edit::{lines, text_edits};
-use crate::text::review::{Hunk, Presence, apply_hunks, hunks, presence_of_cut_short, present_all, text_after};
+use crate::text::review::{
+    Hunk, Presence, apply_hunks, hunks, presence_of_cut_short, present_all, text_after,
+};
 
 /// What an editor does with an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

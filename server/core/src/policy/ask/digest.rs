@@ -3,10 +3,10 @@
 //! Never fails, because a digest of nothing would fit every ask. The payload and the observation enter it as the JSON
 //! of the log, because logs of version 0.1 keep such digests.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::policy::observation::{EditRoute, FileClass, ObservedPath};
-use crate::record::{FileChange, FileOperation, Payload};
+use crate::record::{FileChange, FileOperation, Payload, PlanStep, StepStatus};
 
 /// Returns the digest of the frozen payload and the observation of its file.
 pub fn payload_digest(payload: &Payload, observed: Option<&ObservedPath>) -> String {
@@ -94,6 +94,13 @@ fn payload_json(payload: &Payload) -> String {
         }
         Payload::Complete { summary } => kind("complete").with("summary", summary.as_str()),
         Payload::Fail { reason } => kind("fail").with("reason", reason.as_str()),
+        Payload::Plan { steps } => {
+            let step = |PlanStep { status, text }: &PlanStep| {
+                let status = StepStatus::NAMES.iter().find(|(_, known)| known == status);
+                json!({ "status": status.map(|(name, _)| name), "step": text })
+            };
+            kind("plan").with("steps", steps.iter().map(step).collect::<Vec<Value>>())
+        }
         Payload::Nothing => kind("nothing"),
     };
     fields.end()
@@ -196,6 +203,12 @@ mod tests {
                 .prop_map(|(question, options)| Payload::Question { question, options }),
             text().prop_map(|summary| Payload::Complete { summary }),
             text().prop_map(|reason| Payload::Fail { reason }),
+            prop::collection::vec((text(), prop::sample::select(&StepStatus::NAMES[..])), 0..3).prop_map(
+                |steps| {
+                    let step = |(text, (_, status))| PlanStep { text, status };
+                    Payload::Plan { steps: steps.into_iter().map(step).collect() }
+                }
+            ),
             Just(Payload::Nothing),
         ]
     }
