@@ -7,6 +7,7 @@ mod comments;
 mod committed;
 mod elsewhere;
 mod formatted;
+mod full;
 mod many;
 mod plainly;
 mod renamed;
