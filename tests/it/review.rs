@@ -8,6 +8,7 @@ mod committed;
 mod elsewhere;
 mod formatted;
 mod full;
+mod interrupted;
 mod many;
 mod plainly;
 mod renamed;

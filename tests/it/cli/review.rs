@@ -445,6 +445,34 @@ fn p21_the_diff_that_a_terminal_prints_is_one_for_git() {
     assert!(left_out.err().contains("greeting.txt"), "{}", left_out.err());
 }
 
+/// An error is a sentence about the work, not about the messages between programs.
+#[test]
+fn n30_an_error_at_a_terminal_names_no_method() {
+    let place = fixed();
+    let refused = place.run(&["review", "diff", "--session", "s-0000000000000000"]);
+    assert_eq!(refused.code(), Some(1));
+    assert_eq!(refused.err(), "there is no session \"s-0000000000000000\"\n");
+    // A session that cannot be opened for writing, because its lock is no file.
+    let session = serde_json::from_str::<serde_json::Value>(&place.run(&["review", "--json"]).out());
+    let session = session.expect("one change")["sessionId"].as_str().expect("an id").to_owned();
+    let lock = place.path("state").join("sessions").join(&session).join("lock");
+    fs::remove_file(&lock).and_then(|()| fs::create_dir(&lock)).unwrap();
+    let commands = [
+        &["review", "undo", "--run", "--yes"][..],
+        &["review", "keep", "--all"],
+        &["review", "comment", "greeting.txt:1", "why?"],
+        &["review", "undo", "greeting.txt"],
+        &["run", "-y", "--session", &session, "more"],
+    ];
+    for command in commands {
+        let refused = place.run(command);
+        let said = refused.err();
+        assert_ne!(refused.code(), Some(0), "{command:?}: {said}");
+        assert!(!said.contains("agent/") && !said.contains("call \""), "{command:?}: {said}");
+        assert!(said.contains("directory"), "{command:?}: {said}");
+    }
+}
+
 #[test]
 fn p04_a_run_is_shown_undone_and_restored_at_a_terminal() {
     let place = fixed();
