@@ -117,6 +117,8 @@ fn n03_a_decision_that_is_interrupted_too_late_is_carried_out_and_says_so() {
     wait_until("the edit", || !holder.editor.applies().is_empty());
     let ran = interrupted(running, Signal::INT);
     assert!(ran.expect(130).stderr.contains("It is too late to withdraw"), "{ran}");
+    // What is on its way is not cut short, so a list does not warn of it.
+    holder.states();
     holder.editor.release_applies();
     wait_until("the undo", || holder.editor.text_of("a.txt") == EDITED.replace("2\n", "two\n"));
     let is_recorded = || !facts_named(&holder.workspace, &holder.session, "reviewed").is_empty();
