@@ -47,13 +47,15 @@ pub struct Options {
     pub reaction: Duration,
     /// The disk that sessions are kept on; tests pass in a simulated one.
     pub storage: Arc<dyn Storage>,
+    /// Whether the server ends with one command of the user.
+    pub is_brief: bool,
 }
 
 impl Options {
     pub fn new(sources: Sources, models: Models) -> Self {
         models.start_key_commands_by(crate::tools::process::run_own);
         let (tools, storage) = (ToolRegistry::default(), Arc::new(Disk));
-        Self { sources, models, tools, reaction: REACTION, storage }
+        Self { sources, models, tools, reaction: REACTION, storage, is_brief: false }
     }
 }
 

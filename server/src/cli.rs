@@ -39,6 +39,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::settings::Sources;
 use crate::tools::process::adopt_orphans;
+use client::Failure;
+use conversation::LeaveReason;
 use page::note;
 
 /// How long a thread for blocking work stays without work: as long as the process.
@@ -159,10 +161,19 @@ pub fn main() -> ExitCode {
     match exit {
         Ok(exit) => exit.into(),
         Err(error) => {
-            note(&format!("adjutant could not {error:#}"));
+            note(&sentence(&error));
             Exit::Failed.into()
         }
     }
+}
+
+/// Returns why a command failed, in a sentence for the user.
+fn sentence(error: &anyhow::Error) -> String {
+    let failure = error.downcast_ref::<Failure>().or_else(|| match error.downcast_ref() {
+        Some(LeaveReason::Failed(failure)) => Some(failure),
+        _ => None,
+    });
+    failure.map_or_else(|| format!("adjutant could not {error:#}"), Failure::to_string)
 }
 
 /// Hides memory and environment of this process, where keys are, from every other process of the user,

@@ -96,6 +96,8 @@ pub struct SessionTask {
     outside: outside::LooksBetween,
     /// While something is on its way that an earlier process began.
     held: Option<cut_short::HeldMessages>,
+    /// Whether messages waited for that too long.
+    has_left_cut_short: bool,
 }
 
 impl SessionTask {
@@ -119,6 +121,7 @@ impl SessionTask {
             inbox: inbox::Inbox::new(place.clone()),
             outside: outside::LooksBetween::default(),
             held: None,
+            has_left_cut_short: false,
             place,
             log: Arc::new(Mutex::new(log)),
             mail,

@@ -22,7 +22,7 @@ use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{SessionEntry, SessionListResult};
 use adjutant_protocol::{AskId, SessionId};
 use futures_util::StreamExt;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{RwLock, Semaphore, mpsc, oneshot};
 
 use crate::client::{RenderRequest, RenderedContent, RenderedFile};
 use crate::reviews::committed::HeadLook;
@@ -52,6 +52,8 @@ pub struct Sessions {
     last_look: Arc<Mutex<HeadLook>>,
     /// Held by who reads the changes of sessions that are not in memory.
     review_reads: Arc<Mutex<()>>,
+    /// Held for reading by each letter that waits for another process.
+    letters: Arc<RwLock<()>>,
 }
 
 impl Sessions {
@@ -64,6 +66,7 @@ impl Sessions {
             scans: Arc::default(),
             last_look: Arc::default(),
             review_reads: Arc::default(),
+            letters: Arc::default(),
         }
     }
 
@@ -317,12 +320,13 @@ impl Sessions {
         });
     }
 
-    /// Stops every session: ends its processes, records the end of its run and makes it durable. Waits at most
-    /// `STOP_LIMIT`.
+    /// Stops every session: ends its processes, records the end of its run and makes it durable. Also waits until letters of
+    /// cancelled requests are withdrawn. Waits at most `STOP_LIMIT`.
     pub async fn stop_all(&self) {
         let over = self.registry.leave_all(|mailbox| mailbox.post(Message::Stop));
         let stopped = futures_util::future::join_all(over.into_iter().map(registry::LifeEnd::reached));
-        let _ = tokio::time::timeout(STOP_LIMIT, stopped).await;
+        let withdrawn = self.letters.write();
+        let _ = tokio::time::timeout(STOP_LIMIT, futures_util::future::join(stopped, withdrawn)).await;
     }
 }
 

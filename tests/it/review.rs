@@ -7,6 +7,8 @@ mod comments;
 mod committed;
 mod elsewhere;
 mod formatted;
+mod full;
+mod interrupted;
 mod many;
 mod plainly;
 mod renamed;

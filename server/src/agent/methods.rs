@@ -23,12 +23,14 @@ use adjutant_protocol::session::{
     WaitParams, WaitResult,
 };
 use adjutant_protocol::{AskId, SessionId};
+use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 
 use super::content::{self, Content};
 use super::{Agent, Result};
 use crate::aside::aside;
 use crate::reviews::{self, earlier::EarlierTexts};
+use crate::session::inbox::ReviewRequest;
 use crate::session::mailbox::{ClientError, Mailbox, Message, PostedPrompt, ResumePoint};
 use crate::session::{self, SURFACE_OF_CLIENTS, World};
 use crate::sessions::list::{Cursor, ListFilter};
@@ -255,13 +257,18 @@ impl Agent {
     }
 
     pub async fn review_decide(&self, params: ReviewDecideParams) -> Result<ReviewDecideResult> {
-        let id = params.session_id.clone();
-        let hunks = self.sessions.decide(params).await?;
+        Ok(ReviewDecideResult { hunks: self.about_changes(ReviewRequest::Decide(params)).await? })
+    }
+
+    /// Carries out a request about the changes of a session, whichever process has it open.
+    async fn about_changes<R: DeserializeOwned>(&self, request: ReviewRequest) -> Result<R> {
+        let id = request.session().clone();
+        let done = self.sessions.about_changes(request).await?;
         if self.sessions.in_memory(&id).is_none() {
-            // Another process decided: what this one shows is older.
+            // Another process did it: what this one shows is older.
             unreviewed::load(&self.sessions, self.configured.folders(), true).await;
         }
-        Ok(ReviewDecideResult { hunks })
+        Ok(done)
     }
 
     /// Fails with `SessionNotFound` if there is no such session.
@@ -290,24 +297,18 @@ impl Agent {
     }
 
     pub async fn review_preview(&self, params: PreviewParams) -> Result<RewindPreview> {
-        let mailbox = self.mailbox(&params.session_id)?;
         // Changes of other sessions may stand on these.
         unreviewed::load(&self.sessions, self.configured.folders(), true).await;
-        answered(mailbox.request(|reply| Message::Preview { params, reply })).await
+        self.about_changes(ReviewRequest::Preview(params)).await
     }
 
     pub async fn review_rewind(&self, params: RewindParams) -> Result<ReviewDecideResult> {
-        let mailbox = self.mailbox(&params.session_id)?;
         unreviewed::load(&self.sessions, self.configured.folders(), true).await;
-        let reply = mailbox.admit(|reply| Message::Rewind { params: Box::new(params), reply });
-        Ok(ReviewDecideResult { hunks: answered(Ok(reply)).await? })
+        Ok(ReviewDecideResult { hunks: self.about_changes(ReviewRequest::Rewind(params)).await? })
     }
 
     pub async fn review_comment(&self, params: ReviewCommentParams) -> Result<ReviewCommentResult> {
-        let ReviewCommentParams { session_id, change_set_id, hunk_id, text } = params;
-        let comment = HunkComment { change_set: change_set_id, hunk: hunk_id, text };
-        let mailbox = self.mailbox(&session_id)?;
-        answered(mailbox.request(|reply| Message::Comment { comment, reply })).await
+        self.about_changes(ReviewRequest::Comment(params)).await
     }
 
     pub async fn review_send(&self, params: ReviewSendParams) -> Result<PromptResult> {

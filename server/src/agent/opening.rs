@@ -84,6 +84,7 @@ impl Agent {
             images: images::ImageRoom::default(),
             inboxes: Watch::default(),
             file_reports: Default::default(),
+            is_brief: options.is_brief,
             reviews: Reviews::default(),
             asks: Mutex::new(HashMap::new()),
         });

@@ -22,6 +22,7 @@ use crate::transport::client::{Incoming, connect};
 use crate::transport::{Out, ReplyError};
 
 use super::service;
+use super::signals::{ProcessSignal, Signals};
 use crate::uri;
 
 /// How long a request may go unanswered; none of them waits for a model.
@@ -31,14 +32,14 @@ const SEND_LIMIT: Duration = Duration::from_secs(30);
 /// How long the server may take to stop.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 
-/// Why a request has no result.
+/// Why a request has no result, in a sentence for the user. The debug log names the method.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The server refused; its sentence is for the user.
-    #[error("call \"{method}\": {message}")]
-    Refused { method: &'static str, code: i64, message: String },
-    #[error("call \"{method}\": {why}")]
-    Broken { method: &'static str, why: String },
+    /// The server refused.
+    #[error("{message}")]
+    Refused { code: i64, message: String },
+    #[error("adjutant broke off: {why}; try again, with --debug for a log")]
+    Broken { why: String },
 }
 
 /// The messages of the server, in their order.
@@ -68,24 +69,39 @@ impl Client {
         method: &'static str,
         params: &impl Serialize,
     ) -> Result<R, Failure> {
-        let broken = |why: String| Failure::Broken { method, why };
-        let reply = match timeout(REPLY_LIMIT, self.out.request(method, params)).await {
-            Ok(Ok(reply)) => reply,
-            Ok(Err(ReplyError::Refused { code, message })) => {
-                return Err(Failure::Refused { method, code, message });
-            }
-            Ok(Err(other)) => return Err(broken(other.to_string())),
-            Err(_) => return Err(broken(format!("no answer within {} s", REPLY_LIMIT.as_secs()))),
+        match timeout(REPLY_LIMIT, self.out.request(method, params)).await {
+            Ok(reply) => result_of(method, reply),
+            Err(_) => Err(silent(method)),
+        }
+    }
+
+    /// Sends a request as `request` does. A signal cancels it; `Err` is that signal, unless the result came first.
+    pub async fn request_unless<R: DeserializeOwned>(
+        &self,
+        signals: &mut Signals,
+        method: &'static str,
+        params: &impl Serialize,
+    ) -> Result<Result<R, Failure>, ProcessSignal> {
+        let limit = tokio::time::sleep(REPLY_LIMIT);
+        tokio::pin!(limit);
+        let mut reply = self.out.request(method, params);
+        let signal = tokio::select! {
+            reply = &mut reply => return Ok(result_of(method, reply)),
+            () = limit => return Ok(Err(silent(method))),
+            signal = signals.next_signal() => signal,
         };
-        read(&reply).map_err(|error| broken(format!("the answer cannot be read: {error}")))
+        reply.cancel();
+        match timeout(STOP_LIMIT, reply).await {
+            Ok(Ok(reply)) => Ok(result_of(method, Ok(reply))),
+            _ => Err(signal),
+        }
     }
 
     /// Sends a notification, waiting for room.
     pub async fn notify(&self, method: &'static str, params: &impl Serialize) -> Result<(), Failure> {
-        let broken = |why: String| Failure::Broken { method, why };
         match timeout(SEND_LIMIT, self.out.notify(method, params)).await {
-            Ok(sent) => sent.map_err(|error| broken(error.to_string())),
-            Err(_) => Err(broken("the server does not read".to_owned())),
+            Ok(sent) => sent.map_err(|error| broken(method, error.to_string())),
+            Err(_) => Err(broken(method, "its server does not read".to_owned())),
         }
     }
 
@@ -111,6 +127,30 @@ impl Client {
             let _ = timeout(STOP_LIMIT * 2, drain).await;
         });
     }
+}
+
+fn broken(method: &str, why: String) -> Failure {
+    tracing::warn!(method, why, "a request broke off");
+    Failure::Broken { why }
+}
+
+fn silent(method: &str) -> Failure {
+    broken(method, format!("its server gave no answer within {} s", REPLY_LIMIT.as_secs()))
+}
+
+/// Reads the result of a request.
+fn result_of<R: DeserializeOwned>(
+    method: &str,
+    reply: Result<Box<RawValue>, ReplyError>,
+) -> Result<R, Failure> {
+    let reply = reply.map_err(|error| match error {
+        ReplyError::Refused { code, message } => {
+            tracing::debug!(method, code, message, "a request was refused");
+            Failure::Refused { code, message }
+        }
+        other => broken(method, other.to_string()),
+    })?;
+    read(&reply).map_err(|error| broken(method, format!("the answer cannot be read ({error})")))
 }
 
 /// Reads a result or params.

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use adjutant_protocol::ask::PermissionOutcome;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::methods;
+use adjutant_protocol::review::{ReviewListParams, ReviewListResult};
 use adjutant_protocol::session::{CancelParams, RunEnd};
 use adjutant_protocol::state::State;
 use adjutant_protocol::update::FailureKind;
@@ -243,6 +244,16 @@ impl Conversation {
             }
             failure => failure.into(),
         })
+    }
+
+    /// Lets the server look which changes of the session were committed, and on which branch. That it cannot be known is no
+    /// error.
+    pub async fn note_commits(&mut self) {
+        let params = ReviewListParams { session_id: self.session.clone(), ..ReviewListParams::default() };
+        let looked: Result<ReviewListResult, _> = self.request(methods::REVIEW_LIST, &params).await;
+        if let Err(why) = looked {
+            tracing::debug!(%why, "whether changes were committed is not known");
+        }
     }
 
     /// Handles events until the end of the followed run.

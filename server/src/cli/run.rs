@@ -255,7 +255,9 @@ async fn carry_out(talk: &mut Conversation, task: &Task) -> Result<Exit, LeaveRe
         self::prompt(talk, session, blocks, &task.overrides).await?;
     }
     let end = talk.until_over().await?;
-    exit_of(talk, &end, task.allowed).await
+    let exit = exit_of(talk, &end, task.allowed).await;
+    talk.note_commits().await;
+    exit
 }
 
 /// Sends a prompt and follows its run.

@@ -15,7 +15,7 @@ use super::Exit;
 /// Must be called inside a runtime. The server ends at `exit` or when that end is dropped.
 pub fn start_in_process(sources: Sources) -> anyhow::Result<End> {
     let (near, far) = transport::pipe().context("connect to the server")?;
-    let options = Options::new(sources, Models::new());
+    let options = Options { is_brief: true, ..Options::new(sources, Models::new()) };
     tokio::spawn(async move {
         let ended = lsp::serve(options, far.reader, far.writer).await;
         tracing::debug!(?ended, "the server of this process ended");

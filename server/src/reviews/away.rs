@@ -13,8 +13,8 @@ use adjutant_core::wire::review::{differs_from_log, is_missing, is_out};
 use adjutant_git::{CommitId, Repository, Unknown};
 use adjutant_protocol::review::AwayPlace;
 
-use super::FileChanges;
 use super::committed::{ALL_DIGITS, seconds, traces_in};
+use super::{FileChanges, OwnedChange};
 use crate::uri;
 
 /// The most bytes of the name of a branch in a message.
@@ -39,6 +39,34 @@ pub fn is_git_busy(target: &str) -> bool {
     let path = uri::to_path(target).ok();
     let repository = path.and_then(|path| Repository::find(&path).ok().flatten());
     repository.is_some_and(|repository| repository.is_busy())
+}
+
+/// Whether a file is there because it was deleted on another branch: what is checked out does not have the commit with the
+/// deletion. Blocks.
+pub fn is_deleted_elsewhere(owned: &OwnedChange) -> bool {
+    let find = || -> Result<Option<bool>, Unknown> {
+        let on = owned.change.hunks.first().and_then(|hunk| hunk.on.as_deref());
+        let path = uri::to_path(&owned.change.target).ok().filter(|path| path.exists());
+        let (Some(on), Some(path)) = (on, path) else { return Ok(None) };
+        let Some(repository) = Repository::find(&path)? else { return Ok(None) };
+        let head = repository.head()?;
+        if head.name(ALL_DIGITS).as_deref() == Some(on) {
+            return Ok(None);
+        }
+        let deleted = tip_of(&repository, on)?;
+        let (Some(deleted), Some(now)) = (deleted, head.commit) else { return Ok(None) };
+        let is_gone_there = repository.committed_in(deleted, &path)?.is_none();
+        Ok(Some(is_gone_there && !repository.follows(now, deleted)?))
+    };
+    find().ok().flatten().unwrap_or(false)
+}
+
+/// Returns the last commit of what the log says was checked out: a branch, or `commit` and its id.
+fn tip_of(repository: &Repository, on: &str) -> Result<Option<CommitId>, Unknown> {
+    match on.strip_prefix(COMMIT) {
+        Some(id) => Ok(CommitId::from_hex(id)),
+        None => repository.tip(on),
+    }
 }
 
 /// A hunk that the text of now does not have.
@@ -158,10 +186,7 @@ fn find(changes: &FileChanges, missing: Vec<MissingHunk<'_>>) -> Result<AwayHunk
         let Some(on) = one.hunk.on.as_deref().filter(|on| Some(*on) != head.as_deref()) else { continue };
         let id = on.strip_prefix(COMMIT);
         if !tips.contains_key(on) {
-            let commit = match id {
-                Some(id) => CommitId::from_hex(id),
-                None => repository.tip(on)?,
-            };
+            let commit = tip_of(&repository, on)?;
             let traces = commit.map(|commit| traces_in(&repository, commit, &path, changes)).transpose()?;
             tips.insert(on, traces.unwrap_or_default());
         }

@@ -9,12 +9,13 @@ use adjutant_core::session::AppliedHunk;
 use adjutant_core::text::display::unescaped;
 use adjutant_core::text::edit::{lines, split_bom};
 use adjutant_core::text::review::{git_deletion, git_diff, git_move};
-use adjutant_core::text::trace::{Side, SideTarget, trace_all, with_side};
+use adjutant_core::text::trace::{HunkText, Side, SideTarget, trace_all, with_side};
 use adjutant_core::wire::review::is_in_text;
 use adjutant_protocol::review::{LeftOutFile, ReviewBaseResult, ReviewDiffResult};
 
+use super::away::is_deleted_elsewhere;
 use super::whole_files::{self, FileLife};
-use super::{FileChanges, FileNow, OwnedChange, Reviews, file_now};
+use super::{FileChanges, FileNow, OwnedChange, Reviews, file_now, operation_found};
 use crate::documents::Documents;
 use crate::tools::paths::{ResolvedPath, Roots, open_read, resolve};
 use crate::uri;
@@ -104,12 +105,20 @@ fn joined(diffs: Vec<(String, FileDiff)>) -> ReviewDiffResult {
     result
 }
 
+/// Whether a change is the deletion of a file that is there again, or still there on the branch that is checked out. Blocks.
+fn is_back(owned: &OwnedChange) -> bool {
+    let is_deletion = matches!(owned.change.operation, Some(FileOperation::Delete { .. }));
+    is_deletion && (operation_found(owned) == HunkText::Is(Side::Before) || is_deleted_elsewhere(owned))
+}
+
 impl<D: Fn(&Roots, &ResolvedPath) -> Option<String>> EarlierTexts<'_, D> {
     /// Returns the diff of the changes that are `wanted`, without those that were undone: from the files without them to the files
     /// of now, in the order of the paths. Blocks.
     pub fn diff(&self, wanted: impl Fn(&OwnedChange) -> bool) -> ReviewDiffResult {
         let mut diffs: Vec<(String, FileDiff)> = Vec::new();
-        for file in whole_files::files(self.reviews.of(|_| true), &wanted) {
+        let mut all = self.reviews.of(|_| true);
+        all.retain(|owned| !is_back(owned));
+        for file in whole_files::files(all, &wanted) {
             let last = file.edits.iter().rev().find(|owned| wanted(owned)).map(|owned| &owned.change.path);
             let first = file.moved.as_ref().map(|(path, _)| path);
             let path = match &file.deletion {

@@ -59,7 +59,9 @@ impl SessionTask {
     /// Returns the messages that waited, once nothing is on its way any more, or they waited long enough.
     pub(super) fn released(&mut self) -> Vec<Message> {
         let is_over = unfinished_writes(&self.session) == 0 || self.stopped.is_some();
-        self.held.take_if(|held| is_over || held.is_late).map(|held| held.messages).unwrap_or_default()
+        let Some(held) = self.held.take_if(|held| is_over || held.is_late) else { return Vec::new() };
+        self.has_left_cut_short = !is_over;
+        held.messages
     }
 
     pub(super) fn held_long_enough(&mut self) {
@@ -72,11 +74,12 @@ impl SessionTask {
         held.into_iter().for_each(|message| self.place.mailbox.post(message));
     }
 
-    /// Answers how many files are still on their way.
+    /// Answers how many files are still on their way since an earlier process. What this one does now is not cut short.
     pub(super) fn settled(&mut self, reply: Reply<usize>) {
         self.place.mailbox.note_handled();
         let left = match self.stopped {
             Some(_) => Err(self.refused(Refusal::Nothing)),
+            None if !self.has_left_cut_short => Ok(0),
             None => Ok(unfinished_writes(&self.session)),
         };
         let _ = reply.send(left);

@@ -1,4 +1,4 @@
-//! Letters that another process leaves for a session: answers to its asks, and decisions about its hunks. They are files in a
+//! Letters that another process leaves for a session: answers to its asks, and requests about its changes. They are files in a
 //! folder next to its log.
 //!
 //! Never judges a letter, and never trusts a file by its name. A file is removed
@@ -26,7 +26,8 @@ use crate::faults::point;
 use letter::{Letter, LetterReply};
 
 pub use attend::Inbox;
-pub use left::{LeftLetter, leave, leave_decision};
+pub use left::{LeftLetter, leave, leave_request};
+pub use letter::ReviewRequest;
 pub use watch::Watch;
 
 /// The name of the inbox in the folder of the session.
@@ -35,17 +36,21 @@ pub const INBOX: &str = "inbox";
 pub const SURFACE: &str = adjutant_core::policy::ask::INBOX;
 /// The largest letter, in bytes; a larger file is removed.
 pub const MAX_MESSAGE: u64 = 256 << 10;
+/// The largest reply, in bytes: a preview names every file of a run.
+const MAX_REPLY: u64 = 16 << 20;
 /// Files that one scan reads; the next scan reads the next ones.
 const MAX_AT_ONCE: usize = 64;
 /// Names that one scan looks at.
 const MAX_NAMES: usize = 100_000;
-/// The age of an unfinished file, and of a decision, whose writer must have died.
+/// The age of an unfinished file, and of a request about changes, whose writer must have died.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
 /// One letter in the inbox.
 #[derive(Debug)]
 pub struct InboxMessage {
     name: CString,
+    /// Its name in the inbox before it was taken; `None` if it still has it.
+    taken_from: Option<CString>,
     inode: u64,
     letter: Letter,
 }
@@ -84,11 +89,37 @@ pub fn scan(inbox: &Path) -> io::Result<InboxScan> {
     Ok(scan)
 }
 
+/// Takes the requests about changes among these letters out of the inbox, and returns all letters but those that were withdrawn.
+/// From then on the process that left one knows that it is being carried out. Blocks.
+fn take(inbox: &Path, messages: Vec<InboxMessage>) -> io::Result<Vec<InboxMessage>> {
+    let Some(folder) = open_folder(inbox)? else { return Ok(Vec::new()) };
+    let mut taken = Vec::new();
+    for mut message in messages {
+        let name = message.name.to_str().ok().and_then(taken_name).filter(|_| message.has_waiting_writer());
+        if let Some(name) = name.and_then(|name| CString::new(name).ok()) {
+            match rustix::fs::renameat(&folder, &message.name, &folder, &name) {
+                Ok(()) => message.taken_from = Some(std::mem::replace(&mut message.name, name)),
+                Err(Errno::NOENT) => continue,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        taken.push(message);
+    }
+    Ok(taken)
+}
+
+/// Puts a letter that was not judged back into the inbox, for the next process that opens the session. Blocks.
+fn put_back(inbox: &Path, message: &InboxMessage) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (open_folder(inbox)?, &message.taken_from) else { return Ok(()) };
+    Ok(rustix::fs::renameat(&folder, &message.name, &folder, name)?)
+}
+
 /// Leaves the reply to a letter, for the process that waits for it. Nobody reads it after some seconds, so it is not made
 /// durable, and a later scan removes it. Blocks.
 fn reply_to(inbox: &Path, message: &InboxMessage, reply: &LetterReply) -> io::Result<()> {
     let Some(folder) = open_folder(inbox)? else { return Ok(()) };
-    let Some(name) = message.name.to_str().ok().and_then(reply_name) else { return Ok(()) };
+    let own = message.taken_from.as_ref().unwrap_or(&message.name);
+    let Some(name) = own.to_str().ok().and_then(reply_name) else { return Ok(()) };
     let part = format!("{name}.part");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(&folder, part.as_str(), flags, Mode::RUSR | Mode::WUSR)?;
@@ -99,6 +130,18 @@ fn reply_to(inbox: &Path, message: &InboxMessage, reply: &LetterReply) -> io::Re
 /// Returns the name of the reply to a letter of this name. Like an unfinished file, it is no letter itself.
 fn reply_name(letter: &str) -> Option<String> {
     Some(format!("{UNFINISHED}{}.reply", letter.strip_suffix(".json")?))
+}
+
+/// Returns the name of a letter of this name once its reader has taken it.
+fn taken_name(letter: &str) -> Option<String> {
+    Some(format!("{UNFINISHED}{}.taken", letter.strip_suffix(".json")?))
+}
+
+impl InboxMessage {
+    /// Whether it is a request about changes: its writer waits for a reply.
+    fn has_waiting_writer(&self) -> bool {
+        matches!(self.letter, Letter::Request(_))
+    }
 }
 
 /// Removes a letter that was judged, unless another file has its name now. Blocks.
@@ -190,33 +233,33 @@ impl From<Errno> for NotALetter {
 }
 
 fn read(folder: &OwnedFd, name: &CStr) -> Result<InboxMessage, NotALetter> {
-    let (inode, bytes) = read_private(folder, name)?;
+    let (inode, bytes) = read_private(folder, name, MAX_MESSAGE)?;
     let letter = Letter::read(&bytes).map_err(|why| NotALetter { why, gone: false })?;
-    if matches!(letter, Letter::Decision(_)) && is_left_behind(folder, name) {
-        return Err(NotALetter::from("it is a decision that nobody waits for any more"));
+    if matches!(letter, Letter::Request(_)) && is_left_behind(folder, name) {
+        return Err(NotALetter::from("it is a request that nobody waits for any more"));
     }
-    Ok(InboxMessage { name: name.to_owned(), inode, letter })
+    Ok(InboxMessage { name: name.to_owned(), taken_from: None, inode, letter })
 }
 
-/// Returns the inode and the content of a file that is only this user's.
-fn read_private(folder: &OwnedFd, name: &CStr) -> Result<(u64, Vec<u8>), NotALetter> {
+/// Returns the inode and the content of a file that is only this user's and has at most `most` bytes.
+fn read_private(folder: &OwnedFd, name: &CStr, most: u64) -> Result<(u64, Vec<u8>), NotALetter> {
     // Checked before it is opened, because opening a pipe or a device could wait or have an effect.
     let seen = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    check(&seen)?;
+    check(&seen, most)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::openat(folder.as_fd(), name, flags, Mode::empty())?;
     let found = rustix::fs::fstat(&file)?;
-    check(&found)?;
+    check(&found, most)?;
     let mut bytes = Vec::new();
-    let read = File::from(file).take(MAX_MESSAGE + 1).read_to_end(&mut bytes);
-    if read.is_err() || bytes.len() as u64 > MAX_MESSAGE {
+    let read = File::from(file).take(most + 1).read_to_end(&mut bytes);
+    if read.is_err() || bytes.len() as u64 > most {
         return Err(NotALetter::from("it cannot be read as a whole"));
     }
     Ok((found.st_ino, bytes))
 }
 
 /// Refuses every file except a regular one that only its owner can read or write.
-fn check(found: &rustix::fs::Stat) -> Result<(), NotALetter> {
+fn check(found: &rustix::fs::Stat, most: u64) -> Result<(), NotALetter> {
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
         return Err(NotALetter::from("it is not a regular file"));
     }
@@ -229,7 +272,7 @@ fn check(found: &rustix::fs::Stat) -> Result<(), NotALetter> {
     if found.st_nlink != 1 {
         return Err(NotALetter::from("it has a second name"));
     }
-    if u64::try_from(found.st_size).map_or(true, |size| size > MAX_MESSAGE) {
+    if u64::try_from(found.st_size).map_or(true, |size| size > most) {
         return Err(NotALetter::from("it is too large"));
     }
     Ok(())

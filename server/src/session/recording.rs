@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Instant;
 
-use adjutant_core::machine::accept::Refusal;
+use adjutant_core::machine::accept::{Refusal, given_up};
 use adjutant_core::record::{Event, Record};
 use adjutant_core::wire;
 use adjutant_protocol::errors::ErrorName;
@@ -18,6 +18,7 @@ use super::log::{AppendError, Log};
 use super::mailbox::{ClientError, Message};
 use super::{SessionTask, spans, verdicts};
 use crate::aside::aside;
+use crate::clock::now_ms;
 use crate::faults::point;
 
 /// Why an input was not recorded.
@@ -30,6 +31,15 @@ pub(super) enum RecordError {
     },
     /// Nothing was written, for a temporary reason; the text says what to do.
     Later(String),
+}
+
+/// Why a decision is refused for which the log has no room.
+const NO_ROOM: &str =
+    "no space is left on the disk with Adjutant's state, so nothing was decided; free some, then try again";
+
+/// Whether these events begin a decision about applied hunks.
+fn begins_review(events: &[Event]) -> bool {
+    events.iter().all(|event| matches!(event, Event::ReviewStarted { .. }))
 }
 
 impl SessionTask {
@@ -50,6 +60,10 @@ impl SessionTask {
             // Nothing was written, and the log can still be trusted.
             Err(AppendError::TooLarge { limit, .. }) => return Err(RecordError::TooLarge { limit }),
             Err(error @ AppendError::Scarce(_)) => return Err(RecordError::Later(error.to_string())),
+            // A decision can be made again, so the session need not stop for it.
+            Err(AppendError::NoSpace { .. }) if begins_review(events) => {
+                return Err(RecordError::Later(NO_ROOM.to_owned()));
+            }
             Err(error) => {
                 self.read_only(error.to_string());
                 return Err(RecordError::Refused(Refusal::Nothing));
@@ -96,15 +110,39 @@ impl SessionTask {
     /// Appends a batch. If an earlier sync has failed, the log is recovered first.
     ///
     /// The write runs on this task: it goes to the memory of the system, and its order is the order of events.
+    /// While a decision of the review is being carried out, the log keeps room for its end: without it, the next process
+    /// that opens the session would carry out what was refused here.
     async fn append(&mut self, at: u64, events: &[Event]) -> Result<Range<u64>, AppendError> {
-        let appended = self.log().append(at, events, false);
+        let room = self.session.applied.room_for_ends(events);
+        let appended = self.log().append_and_reserve(at, events, room);
         match appended {
             Err(AppendError::SyncFailed(_)) => {
                 self.recover().await?;
-                self.log().append(at, events, false)
+                self.log().append_and_reserve(at, events, room)
             }
             appended => appended,
         }
+    }
+
+    /// Records that decisions are not carried out. Returns whether none is left that the next opening would carry out.
+    fn give_up_reviews(&mut self) -> bool {
+        let (at, events) = (now_ms(), given_up(&self.session));
+        if events.is_empty() {
+            return true;
+        }
+        let appended = self.log().append(at, &events, true);
+        let Ok(seqs) = appended else { return false };
+        let last = seqs.end;
+        for (seq, event) in seqs.zip(events) {
+            self.session.apply(&Record { seq, at, last: seq + 1 == last, event });
+        }
+        self.place.world.reviews.set(
+            &self.place.id,
+            &self.place.roots,
+            &self.place.blobs,
+            &self.session.applied,
+        );
+        true
     }
 
     /// Saves elsewhere the records that could not be synced. Only this session waits for it.
@@ -125,6 +163,10 @@ impl SessionTask {
         }
         tracing::error!(session = %self.place.id, %why, "the session is read-only");
         self.running.abort_all();
+        let why = match self.give_up_reviews() {
+            true => why,
+            false => format!("{why}; what was decided is carried out when the session is opened again"),
+        };
         let message = format!("This session can no longer be written: {why}");
         self.publisher.stopped(&self.session, message, "stopped: it can no longer be written");
         self.replies.fail_all(&why);

@@ -46,6 +46,8 @@ pub struct World {
     pub inboxes: Watch,
     /// Counts the reports of the client that files changed.
     pub file_reports: tokio::sync::watch::Sender<u64>,
+    /// Whether this process ends with one command of the user: it then opens sessions to record what it has seen.
+    pub is_brief: bool,
     /// The applied changes of all sessions, for the review.
     pub reviews: Reviews,
     /// The session of each ask: all open asks of the sessions in memory (at most `MAX_OPEN`), and the

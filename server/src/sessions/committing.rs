@@ -1,14 +1,18 @@
 //! Notices that applied changes were committed, and tells their sessions.
 //!
-//! Never opens a session: one that is not in memory is told once it is. Until then its changes are only shown as kept.
+//! A server that runs on opens no session for that: one that is not in memory is told once it is, and until then its changes are
+//! only shown as kept. A command of the user sees a commit perhaps once, so it opens the session and tells it. Never touches a
+//! session that another process has: that one looks itself.
 
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use adjutant_protocol::SessionId;
+
 use super::Sessions;
 use crate::aside::aside;
 use crate::reviews::committed::{self, CommittedHunks};
-use crate::session::mailbox::Message;
+use crate::session::mailbox::{Mailbox, Message};
 
 /// The least time between two looks that nobody asked for.
 const EVERY: Duration = Duration::from_secs(5);
@@ -37,11 +41,17 @@ pub async fn look(sessions: &Sessions) -> bool {
         let look = committed::look(reviews, &mut last);
         for CommittedHunks { session, change_set, hunks, on } in look.found {
             reviews.show_committed(&session, &change_set, &hunks, on.as_deref());
-            if let Some(mailbox) = here.in_memory(&session) {
+            if let Some(mailbox) = here.in_memory(&session).or_else(|| opened(&here, &session)) {
                 mailbox.post(Message::Committed { change_set, hunks, on });
             }
         }
         look.waits
     })
     .await
+}
+
+/// Opens a session that no process has, if this one would not see the commit again. Blocks.
+fn opened(sessions: &Sessions, id: &SessionId) -> Option<Mailbox> {
+    let world = sessions.world();
+    (world.is_brief && !world.catalog.is_written(&id.0)).then(|| sessions.get(id).ok()).flatten()
 }

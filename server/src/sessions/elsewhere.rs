@@ -1,17 +1,24 @@
-//! Decisions about hunks of sessions that another process has open: left in their inbox, carried out by that process.
+//! Requests about changes of sessions that another process has open: left in their inbox, carried out by that process.
 //!
-//! Never decides, and never says that something was done without the word of that process.
+//! Never carries one out itself, and never says that something was done without the word of that process. Of whoever does not wait
+//! for the reply any more, the request is withdrawn.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use adjutant_protocol::SessionId;
 use adjutant_protocol::errors::ErrorName;
-use adjutant_protocol::review::{DecidedHunk, ReviewDecideParams};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::sync::OwnedRwLockReadGuard;
 use tokio::time::Instant;
 
 use super::Sessions;
 use crate::aside::aside;
-use crate::session::inbox::{self, LeftLetter};
-use crate::session::mailbox::{ClientError, Message};
+use crate::client::Level;
+use crate::session::World;
+use crate::session::inbox::{self, LeftLetter, ReviewRequest};
+use crate::session::mailbox::ClientError;
 
 /// How long the other process may take. An undo waits for the editor of that process.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -21,41 +28,43 @@ const GLANCE: Duration = Duration::from_millis(15);
 const TRIES: usize = 3;
 
 impl Sessions {
-    /// Decides about hunks, in this process or in the one that has the session open.
-    pub async fn decide(&self, decision: ReviewDecideParams) -> Result<Vec<DecidedHunk>, ClientError> {
+    /// Carries out a request about changes, in this process or in the one that has the session open.
+    pub async fn about_changes<R: DeserializeOwned>(&self, request: ReviewRequest) -> Result<R, ClientError> {
+        let read = |value| {
+            serde_json::from_value(value).map_err(|error| {
+                let why = format!("the process that has the session open is of another version ({error})");
+                ClientError::new(ErrorName::SessionLocked, why)
+            })
+        };
         for _ in 0..TRIES {
-            let mailbox = self.get(&decision.session_id)?;
-            // Never refused as `Overloaded`, because a run waits for the decision.
-            let posted =
-                mailbox.admit(|reply| Message::Decide { decision: Box::new(decision.clone()), reply });
-            match posted.await.unwrap_or_else(|_| Err(ClientError::gone())) {
+            let mailbox = self.get(request.session())?;
+            match request.clone().post(&mailbox).await {
                 Err(refused) if refused.name == ErrorName::SessionLocked => {}
-                done => return done,
+                done => return done.and_then(read),
             }
-            if let Some(done) = self.decided_elsewhere(&decision).await {
-                return done;
+            if let Some(done) = self.done_elsewhere(&request).await {
+                return done.and_then(read);
             }
         }
-        let why = "other processes keep opening and closing this session, so nothing was decided; try again";
+        let why = "other processes keep opening and closing this session, so nothing was done; try again";
         Err(ClientError::new(ErrorName::SessionLocked, why))
     }
 
-    /// Leaves a decision for the process that has the session open, and waits for its reply. `None` if no process has it
+    /// Leaves a request for the process that has the session open, and waits for its reply. `None` if no process has it
     /// open, and nothing was done.
-    async fn decided_elsewhere(
-        &self,
-        decision: &ReviewDecideParams,
-    ) -> Option<Result<Vec<DecidedHunk>, ClientError>> {
-        let (world, own) = (self.world().clone(), decision.clone());
-        let left = aside(move || -> Result<LeftLetter, ClientError> {
-            let place = world.catalog.place(&own.session_id.0).map_err(super::opening::catalog_error)?;
-            inbox::leave_decision(&place, &own).map_err(|error| {
-                let why = format!("leave the decision for the process that has the session open: {error}");
+    async fn done_elsewhere(&self, request: &ReviewRequest) -> Option<Result<Value, ClientError>> {
+        let (world, own) = (self.world().clone(), request.clone());
+        let held = self.letters.clone().read_owned().await;
+        let left = aside(move || -> Result<AwaitedLetter, ClientError> {
+            let place = world.catalog.place(&own.session().0).map_err(super::opening::catalog_error)?;
+            let left = inbox::leave_request(&place, &own).map_err(|error| {
+                let why = format!("leave the request for the process that has the session open: {error}");
                 // No second try makes it smaller.
                 let is_too_large = error.kind() == std::io::ErrorKind::FileTooLarge;
                 let name = if is_too_large { ErrorName::AnswerInvalid } else { ErrorName::SessionLocked };
                 ClientError::new(name, why)
-            })
+            })?;
+            Ok(AwaitedLetter { letter: Arc::new(left), world, is_over: false, _held: held })
         });
         let mut left = match left.await {
             Ok(left) => left,
@@ -64,14 +73,14 @@ impl Sessions {
         let until = Instant::now() + PATIENCE;
         loop {
             tokio::time::sleep(GLANCE).await;
-            let (world, id, is_late) =
-                (self.world().clone(), decision.session_id.clone(), Instant::now() >= until);
-            let looked;
-            (left, looked) = aside(move || {
-                let look = look(&left, is_late, || world.catalog.is_written(&id.0));
-                (left, look)
-            })
-            .await;
+            let (letter, world, id, is_late) = (
+                left.letter.clone(),
+                self.world().clone(),
+                request.session().clone(),
+                Instant::now() >= until,
+            );
+            let looked = aside(move || look(&letter, is_late, || is_held(&world, &id))).await;
+            left.is_over = !matches!(looked, LetterLook::Waits);
             match looked {
                 LetterLook::Waits => {}
                 LetterLook::Withdrawn => return None,
@@ -81,12 +90,44 @@ impl Sessions {
     }
 }
 
+/// Whether another process has the session open.
+fn is_held(world: &World, id: &SessionId) -> bool {
+    world.catalog.is_written(&id.0)
+}
+
+/// A letter and whoever waits for its reply. A request of a client that is cancelled drops it: then the letter is withdrawn, and
+/// the user is told whether that was in time.
+struct AwaitedLetter {
+    letter: Arc<LeftLetter>,
+    world: Arc<World>,
+    is_over: bool,
+    /// Keeps the server from stopping before the user was told.
+    _held: OwnedRwLockReadGuard<()>,
+}
+
+impl Drop for AwaitedLetter {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        // One name is removed: that waits for the disk no longer than an answer to the client may.
+        let text = match self.letter.withdraw() {
+            Ok(true) => "Adjutant: What you asked for was withdrawn in time: nothing was changed.",
+            _ => {
+                "Adjutant: It is too late to withdraw what you asked for: the process that has the session open carries it \
+                 out. Look at the changes again."
+            }
+        };
+        self.world.link.say(Level::Warning, text);
+    }
+}
+
 /// What became of a letter.
 enum LetterLook {
     Waits,
     /// No process has the session open, so it was taken back.
     Withdrawn,
-    Over(Result<Vec<DecidedHunk>, ClientError>),
+    Over(Result<Value, ClientError>),
 }
 
 /// Looks at the inbox once. Blocks.
@@ -106,14 +147,17 @@ fn look(left: &LeftLetter, is_late: bool, is_held: impl Fn() -> bool) -> LetterL
     if is_held && !is_late {
         return LetterLook::Waits;
     }
-    match left.withdraw() {
+    let withdrawn = if is_held { left.withdraw() } else { left.withdraw_from_gone() };
+    match withdrawn {
         Ok(true) if !is_held => LetterLook::Withdrawn,
         Ok(true) => locked(
-            "the process that has the session open did not answer in time; if it had read the decision, it may still \
-             carry it out",
+            "the process that has the session open did not answer in time, so it was withdrawn: nothing was changed",
         ),
-        // It was taken meanwhile, so there is a reply now.
+        Ok(false) if is_held => locked(
+            "the process that has the session open still carries it out, and did not end in time; look at the changes again",
+        ),
+        // It was judged meanwhile, so there is a reply now.
         Ok(false) => LetterLook::Waits,
-        Err(error) => locked(&format!("the decision cannot be withdrawn: {error}")),
+        Err(error) => locked(&format!("it cannot be withdrawn: {error}")),
     }
 }

@@ -121,6 +121,21 @@ impl Log {
         events: &[E],
         sync: bool,
     ) -> Result<Range<u64>, AppendError> {
+        let seqs = self.append_and_reserve(at_ms, events, 0)?;
+        if sync && !seqs.is_empty() {
+            self.watermark.start();
+        }
+        Ok(seqs)
+    }
+
+    /// Appends events as [`Log::append`] does, if the disk has room for them and for `room` bytes more: a later append of so
+    /// many bytes does not find the disk full, where the file system can promise it.
+    pub fn append_and_reserve<E: Serialize>(
+        &mut self,
+        at_ms: u64,
+        events: &[E],
+        room: u64,
+    ) -> Result<Range<u64>, AppendError> {
         let batch = self.encode(at_ms, events)?;
         if batch.seqs.is_empty() {
             return Ok(batch.seqs);
@@ -131,14 +146,11 @@ impl Log {
         match &self.state {
             LogState::Stopped(reason) => return Err(self.stop_error(reason.clone())),
             LogState::NotCreated => self.create_files(&batch)?,
-            LogState::Open(_) => self.write(&batch.bytes)?,
+            LogState::Open(_) => self.write(&batch.bytes, room)?,
         }
         self.last.last_seq = batch.seqs.end - 1;
         self.last.sum = batch.sum;
         self.watermark.wrote(LogPosition { len: self.last.len, seq: self.last.last_seq });
-        if sync {
-            self.watermark.start();
-        }
         Ok(batch.seqs)
     }
 
@@ -233,12 +245,17 @@ impl Log {
         Ok(())
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), AppendError> {
+    fn write(&mut self, bytes: &[u8], room: u64) -> Result<(), AppendError> {
         self.check_fence()?;
         self.cut_leftover().map_err(|error| self.error(error))?;
         let LogState::Open(writer) = &mut self.state else {
             return Ok(());
         };
+        if room > 0
+            && let Err(error) = writer.file.reserve(bytes.len() as u64 + room)
+        {
+            return Err(self.error(error));
+        }
         match append_all(&*writer.file, bytes) {
             Ok(()) => {
                 self.last.len += bytes.len() as u64;

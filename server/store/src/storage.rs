@@ -124,6 +124,9 @@ pub trait StoredFile: Send + Sync {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes at the end with one system call and returns the number of bytes; it may write fewer.
     fn append(&self, bytes: &[u8]) -> io::Result<usize>;
+    /// Reserves room for `len` more bytes, so that they can be appended although the disk is full by then. The length stays.
+    /// Does nothing where the file system cannot do it.
+    fn reserve(&self, len: u64) -> io::Result<()>;
     /// Cuts the file to `len` bytes.
     fn truncate(&self, len: u64) -> io::Result<()>;
     /// Makes content and length durable. Blocks.

@@ -258,6 +258,19 @@ impl PendingReply {
         self.id
     }
 
+    /// Cancels the request, and still waits for the reply: a result if it came first, else that the request was cancelled.
+    pub fn cancel(&self) {
+        if !self.is_queued() || self.id == 0 {
+            return;
+        }
+        let params = json!({ "id": self.id });
+        if let Ok(body) = envelope::call_body(None, "$/cancelRequest", &params) {
+            // It follows its request in the same queue. It never waits, because there is at most one for each
+            // request.
+            self.out.push(Frame { body, permit: Permit::Free });
+        }
+    }
+
     /// Whether the request was queued, so that the peer may receive it.
     fn is_queued(&self) -> bool {
         match &self.sending {
@@ -289,15 +302,8 @@ impl Future for PendingReply {
 
 impl Drop for PendingReply {
     fn drop(&mut self) {
-        let was_pending = self.out.limits.remove_pending(self.id);
-        if !was_pending || !self.is_queued() {
-            return;
-        }
-        let params = json!({ "id": self.id });
-        if let Ok(body) = envelope::call_body(None, "$/cancelRequest", &params) {
-            // It follows its request in the same queue. It never waits, because there is at most one for each
-            // request.
-            self.out.push(Frame { body, permit: Permit::Free });
+        if self.out.limits.remove_pending(self.id) {
+            self.cancel();
         }
     }
 }

@@ -445,6 +445,69 @@ fn p21_the_diff_that_a_terminal_prints_is_one_for_git() {
     assert!(left_out.err().contains("greeting.txt"), "{}", left_out.err());
 }
 
+/// An error is a sentence about the work, not about the messages between programs.
+#[test]
+fn n30_an_error_at_a_terminal_names_no_method() {
+    let place = fixed();
+    let refused = place.run(&["review", "diff", "--session", "s-0000000000000000"]);
+    assert_eq!(refused.code(), Some(1));
+    assert_eq!(refused.err(), "there is no session \"s-0000000000000000\"\n");
+    // A session that cannot be opened for writing, because its lock is no file.
+    let session = serde_json::from_str::<serde_json::Value>(&place.run(&["review", "--json"]).out());
+    let session = session.expect("one change")["sessionId"].as_str().expect("an id").to_owned();
+    let lock = place.path("state").join("sessions").join(&session).join("lock");
+    fs::remove_file(&lock).and_then(|()| fs::create_dir(&lock)).unwrap();
+    let commands = [
+        &["review", "undo", "--run", "--yes"][..],
+        &["review", "keep", "--all"],
+        &["review", "comment", "greeting.txt:1", "why?"],
+        &["review", "undo", "greeting.txt"],
+        &["run", "-y", "--session", &session, "more"],
+    ];
+    for command in commands {
+        let refused = place.run(command);
+        let said = refused.err();
+        assert_ne!(refused.code(), Some(0), "{command:?}: {said}");
+        assert!(!said.contains("agent/") && !said.contains("call \""), "{command:?}: {said}");
+        assert!(said.contains("directory"), "{command:?}: {said}");
+    }
+}
+
+/// Commits on a branch after `run`, then after `review`, and at last goes back: the change is on the branch then.
+#[test]
+fn n03_a_terminal_notes_the_branch_of_a_commit_so_that_its_changes_are_away_from_others() {
+    let place = fixed_in_git();
+    place.git(&["switch", "-qc", "topic"]);
+    place.git(&["commit", "-qam", "it", "--no-verify"]);
+    assert_eq!(place.run(&["review"]).out(), "Nothing is left to review.\n");
+    place.git(&["switch", "-q", "main"]);
+    assert_eq!(place.greeting(), "Helo, world\n");
+    let restored = place.run(&["review", "restore", "greeting.txt"]);
+    assert_eq!(restored.code(), Some(2), "{}{}", restored.out(), restored.err());
+    assert_eq!(place.greeting(), "Helo, world\n", "it is on the branch, and was not undone");
+    place.git(&["switch", "-q", "topic"]);
+    assert!(place.run(&["why", "greeting.txt:1"]).out().contains("it was committed"));
+}
+
+/// A command of the agent commits on a new branch.
+#[test]
+fn n03_a_run_at_a_terminal_notes_the_branch_of_its_own_commit() {
+    let commit = r#"
+[[turn]]
+[[turn.call]]
+tool = "run_command"
+arguments = { command = "git switch -qc topic && git -c user.name=A -c user.email=a@example.org commit -qam it --no-verify && git switch -q main && git switch -q topic" }
+"#;
+    let place = Place::new(&format!("{EDIT}{commit}{DONE}"));
+    repository(&place, &place.workspace());
+    place.run(&["run", "-y", "--allow-commands", "fix the greeting and commit it"]).exits(0);
+    place.git(&["switch", "-q", "main"]);
+    assert_eq!(place.greeting(), "Helo, world\n");
+    let restored = place.run(&["review", "restore", "greeting.txt"]);
+    assert_eq!(restored.code(), Some(2), "{}{}", restored.out(), restored.err());
+    assert_eq!(place.greeting(), "Helo, world\n", "it is on the branch, and was not undone");
+}
+
 #[test]
 fn p04_a_run_is_shown_undone_and_restored_at_a_terminal() {
     let place = fixed();

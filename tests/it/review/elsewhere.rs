@@ -1,7 +1,10 @@
 //! A review that goes on in a second editor while the first one still has the session, and carries out what is decided there.
 
 use adjutant_protocol::methods;
-use adjutant_protocol::review::{DecidedHunk, ReviewDecideResult, ReviewHunk, ReviewListResult};
+use adjutant_protocol::review::{
+    DecidedHunk, ReviewCommentResult, ReviewDecideResult, ReviewHunk, ReviewListResult,
+};
+use adjutant_protocol::rewind::RewindPreview;
 use adjutant_protocol::update::HunkState;
 use adjutant_testkit::editor::Options;
 use adjutant_testkit::process::Server;
@@ -63,6 +66,42 @@ fn n03_a_second_editor_decides_while_the_first_one_has_the_session() {
     first.await_run_end(&session, &run);
     let told = String::from_utf8(model.requests().last().expect("a request").body.clone()).expect("text");
     assert!(told.contains("The user says: not here"), "{told}");
+    second.end();
+    first.end();
+}
+
+#[test]
+fn p04_p06_a_second_editor_comments_and_undoes_a_run_while_the_first_one_has_the_session() {
+    let Reviewed { rig: first, model: _model, workspace, session, run } = Reviewed::start();
+    let second = Rig::start(&workspace);
+    let about = hunk(&second, "2");
+    let params = json!({
+        "sessionId": session, "changeSetId": about.change_set_id, "hunkId": about.hunk_id, "text": "why?",
+    });
+    let written: ReviewCommentResult = second.call(methods::REVIEW_COMMENT, params);
+    assert_eq!(written.waiting, 1);
+    for rig in [&first, &second] {
+        assert_eq!(hunk(rig, "2").comment.as_deref(), Some("why?"));
+    }
+    // The text of now is that of the first editor.
+    first.replace("a.txt", "3\n", "3 mine\n");
+    let preview = || -> RewindPreview {
+        second.call(methods::REVIEW_PREVIEW, json!({"sessionId": session, "runId": run}))
+    };
+    let seen = preview();
+    assert!(seen.choices.iter().any(|choice| choice.user_lines), "{seen:#?}");
+    let rewind = |seen: &RewindPreview| {
+        let params = json!({
+            "sessionId": session, "runId": run, "expect": seen.expect, "userLines": true,
+        });
+        second.request(methods::REVIEW_REWIND, params)
+    };
+    first.replace("a.txt", "3 mine\n", "3 mine too\n");
+    let refused = rewind(&seen).expect_err("it is not as it was shown");
+    assert!(refused.message.contains("a.txt changed since it was shown"), "{refused:?}");
+    rewind(&preview()).expect("it is undone");
+    assert_eq!(first.text_of("a.txt"), "one\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\nthree\n");
+    assert_eq!((workspace.read("b.txt"), workspace.read("first.txt")), ("four\n".into(), "0\n".into()));
     second.end();
     first.end();
 }

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use adjutant_protocol::review::{ReviewBaseResult, ReviewDiffResult};
 use adjutant_testkit::fixture::Workspace;
 
+use super::committed::{git, git_at, long_ago};
 use super::*;
 use crate::rig::refused;
 
@@ -253,6 +254,45 @@ fn p21_files_without_text_move_in_the_diff_and_what_was_undone_is_not_in_it() {
     git_apply_in(&applied, &result.diff);
     assert_eq!(all_files(applied.path()), all_files(reviewed.workspace.path()), "{}", result.diff);
     reviewed.rig.end();
+}
+
+/// A deletion is in the diff only where the file is gone.
+#[test]
+fn p21_a_deletion_that_was_committed_on_another_branch_is_not_in_the_diff() {
+    // The file is as it was deleted, or an older text of it.
+    for changed in [false, true] {
+        let delete = Reply::call("delete_file", json!({"path": "b.txt"}));
+        let model = ModelServer::start([delete, Reply::text("Done.")]);
+        let workspace = Workspace::new(FILES);
+        workspace.openai(&model.base_url());
+        long_ago(&workspace);
+        git(&workspace, &["switch", "-qc", "topic"]);
+        if changed {
+            workspace.write("b.txt", "fourteen\n");
+            git_at(workspace.path(), Some("1700000001 +0000"), &["commit", "-qam", "second"]);
+        }
+        let rig = Rig::start(&workspace);
+        rig.on_ask(|_| adjutant_testkit::editor::Answer::option("allow"));
+        let session = rig.new_session();
+        let run = rig.prompt(&session, "tidy up").run_id;
+        rig.await_run_end(&session, &run);
+        let reviewed = Reviewed { rig, model, workspace, session, run };
+        let git = |args: &[&str]| git(&reviewed.workspace, args);
+        let has_it = || reviewed.diff(json!({})).diff.contains("deleted file mode");
+        assert!(has_it(), "before the commit");
+        git(&["commit", "-qam", "tidy"]);
+        assert!(has_it(), "on its branch");
+        git(&["switch", "-q", "main"]);
+        assert!(!has_it(), "on another branch, changed before: {changed}");
+        // A branch that goes on from there has it, and the user's new file is another file.
+        git(&["switch", "-qc", "later", "topic"]);
+        assert!(has_it(), "on a later branch");
+        reviewed.workspace.write("b.txt", "mine\n");
+        git(&["add", "b.txt"]);
+        git(&["commit", "-qm", "mine"]);
+        assert!(has_it(), "with a new file in its place");
+        reviewed.rig.end();
+    }
 }
 
 #[test]

@@ -23,6 +23,7 @@ use crate::session::Session;
 pub use edited::{READ_AGAIN, leads_elsewhere};
 pub use lifecycle::interrupt;
 pub use outside::outside_moment;
+pub use review::given_up;
 
 /// Why an input caused no events.
 #[derive(Clone, Debug, PartialEq, Eq)]

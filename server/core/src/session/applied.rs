@@ -3,6 +3,7 @@
 //! A function of the events alone. Never says where a hunk is: only the text does (`text::trace`).
 
 mod names;
+mod room;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -11,6 +11,7 @@ use adjutant_protocol::review::{
 use adjutant_protocol::session::{PromptResult, ResumeParams, ResumeResult};
 use adjutant_protocol::{SessionId, methods};
 
+use super::deciding::interrupted;
 use super::{chosen, comments as counted};
 use crate::cli::Exit;
 use crate::cli::client::Client;
@@ -19,6 +20,7 @@ use crate::cli::folder::Folder;
 use crate::cli::page::{Printer, note};
 use crate::cli::present::Person;
 use crate::cli::run::exit_of;
+use crate::cli::signals::Signals;
 use crate::settings::Sources;
 
 /// Writes the comment on the change at a place; an empty text takes it back.
@@ -44,7 +46,12 @@ pub async fn comment(
     };
     let ReviewHunk { session_id, change_set_id, hunk_id, .. } = (*hunk).clone();
     let params = ReviewCommentParams { session_id, change_set_id, hunk_id, text };
-    let result: ReviewCommentResult = client.request(methods::REVIEW_COMMENT, &params).await?;
+    let mut signals = Signals::new()?;
+    let written = client.request_unless(&mut signals, methods::REVIEW_COMMENT, &params).await;
+    let result: ReviewCommentResult = match written {
+        Ok(result) => result?,
+        Err(signal) => return Ok(interrupted(signal)),
+    };
     let mut page = Printer::of_stdout();
     page.line(&format!("{} to send with `adjutant review send`", counted(result.waiting as usize)));
     page.written()?;

@@ -17,6 +17,7 @@ use crate::cli::Exit;
 use crate::cli::client::Client;
 use crate::cli::folder::Folder;
 use crate::cli::page::{Printer, note};
+use crate::cli::signals::{ProcessSignal, Signals};
 
 /// What the command line decides about the changes of places.
 #[derive(Clone, Copy)]
@@ -89,7 +90,8 @@ pub async fn decide(
             "you changed some of it since: `adjutant review show FILE:LINE` prints your lines, and `--mine` takes them out, too",
         );
     }
-    let (mut decided, mut failed) = (Vec::new(), false);
+    let mut signals = Signals::new()?;
+    let (mut decided, mut failed) = (Vec::new(), None);
     for (session, hunks) in by_session(&chosen) {
         let target = |hunk: &&ReviewHunk| {
             let text = hunk.text.iter().filter(|_| mine);
@@ -101,14 +103,23 @@ pub async fn decide(
         };
         let targets = hunks.iter().map(target).collect();
         let params = ReviewDecideParams { session_id: session.clone(), targets, action, reason: None };
-        let result: Result<ReviewDecideResult, _> = client.request(methods::REVIEW_DECIDE, &params).await;
+        let result = client.request_unless(&mut signals, methods::REVIEW_DECIDE, &params).await;
         match result {
-            Ok(result) => decided.extend(result.hunks),
-            Err(failure) => {
-                failed = true;
+            Ok(Ok(ReviewDecideResult { hunks })) => decided.extend(hunks),
+            Ok(Err(failure)) => {
+                failed = Some(Exit::Failed);
                 note(&format!("{failure}"));
             }
+            Err(signal) => {
+                failed = Some(interrupted(signal));
+                break;
+            }
         }
+    }
+    if decided.is_empty()
+        && let Some(failed) = failed
+    {
+        return Ok(failed);
     }
     let done: Vec<&ReviewHunk> = chosen.into_iter().filter(|hunk| is_done(hunk, &decided, action)).collect();
     let exit = put_decided(&decided, hunks, action)?;
@@ -118,7 +129,16 @@ pub async fn decide(
     if action == ReviewAction::Undo && !done.is_empty() {
         say_way_back(&done);
     }
-    Ok(if failed { Exit::Failed } else { exit })
+    Ok(failed.unwrap_or(exit))
+}
+
+/// Says that a signal ended the wait for a decision. The server says what became of it, if another process has it.
+pub fn interrupted(signal: ProcessSignal) -> Exit {
+    note("interrupted; `adjutant review` shows what is left to review");
+    match signal {
+        ProcessSignal::Interrupt => Exit::Interrupted,
+        ProcessSignal::Terminate => Exit::Terminated,
+    }
 }
 
 /// Whether a state is what an action leads to.

@@ -9,10 +9,12 @@ use adjutant_protocol::rewind::{PreviewParams, RewindChoice, RewindParams, Rewin
 use adjutant_protocol::{RunId, SessionId, methods};
 use clap::Args;
 
+use super::deciding::{interrupted, put_decided};
 use crate::cli::Exit;
 use crate::cli::client::Client;
 use crate::cli::page::{Printer, note};
 use crate::cli::setup::questions::QuestionDesk;
+use crate::cli::signals::Signals;
 
 /// The run that is undone or restored, and how.
 #[derive(Clone, Debug, Args)]
@@ -67,9 +69,14 @@ pub async fn rewind(
         user_lines: chosen.user_lines,
         reason: None,
     };
-    let decided: ReviewDecideResult = client.request(methods::REVIEW_REWIND, &params).await?;
+    let mut signals = Signals::new()?;
+    let decided = client.request_unless(&mut signals, methods::REVIEW_REWIND, &params).await;
+    let decided: ReviewDecideResult = match decided {
+        Ok(result) => result?,
+        Err(signal) => return Ok(interrupted(signal)),
+    };
     let action = if restore { ReviewAction::Restore } else { ReviewAction::Undo };
-    super::deciding::put_decided(&decided.hunks, all, action)
+    put_decided(&decided.hunks, all, action)
 }
 
 /// Returns the run that was last changed something in, or whose id begins so. Prints a note if there is not exactly one.

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use adjutant_protocol::ask::AskRespondResult;
 use adjutant_protocol::errors::ErrorName;
-use adjutant_protocol::review::DecidedHunk;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -114,12 +115,22 @@ async fn scan_all(place: Arc<SessionWorld>, reader: Reader, begin: bool) {
             None => InboxScan::default(),
         };
         let InboxScan { messages, junk, more } = scan;
-        let judged = judge(&place, messages).await;
+        let taken = blocking(&place, move |inbox| super::take(inbox, messages)).await;
+        let messages = taken.unwrap_or_else(|| Ok(Vec::new())).unwrap_or_else(|error| {
+            tracing::warn!(%error, session = %place.id, "letters cannot be taken from the inbox");
+            Vec::new()
+        });
+        let JudgedLetters { judged, left } = judge(&place, messages).await;
         let progress = junk + judged.len() > 0;
         if !judged.is_empty() {
             point("letters-judged");
         }
         let _ = blocking(&place, move |inbox| {
+            for message in left {
+                if let Err(error) = super::put_back(inbox, &message) {
+                    tracing::warn!(%error, "a letter that was not judged is lost");
+                }
+            }
             for (message, reply) in judged {
                 if let Some(reply) = reply
                     && let Err(error) = super::reply_to(inbox, &message, &reply)
@@ -157,15 +168,20 @@ async fn begun(place: &Arc<SessionWorld>, reader: &Reader) -> bool {
     }
 }
 
-/// Posts the letters to the session and returns those that it judged, each with the reply that its writer waits for. The
-/// others stay for the next process that opens the session.
-async fn judge(
-    place: &SessionWorld,
-    messages: Vec<InboxMessage>,
-) -> Vec<(InboxMessage, Option<LetterReply>)> {
+/// What became of the letters of one scan.
+#[derive(Default)]
+struct JudgedLetters {
+    /// Each with the reply that its writer waits for.
+    judged: Vec<(InboxMessage, Option<LetterReply>)>,
+    /// They stay for the next process that opens the session.
+    left: Vec<InboxMessage>,
+}
+
+/// Posts the letters to the session, and waits until it has judged them.
+async fn judge(place: &SessionWorld, messages: Vec<InboxMessage>) -> JudgedLetters {
     enum PostedLetter {
         Answer(oneshot::Receiver<Result<AskRespondResult, ClientError>>),
-        Decision(oneshot::Receiver<Result<Vec<DecidedHunk>, ClientError>>),
+        Request(BoxFuture<'static, Result<Value, ClientError>>),
     }
     let post = |letter: &Letter| match letter.clone() {
         Letter::Answer { ask, choice } => {
@@ -178,9 +194,7 @@ async fn judge(
                 reply: Some(reply),
             }))
         }
-        Letter::Decision(decision) => {
-            PostedLetter::Decision(place.mailbox.admit(|reply| Message::Decide { decision, reply }))
-        }
+        Letter::Request(request) => PostedLetter::Request(request.post(&place.mailbox)),
     };
     let posted: Vec<(InboxMessage, PostedLetter)> = messages
         .into_iter()
@@ -189,31 +203,36 @@ async fn judge(
             (message, posted)
         })
         .collect();
-    let mut judged = Vec::new();
+    let mut letters = JudgedLetters::default();
     for (message, posted) in posted {
         let (refused, reply) = match posted {
             PostedLetter::Answer(reply) => match reply.await {
-                Err(_) => continue,
+                Err(_) => (Some(ClientError::gone()), None),
                 Ok(result) => (result.err(), None),
             },
-            PostedLetter::Decision(reply) => match reply.await {
-                Err(_) => continue,
-                Ok(result) => {
-                    let reply = LetterReply::of(&result);
-                    (result.err(), Some(reply))
-                }
-            },
+            PostedLetter::Request(result) => {
+                let result = result.await;
+                let reply = LetterReply::of(&result);
+                (result.err(), Some(reply))
+            }
         };
         if let Some(refused) = refused {
-            // The session cannot judge it, or has left memory.
-            if [ErrorName::SessionReadOnly, ErrorName::SessionNotFound].contains(&refused.name) {
+            // The session has left memory, or it cannot record an answer. A request that it cannot record is refused, because
+            // its writer waits, and it must not be carried out later.
+            let is_left = match refused.name {
+                ErrorName::SessionNotFound => true,
+                ErrorName::SessionReadOnly => !message.has_waiting_writer(),
+                _ => false,
+            };
+            if is_left {
+                letters.left.push(message);
                 continue;
             }
             tracing::info!(%refused, letter = ?message.letter, "a letter from the inbox was refused");
         }
-        judged.push((message, reply));
+        letters.judged.push((message, reply));
     }
-    judged
+    letters
 }
 
 /// Runs work on a thread that may block; `None` if it panicked.

@@ -5,13 +5,13 @@
 use std::ffi::CString;
 use std::fmt::Write as _;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use adjutant_protocol::ask::AskRespondParams;
-use adjutant_protocol::review::{DecidedHunk, ReviewDecideParams};
+use serde_json::Value;
 
-use super::letter::{DecisionFile, LetterReply};
-use super::{INBOX, MAX_MESSAGE, open_folder, read_private, reply_name, unlink};
+use super::letter::{LetterReply, ReviewRequest};
+use super::{INBOX, MAX_MESSAGE, MAX_REPLY, open_folder, read_private, reply_name, taken_name, unlink};
 use crate::faults::point;
 use crate::session::log::LogPlace;
 use crate::session::mailbox::ClientError;
@@ -29,9 +29,9 @@ pub fn leave(place: &LogPlace, answer: &AskRespondParams) -> io::Result<LeftLett
     left(place, serde_json::to_vec(answer)?)
 }
 
-/// Leaves a decision about hunks in the inbox of a session that another process has open, as [`leave`] does.
-pub fn leave_decision(place: &LogPlace, decision: &ReviewDecideParams) -> io::Result<LeftLetter> {
-    left(place, serde_json::to_vec(&DecisionFile { decide: decision.clone() })?)
+/// Leaves a request about changes in the inbox of a session that another process has open, as [`leave`] does.
+pub fn leave_request(place: &LogPlace, request: &ReviewRequest) -> io::Result<LeftLetter> {
+    left(place, serde_json::to_vec(request)?)
 }
 
 fn left(place: &LogPlace, bytes: Vec<u8>) -> io::Result<LeftLetter> {
@@ -73,26 +73,42 @@ fn unguessable() -> io::Result<String> {
 }
 
 impl LeftLetter {
-    /// Whether the letter is still in the inbox.
+    /// Whether the letter is still in the inbox, or its reader has it.
     pub fn is_there(&self) -> bool {
-        self.place.storage.stat(&self.path).is_ok()
+        let is_at = |path: &Path| self.place.storage.stat(path).is_ok();
+        // A reader may put it back between two looks.
+        is_at(&self.path) || self.taken().is_some_and(|path| is_at(&path)) || is_at(&self.path)
     }
 
-    /// Withdraws the letter; returns `false` if it is no longer in the inbox.
+    /// Withdraws the letter; returns `false` if it is no longer in the inbox. Then its reader has it, or has judged it.
     pub fn withdraw(&self) -> io::Result<bool> {
-        match self.place.storage.remove(&self.path) {
+        self.remove(&self.path)
+    }
+
+    /// Withdraws the letter, also from a reader that has gone; returns `false` if it was judged.
+    pub fn withdraw_from_gone(&self) -> io::Result<bool> {
+        Ok(self.withdraw()? || self.taken().map_or(Ok(false), |path| self.remove(&path))?)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<bool> {
+        match self.place.storage.remove(path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
     }
 
+    /// Returns the path of the letter once its reader has taken it.
+    fn taken(&self) -> Option<PathBuf> {
+        Some(self.path.with_file_name(taken_name(self.path.file_name()?.to_str()?)?))
+    }
+
     /// Returns the reply of the process that has the session open, once, if there is one. Blocks.
-    pub fn reply(&self) -> Option<Result<Vec<DecidedHunk>, ClientError>> {
+    pub fn reply(&self) -> Option<Result<Value, ClientError>> {
         let name = reply_name(self.path.file_name()?.to_str()?)?;
         let folder = open_folder(self.path.parent()?).ok()??;
         let name = CString::new(name).ok()?;
-        let bytes = read_private(&folder, &name).ok()?.1;
+        let bytes = read_private(&folder, &name, MAX_REPLY).ok()?.1;
         let _ = unlink(&folder, &name);
         Some(serde_json::from_slice::<LetterReply>(&bytes).ok()?.into())
     }

@@ -2,29 +2,84 @@
 //!
 //! Never judges a letter.
 
-use adjutant_core::machine::input::Choice;
-use adjutant_protocol::AskId;
+use adjutant_core::machine::input::{Choice, HunkComment};
 use adjutant_protocol::ask::AskRespondParams;
 use adjutant_protocol::errors::ErrorName;
-use adjutant_protocol::review::{DecidedHunk, ReviewDecideParams};
+use adjutant_protocol::review::{ReviewCommentParams, ReviewDecideParams};
+use adjutant_protocol::rewind::{PreviewParams, RewindParams};
+use adjutant_protocol::{AskId, SessionId};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::oneshot;
 
-use crate::session::mailbox::ClientError;
+use crate::session::mailbox::{ClientError, Mailbox, Message};
 
 /// What another process left for a session.
 #[derive(Clone, Debug)]
 pub enum Letter {
     /// The answer to an ask.
     Answer { ask: AskId, choice: Choice },
-    /// A decision about hunks. Its writer waits for a reply.
-    Decision(Box<ReviewDecideParams>),
+    /// A request about changes. Its writer waits for a reply.
+    Request(Box<ReviewRequest>),
 }
 
-/// The file of a decision. That of an answer has the params of `agent/ask/respond`.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DecisionFile {
-    pub decide: ReviewDecideParams,
+/// A request about the changes of a session that only the process can carry out that has the session open.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ReviewRequest {
+    Decide(ReviewDecideParams),
+    Preview(PreviewParams),
+    Rewind(RewindParams),
+    Comment(ReviewCommentParams),
+}
+
+impl ReviewRequest {
+    /// Returns the session that it is about.
+    pub fn session(&self) -> &SessionId {
+        match self {
+            Self::Decide(params) => &params.session_id,
+            Self::Preview(params) => &params.session_id,
+            Self::Rewind(params) => &params.session_id,
+            Self::Comment(params) => &params.session_id,
+        }
+    }
+
+    /// Posts it to a session before this returns. The future is that of its result.
+    pub fn post(self, mailbox: &Mailbox) -> BoxFuture<'static, Result<Value, ClientError>> {
+        match self {
+            // Never refused as `Overloaded`, because a run waits for the decision.
+            Self::Decide(params) => {
+                let decision = Box::new(params);
+                result(Ok(mailbox.admit(|reply| Message::Decide { decision, reply })))
+            }
+            Self::Rewind(params) => {
+                let params = Box::new(params);
+                result(Ok(mailbox.admit(|reply| Message::Rewind { params, reply })))
+            }
+            Self::Preview(params) => result(mailbox.request(|reply| Message::Preview { params, reply })),
+            Self::Comment(params) => {
+                let ReviewCommentParams { change_set_id, hunk_id, text, .. } = params;
+                let comment = HunkComment { change_set: change_set_id, hunk: hunk_id, text };
+                result(mailbox.request(|reply| Message::Comment { comment, reply }))
+            }
+        }
+    }
+}
+
+/// A request that was posted, and the receiver of its result.
+type PostedRequest<T> = Result<oneshot::Receiver<Result<T, ClientError>>, ClientError>;
+
+fn result<T: Serialize + Send + 'static>(
+    posted: PostedRequest<T>,
+) -> BoxFuture<'static, Result<Value, ClientError>> {
+    let wait = async move {
+        let result = posted?.await.unwrap_or_else(|_| Err(ClientError::gone()))?;
+        serde_json::to_value(result)
+            .map_err(|error| ClientError::new(ErrorName::Overloaded, format!("the result is lost: {error}")))
+    };
+    wait.boxed()
 }
 
 impl Letter {
@@ -34,8 +89,8 @@ impl Letter {
     ///
     /// Returns why it is none, or why it may not be left in an inbox.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
-        if let Ok(DecisionFile { decide }) = serde_json::from_slice(bytes) {
-            return Ok(Self::Decision(Box::new(decide)));
+        if let Ok(request) = serde_json::from_slice(bytes) {
+            return Ok(Self::Request(Box::new(request)));
         }
         let params: AskRespondParams =
             serde_json::from_slice(bytes).map_err(|error| format!("it is no answer: {error}"))?;
@@ -49,28 +104,28 @@ impl Letter {
     }
 }
 
-/// What the process that has the session open says of a decision.
+/// What the process that has the session open says of a request.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LetterReply {
-    Decided(Vec<DecidedHunk>),
+    Done(Value),
     Refused { name: ErrorName, why: String },
 }
 
 impl LetterReply {
-    /// Returns the reply to a decision with this result.
-    pub fn of(result: &Result<Vec<DecidedHunk>, ClientError>) -> Self {
+    /// Returns the reply to a request with this result.
+    pub fn of(result: &Result<Value, ClientError>) -> Self {
         match result {
-            Ok(hunks) => Self::Decided(hunks.clone()),
+            Ok(value) => Self::Done(value.clone()),
             Err(refused) => Self::Refused { name: refused.name, why: refused.message.clone() },
         }
     }
 }
 
-impl From<LetterReply> for Result<Vec<DecidedHunk>, ClientError> {
+impl From<LetterReply> for Result<Value, ClientError> {
     fn from(reply: LetterReply) -> Self {
         match reply {
-            LetterReply::Decided(hunks) => Ok(hunks),
+            LetterReply::Done(value) => Ok(value),
             LetterReply::Refused { name, why } => Err(ClientError::new(name, why)),
         }
     }

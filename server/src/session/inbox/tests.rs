@@ -156,26 +156,41 @@ fn a_decision_is_found_and_its_reply_is_read_once() {
         action: ReviewAction::Undo,
         reason: Some("no".to_owned()),
     };
+    let request = ReviewRequest::Decide(decision);
     let refused = Err(ClientError::new(ErrorName::AnswerInvalid, "it was undone; restore it first"));
     let why = Some("its place is not there".to_owned());
     let hunk =
         DecidedHunk { change_set_id: "c".into(), hunk_id: "h1".to_owned(), state: HunkState::Undone, why };
-    for result in [Ok(vec![hunk]), refused] {
-        let left = leave_decision(&place, &decision).expect("left");
-        let found = scan(&inbox).expect("readable");
-        let [message] = &found.messages[..] else { panic!("{found:?}") };
-        let Letter::Decision(read) = &message.letter else { panic!("{message:?}") };
-        assert_eq!(**read, decision);
+    for result in [serde_json::to_value([hunk]).map_err(|_| unreachable!()), refused] {
+        let left = leave_request(&place, &request).expect("left");
+        let found = take(&inbox, scan(&inbox).expect("readable").messages).expect("taken");
+        let [message] = &found[..] else { panic!("{found:?}") };
+        let Letter::Request(read) = &message.letter else { panic!("{message:?}") };
+        assert_eq!(**read, request);
+        assert!(left.is_there() && !left.withdraw().expect("readable"), "its reader has it");
+        assert!(scan(&inbox).expect("readable").messages.is_empty(), "and no other one gets it");
+        put_back(&inbox, message).expect("put back");
+        let found = take(&inbox, scan(&inbox).expect("readable").messages).expect("taken");
+        let [message] = &found[..] else { panic!("{found:?}") };
         assert!(left.reply().is_none());
         reply_to(&inbox, message, &LetterReply::of(&result)).expect("replied");
         remove(&inbox, message).expect("removed");
         assert!(scan(&inbox).expect("readable").messages.is_empty(), "a reply is no letter");
         let reply = left.reply().expect("a reply");
         assert_eq!(reply.map_err(|refused| refused.message), result.map_err(|refused| refused.message));
-        assert!(left.reply().is_none());
+        assert!(left.reply().is_none() && !left.is_there());
     }
+    // It was withdrawn before its reader took it.
+    let left = leave_request(&place, &request).expect("left");
+    let found = scan(&inbox).expect("readable").messages;
+    assert!(left.withdraw().expect("withdrawn"));
+    assert!(take(&inbox, found).expect("readable").is_empty());
+    // Its reader has gone.
+    let left = leave_request(&place, &request).expect("left");
+    assert_eq!(take(&inbox, scan(&inbox).expect("readable").messages).expect("taken").len(), 1);
+    assert!(left.withdraw_from_gone().expect("withdrawn") && !left.is_there());
     // Its writer died: nothing is undone a day later.
-    let left = leave_decision(&place, &decision).expect("left");
+    let left = leave_request(&place, &request).expect("left");
     let old = FileTimes::new().set_modified(SystemTime::now() - 2 * LEFT_BEHIND);
     File::options().write(true).open(&left.path).expect("a file").set_times(old).expect("older");
     let found = scan(&inbox).expect("readable");

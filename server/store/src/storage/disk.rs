@@ -43,6 +43,10 @@ impl StoredFile for OpenFile {
         (&self.0).write(bytes)
     }
 
+    fn reserve(&self, len: u64) -> io::Result<()> {
+        reserve(&self.0, len)
+    }
+
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.0.set_len(len)
     }
@@ -54,6 +58,27 @@ impl StoredFile for OpenFile {
     fn stat(&self) -> io::Result<Stat> {
         Ok(stat_of(&self.0.metadata()?))
     }
+}
+
+#[cfg(target_os = "linux")]
+fn reserve(file: &File, len: u64) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::io::Errno;
+    let end = file.metadata()?.len();
+    loop {
+        match fallocate(file, FallocateFlags::KEEP_SIZE, end, len) {
+            Err(Errno::INTR) => {}
+            Err(full @ (Errno::NOSPC | Errno::DQUOT)) => return Err(full.into()),
+            // Some file systems cannot reserve room.
+            Ok(()) | Err(_) => return Ok(()),
+        }
+    }
+}
+
+/// Does nothing: other systems cannot reserve room beyond the end of a file.
+#[cfg(not(target_os = "linux"))]
+fn reserve(_: &File, _: u64) -> io::Result<()> {
+    Ok(())
 }
 
 fn kind_of(kind: fs::FileType) -> EntryType {

@@ -4,7 +4,9 @@
 //! one recorded run gives all its crash points. A sync that fails loses the bytes that it should have
 //! written, as kernels do. Never used outside tests.
 
+mod file;
 mod loss;
+mod room;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,8 +14,10 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::{Entry, EntryType, LockError, LockGuard, Open, Stat, Storage, StoredDir, StoredFile};
+use file::SimulatedFile;
 pub use loss::Loss;
 use loss::lose;
+use room::Room;
 
 const ROOT: u64 = 0;
 
@@ -86,6 +90,7 @@ struct Sim {
     next: u64,
     counts: BTreeMap<u8, usize>,
     planned: Vec<PlannedFault>,
+    room: Room,
     locks: BTreeSet<u64>,
     /// Whether syncs of files wait.
     held: bool,
@@ -210,9 +215,16 @@ impl FaultyDisk {
         sim.planned.push(PlannedFault { op, at, lasting, fault });
     }
 
-    /// Removes all planned faults.
+    /// Makes the disk full after this many bytes more. Only the content of files takes room, and none is given back.
+    pub fn leave_room(&self, bytes: usize) {
+        self.sim().room.left = Some(bytes);
+    }
+
+    /// Removes all planned faults, and the limit of the room.
     pub fn heal(&self) {
-        self.sim().planned.clear();
+        let mut sim = self.sim();
+        sim.planned.clear();
+        sim.room.left = None;
     }
 
     /// Returns how often an operation was tried.
@@ -434,7 +446,7 @@ impl Storage for FaultyDisk {
         if sim.stat(ino)?.kind != EntryType::File {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        Ok(Arc::new(OpenFile { disk: self.clone(), ino }))
+        Ok(Arc::new(SimulatedFile { disk: self.clone(), ino }))
     }
 
     fn stat(&self, path: &Path) -> io::Result<Stat> {
@@ -510,8 +522,13 @@ impl Sim {
         Ok(())
     }
 
+    fn end(&self, ino: u64) -> io::Result<usize> {
+        usize::try_from(self.stat(ino)?.len).map_err(io::Error::other)
+    }
+
     fn write(&mut self, ino: u64, bytes: &[u8]) -> io::Result<()> {
-        let at = usize::try_from(self.stat(ino)?.len).map_err(io::Error::other)?;
+        let at = self.end(ino)?;
+        self.room.take(ino, at, bytes.len())?;
         self.change(DiskChange::Write(ino, at, bytes.into()));
         Ok(())
     }
@@ -536,63 +553,5 @@ struct OpenDir {
 impl StoredDir for OpenDir {
     fn sync(&self) -> io::Result<()> {
         self.disk.sim().sync(self.ino, Op::SyncDir)
-    }
-}
-
-struct OpenFile {
-    disk: FaultyDisk,
-    ino: u64,
-}
-
-impl StoredFile for OpenFile {
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let mut sim = self.disk.sim();
-        sim.reads_waiting += 1;
-        let sim = self.disk.freed.wait_while(sim, |sim| sim.holds_reads);
-        let mut sim = sim.unwrap_or_else(PoisonError::into_inner);
-        sim.reads_waiting -= 1;
-        sim.check(Op::Read)?;
-        let Some(Node::File(bytes)) = sim.live.get(&self.ino) else {
-            return Err(not_found());
-        };
-        let rest = usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
-        let read = rest.len().min(buf.len());
-        buf[..read].copy_from_slice(&rest[..read]);
-        Ok(read)
-    }
-
-    fn append(&self, bytes: &[u8]) -> io::Result<usize> {
-        let mut sim = self.disk.sim();
-        let (written, failed) = match sim.try_op(Op::Write) {
-            None => (bytes.len(), None),
-            Some(Fault::Short(len)) => (len.min(bytes.len()), None),
-            Some(Fault::Partial(len)) => (len.min(bytes.len()), Some(Fault::Broken)),
-            Some(fault) => return Err(fault.error()),
-        };
-        sim.write(self.ino, &bytes[..written])?;
-        failed.map_or(Ok(written), |fault| Err(fault.error()))
-    }
-
-    fn truncate(&self, len: u64) -> io::Result<()> {
-        let mut sim = self.disk.sim();
-        sim.check(Op::Cut)?;
-        let len = usize::try_from(len).map_err(io::Error::other)?;
-        sim.change(DiskChange::Cut(self.ino, len));
-        Ok(())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        let mut sim = self.disk.sim();
-        sim.waiting += 1;
-        let sim = self.disk.freed.wait_while(sim, |sim| sim.held);
-        let mut sim = sim.unwrap_or_else(PoisonError::into_inner);
-        sim.waiting -= 1;
-        let synced = sim.sync(self.ino, Op::Sync);
-        sim.held |= synced.is_err() && std::mem::take(&mut sim.holds_after_failure);
-        synced
-    }
-
-    fn stat(&self) -> io::Result<Stat> {
-        self.disk.sim().stat(self.ino)
     }
 }

@@ -28,6 +28,10 @@ impl StoredFile for SlowFile {
         Ok(bytes.len())
     }
 
+    fn reserve(&self, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+
     fn truncate(&self, _: u64) -> io::Result<()> {
         Ok(())
     }

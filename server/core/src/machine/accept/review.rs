@@ -100,23 +100,32 @@ pub fn done(batch: &BatchId, change: &AppliedChange, outcome: ReviewOutcome) -> 
 }
 
 const BROKE: &str = "it broke inside Adjutant; look at the file before you try again";
+const UNRECORDED: &str = "the session could not be written; look at the file before you try again";
 
 /// Handles the end of a step that reported nothing: no hunk of its decision changed its state.
 pub fn broke(session: &Session, batch: &BatchId) -> Result<Vec<Event>, Refusal> {
-    let failed = |change: &AppliedChange| -> Option<Event> {
-        let hunks: Vec<String> = change.pending(batch).map(|(hunk, _)| hunk.id.clone()).collect();
-        let why = BROKE.to_owned();
-        let change_set = change.change_set.clone();
-        (!hunks.is_empty()).then_some(Event::ReviewFailed {
-            change_set,
-            hunks,
-            why,
-            conflict: false,
-            away: false,
-        })
-    };
-    let events: Vec<Event> = session.applied.all().into_iter().filter_map(|change| failed(change)).collect();
+    let events = all_failed(session, BROKE, |one| one.batch == *batch);
     if events.is_empty() { Err(Refusal::Stale) } else { Ok(events) }
+}
+
+/// Returns the end of all decisions that are being carried out, for a session that is no longer written: the next one that
+/// opens it would carry them out.
+pub fn given_up(session: &Session) -> Vec<Event> {
+    all_failed(session, UNRECORDED, |_| true)
+}
+
+/// Returns the end of the pending decisions that `is_meant`: none of their hunks changed its state.
+fn all_failed(session: &Session, why: &str, is_meant: impl Fn(&PendingReview) -> bool) -> Vec<Event> {
+    let is_pending = |hunk: &&AppliedHunk| hunk.pending.as_ref().is_some_and(&is_meant);
+    let mut events = Vec::new();
+    for change in session.applied.all() {
+        let hunks: Vec<String> = change.hunks.iter().filter(is_pending).map(|hunk| hunk.id.clone()).collect();
+        if !hunks.is_empty() {
+            let (change_set, why) = (change.change_set.clone(), why.to_owned());
+            events.push(Event::ReviewFailed { change_set, hunks, why, conflict: false, away: false });
+        }
+    }
+    events
 }
 
 /// Handles hunks that the text shows in another state than the log: the user undid or redid them in the editor.
