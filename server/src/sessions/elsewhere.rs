@@ -1,4 +1,5 @@
-//! Decisions about hunks of sessions that another process has open: left in their inbox, carried out by that process.
+//! Decisions about hunks of sessions that another process has open: left in their inbox, carried out by that process. Hunks in
+//! files that have another text in this editor than on disk are refused here, because that process does not know that text.
 //!
 //! Never decides, and never says that something was done without the word of that process.
 
@@ -9,6 +10,7 @@ use adjutant_protocol::review::{DecidedHunk, ReviewDecideParams};
 use tokio::time::Instant;
 
 use super::Sessions;
+use super::beneath::take_out_differing;
 use crate::aside::aside;
 use crate::session::inbox::{self, LeftLetter};
 use crate::session::mailbox::{ClientError, Message};
@@ -46,19 +48,25 @@ impl Sessions {
         &self,
         decision: &ReviewDecideParams,
     ) -> Option<Result<Vec<DecidedHunk>, ClientError>> {
-        let (world, own) = (self.world().clone(), decision.clone());
-        let left = aside(move || -> Result<LeftLetter, ClientError> {
+        let (world, mut own) = (self.world().clone(), decision.clone());
+        let left = aside(move || -> Result<_, ClientError> {
+            let refused = take_out_differing(&world, &mut own)?;
+            if own.targets.is_empty() && !refused.is_empty() {
+                return Ok((None, refused));
+            }
             let place = world.catalog.place(&own.session_id.0).map_err(super::opening::catalog_error)?;
-            inbox::leave_decision(&place, &own).map_err(|error| {
+            let left = inbox::leave_decision(&place, &own).map_err(|error| {
                 let why = format!("leave the decision for the process that has the session open: {error}");
                 // No second try makes it smaller.
                 let is_too_large = error.kind() == std::io::ErrorKind::FileTooLarge;
                 let name = if is_too_large { ErrorName::AnswerInvalid } else { ErrorName::SessionLocked };
                 ClientError::new(name, why)
-            })
+            });
+            Ok((Some(left?), refused))
         });
-        let mut left = match left.await {
-            Ok(left) => left,
+        let (mut left, refused) = match left.await {
+            Ok((Some(left), refused)) => (left, refused),
+            Ok((None, refused)) => return Some(Ok(refused)),
             Err(refused) => return Some(Err(refused)),
         };
         let until = Instant::now() + PATIENCE;
@@ -75,7 +83,9 @@ impl Sessions {
             match looked {
                 LetterLook::Waits => {}
                 LetterLook::Withdrawn => return None,
-                LetterLook::Over(result) => return Some(result),
+                LetterLook::Over(result) => {
+                    return Some(result.map(|hunks| hunks.into_iter().chain(refused).collect()));
+                }
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::record::{
     AskId, AskKind, CallResult, ChangeSetId, ChangedFile, EditCheck, FileChange, HunkSet, KeyUse, Payload,
     Policy, ReviewState, ReviewedBy, RunId, RunOrigin, SeenHunk, ToolCallId, UnattendedPolicy, UnsavedText,
 };
+use crate::session::{AppliedChange, AppliedHunk};
 use crate::text::trace::Formatting;
 
 /// Time and randomness for one input; the core itself has neither.
@@ -176,6 +177,12 @@ impl ReviewAct {
             Self::Undo => state != ReviewState::Undone,
             Self::Restore => state == ReviewState::Undone,
         }
+    }
+
+    /// Returns the hunks of a change to which it can be done now.
+    pub fn possible(self, change: &AppliedChange) -> impl Iterator<Item = String> {
+        let is_possible = move |hunk: &&AppliedHunk| hunk.pending.is_none() && self.is_possible(hunk.state);
+        change.hunks.iter().filter(is_possible).map(|hunk| hunk.id.clone())
     }
 }
 
