@@ -63,6 +63,9 @@ fn p02_a_change_with_lines_of_the_user_is_undone_together_with_the_one_on_it() {
     let restored = decide(&rig, "restore", &[&lower, &upper]);
     assert!(restored.iter().all(|(_, why)| why.is_none()), "{restored:?}");
     assert_eq!(rig.text_of("a.txt"), ALL);
+    let listed: ReviewListResult = rig.call(methods::REVIEW_LIST, json!({}));
+    let again = listed.hunks.iter().find(|hunk| hunk.hunk_id == lower.hunk_id && hunk.inserted == LOWER);
+    assert_eq!(again.map(|hunk| hunk.user_lines), Some(1), "the upper change is not the user's: {listed:?}");
     // Without the user's word for the line, only the upper one goes, and the answer says so.
     let refused = decide(&rig, "undo", &[&upper, &lower]);
     assert_eq!(refused.iter().filter(|one| **one == undone).count(), 1, "{refused:?}");
