@@ -413,6 +413,18 @@ impl FileChanges {
         Some((change, hunks.iter().position(|one| one.id == hunk)?))
     }
 
+    /// Returns the hunks that are undone, the last one first.
+    pub fn undone_last(&self) -> Vec<(usize, usize)> {
+        let hunks = self.changes.iter().enumerate().flat_map(|(change, owned)| {
+            let hunks = owned.change.hunks.iter().enumerate();
+            hunks.map(move |(number, hunk)| (hunk, (change, number)))
+        });
+        let mut undone: Vec<_> =
+            hunks.filter(|(hunk, _)| hunk.state == ReviewState::Undone && hunk.pending.is_none()).collect();
+        undone.sort_by_key(|(hunk, _)| std::cmp::Reverse(hunk.since));
+        undone.into_iter().map(|(_, name)| name).collect()
+    }
+
     /// Returns the changes for a preview of what it means to take back runs of a session.
     pub fn found(&self, session: &SessionId) -> Vec<FoundChange<'_>> {
         let is_own = |owned: &OwnedChange| owned.session == *session;

@@ -3,6 +3,7 @@
 //! Never reads the state of a session: each has its own task, from the first request for it until it leaves
 //! memory.
 
+mod beneath;
 pub mod committing;
 mod elsewhere;
 pub mod list;

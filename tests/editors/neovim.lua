@@ -21,14 +21,15 @@ function File()
   end
 end
 
--- Returns the lines of the float with the question.
-local function question()
+-- Returns the lines of the floats with the question and with its answers.
+function Question()
+  local text, answers
   for _, window in ipairs(vim.api.nvim_list_wins()) do
-    local title = vim.api.nvim_win_get_config(window).title
-    if title and title[1] and title[1][1]:find("Adjutant asks", 1, true) then
-      return vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false)
-    end
+    local config, lines = vim.api.nvim_win_get_config(window), vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false)
+    if config.title and config.title[1] and config.title[1][1]:find("Adjutant asks", 1, true) then text = lines end
+    if config.footer then answers = lines end
   end
+  return text and vim.list_extend(text, answers)
 end
 
 -- Returns the choice on the screen, or nil. A question is one line first; the user opens it.
@@ -36,7 +37,7 @@ function Asked()
   if open then return { prompt = open.prompt, titles = open.titles } end
   if require("adjutant.asks").count() == 0 then return nil end
   vim.cmd.AdjutantAnswer()
-  local lines = question()
+  local lines = Question()
   return lines and { prompt = table.concat(lines, "\n"), titles = {} } or nil
 end
 
@@ -53,7 +54,7 @@ function Choose(title)
     end
     return false
   end
-  for _, line in ipairs(question() or {}) do
+  for _, line in ipairs(Question() or {}) do
     local key, shown = line:match("^(%d)  (.*)")
     if key and vim.startswith(shown, title) then
       vim.api.nvim_feedkeys(key, "mx", false)
@@ -64,7 +65,7 @@ function Choose(title)
 end
 
 -- Leaves a question without an answer.
-function Dismiss() if question() then vim.api.nvim_feedkeys("q", "mx", false) end end
+function Dismiss() if Question() then vim.api.nvim_feedkeys("q", "mx", false) end end
 
 -- Returns the text of a buffer as the window shows it with the changes of Adjutant: a sign and a colour before
 -- each line, virtual lines, and the hint at the end of a line.

@@ -16,6 +16,7 @@ mod returned;
 mod shared;
 mod sooner;
 mod texts;
+mod together;
 
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::review::{DecidedHunk, ReviewDecideResult, ReviewHunk, ReviewListResult};

@@ -154,18 +154,18 @@ const before = (text, hunk) => replaced(text, hunk, hunk.removed);
 // The text as the agent made it, without what the user wrote into one change.
 const agents = (text, hunk) => replaced(text, hunk, hunk.formatted ?? hunk.inserted);
 
-// The decisions, one for each session, because the server decides one session at a time.
+// The decisions in the order of the hunks. The server decides one session at a time, so neighbours of one session are one decision.
 function targets(hunks) {
-  const sessions = new Map();
+  const decisions = [];
   for (const hunk of hunks) {
-    if (!sessions.has(hunk.sessionId)) sessions.set(hunk.sessionId, new Map());
-    const sets = sessions.get(hunk.sessionId);
-    if (!sets.has(hunk.changeSetId)) sets.set(hunk.changeSetId, { changeSetId: hunk.changeSetId, hunkIds: [], seen: {} });
-    const target = sets.get(hunk.changeSetId);
+    if (decisions.at(-1)?.sessionId !== hunk.sessionId) decisions.push({ sessionId: hunk.sessionId, targets: [] });
+    const sets = decisions.at(-1).targets;
+    let target = sets.find((one) => one.changeSetId === hunk.changeSetId);
+    if (!target) sets.push(target = { changeSetId: hunk.changeSetId, hunkIds: [], seen: {} });
     target.hunkIds.push(hunk.hunkId);
     if (hunk.text !== undefined) target.seen[hunk.hunkId] = hunk.text;
   }
-  return [...sessions].map(([sessionId, sets]) => ({ sessionId, targets: [...sets.values()] }));
+  return decisions;
 }
 
 // A hunk with those that stand on it, as far as they are known. These have to be undone with it.
@@ -222,15 +222,31 @@ function lost(hunks) {
   return line(`${which} in ${hunks[0].path} not applied: closed without saving`, 300);
 }
 
-// A refusal of the server in one sentence; nothing if all was done.
-function refusal(results, action) {
-  const refused = results.flatMap((result) => result.hunks).filter((hunk) => hunk.why);
+// The states in which a change is as it was decided.
+const GOALS = { keep: ['kept'], undo: ['undone'], restore: ['applied', 'amended'], apply: ['applying', 'applied'], reject: ['rejected'] };
+
+// What became of hunks: those that are as decided, and the others, each with the reason. A hunk without an answer is not done.
+function outcome(hunks, results, action) {
+  const answers = new Map(results.flatMap(({ sessionId, hunks: all }) => all.map((hunk) => [keyOf({ ...hunk, sessionId }), hunk])));
+  const all = hunks.map((hunk) => ({ hunk, answer: answers.get(keyOf(hunk)) }));
+  const isDone = ({ answer }) => answer && !answer.why && GOALS[action].includes(answer.state);
+  return {
+    done: all.filter(isDone).map(({ hunk }) => hunk),
+    refused: all.filter((one) => !isDone(one)).map(({ hunk, answer }) => ({ hunk, why: answer?.why ?? 'it is in another state now; look at it again' })),
+  };
+}
+
+// What was not done, in one sentence; nothing if all was.
+function refusal({ done, refused }, action) {
   if (!refused.length) return undefined;
   const what = { keep: 'kept', undo: 'undone', restore: 'restored', apply: 'applied', reject: 'rejected' }[action];
-  const which = refused.length === 1 ? 'this change was' : `${refused.length} changes were`;
-  return line(`${which} not ${what}: ${refused[0].why}`, 300);
+  const names = refused.map(({ hunk }) => `“${title(hunk)}”`).join(' and ');
+  const alone = done.length ? names : 'this change';
+  const which = refused.length === 1 ? alone : refused.length === 2 ? names : `${refused.length} changes`;
+  const others = done.length ? ` (${done.length === 1 ? 'the other one was' : `${done.length} others were`})` : '';
+  return line(`${which} ${refused.length === 1 ? 'was' : 'were'} not ${what}${others}: ${refused[0].why}`, 300);
 }
 
 module.exports = {
-  agents, at, before, commented, comments, counts, decidable, fenced, files, hover, keyOf, labels, lines, lost, moved, nameOf, newestFirst, next, placeOf, refusal, remark, size, targets, threads, title, withThoseOn,
+  agents, at, before, commented, comments, counts, decidable, fenced, files, hover, keyOf, labels, lines, lost, moved, nameOf, newestFirst, next, outcome, placeOf, refusal, remark, size, targets, threads, title, withThoseOn,
 };

@@ -4,7 +4,7 @@
 
 const path = require('node:path');
 const vscode = require('vscode');
-const { agents, before, decidable, keyOf, lines, lost, newestFirst, next, refusal, targets, withThoseOn } = require('./change');
+const { agents, before, decidable, keyOf, lines, lost, newestFirst, next, outcome, refusal, targets, withThoseOn } = require('./change');
 
 const SCHEME = 'adjutant-base';
 const tell = (text) => void vscode.window.showInformationMessage(`Adjutant: ${text}`);
@@ -66,16 +66,20 @@ function createReview({ hunks, proposed }, client, refresh) {
   const decide = async (action, some, reason) => {
     const results = [];
     for (const decision of targets(some)) {
-      results.push({ ...await client().sendRequest('agent/review/decide', { ...decision, action, reason }), sessionId: decision.sessionId });
+      // A decision that fails holds up no other one.
+      const failed = ({ message: why }) => ({ hunks: decision.targets.flatMap(({ changeSetId, hunkIds }) => hunkIds.map((hunkId) => ({ changeSetId, hunkId, why }))) });
+      results.push({ ...await client().sendRequest('agent/review/decide', { ...decision, action, reason }).catch(failed), sessionId: decision.sessionId });
     }
-    const why = refusal(results, action);
+    const what = outcome(some, results, action);
+    const why = refusal(what, action);
     if (why) tell(why);
     refresh();
-    return results.flatMap(({ sessionId, hunks: all }) => all.filter((hunk) => !hunk.why).map((hunk) => ({ ...hunk, sessionId })));
+    return what.done;
   };
   const undo = async (some) => {
     const done = await decide('undo', newestFirst(some));
-    if (done.length) undone = done.filter((hunk) => hunk.state === 'undone');
+    // Its text was in its place then, and is not now.
+    if (done.length) undone = done.map((hunk) => ({ ...hunk, text: undefined }));
   };
   const goTo = async (back) => {
     const editor = here();

@@ -5,6 +5,7 @@
 
 pub mod ask;
 mod convert;
+pub mod deciding;
 pub mod models;
 pub mod options;
 pub mod origin;

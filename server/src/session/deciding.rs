@@ -8,7 +8,7 @@ use std::sync::Arc;
 use adjutant_core::machine::accept::Refusal;
 use adjutant_core::machine::input::{Decision, Input, ReviewAct, ReviewInput, ReviewTarget as Target};
 use adjutant_core::record::{BatchId, ChangeSetId, Event, HunkSet, ReviewedBy, SeenHunk};
-use adjutant_core::session::{AppliedChange, AppliedHunk};
+use adjutant_core::session::AppliedHunk;
 use adjutant_core::text::edit::lines;
 use adjutant_core::text::trace::{HunkText, Side};
 use adjutant_core::wire;
@@ -139,7 +139,7 @@ impl SessionTask {
         let mut targets = SeenTargets::new();
         for ReviewTarget { change_set_id, hunk_ids, mut seen } in params.targets {
             let change = self.session.applied.get(&change_set_id);
-            let all = || change.into_iter().flat_map(|change| possible(change, act));
+            let all = || change.into_iter().flat_map(|change| act.possible(change));
             let ids: Vec<String> = if hunk_ids.is_empty() { all().collect() } else { hunk_ids };
             let hunks = targets.entry(change_set_id).or_default();
             hunks.extend(ids.into_iter().map(|id| {
@@ -298,15 +298,6 @@ pub(super) fn check_reason(reason: Option<&str>) -> Result<(), ClientError> {
         }
         _ => Ok(()),
     }
-}
-
-/// Returns the hunks of a change for which an action is possible.
-fn possible(change: &AppliedChange, act: ReviewAct) -> impl Iterator<Item = String> {
-    change
-        .hunks
-        .iter()
-        .filter(move |hunk| hunk.pending.is_none() && act.is_possible(hunk.state))
-        .map(|hunk| hunk.id.clone())
 }
 
 /// What is in the place of a hunk.

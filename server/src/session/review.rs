@@ -10,7 +10,7 @@ use adjutant_core::record::{BatchId, ChangeSetId, FileChange};
 use adjutant_core::session::{AppliedChange, AppliedHunk, PendingReview, Session};
 use adjutant_core::text::review::hunks;
 use adjutant_core::text::trace::{
-    HunkNumber, Side, SideRefusal, SideTarget, TurnedHunk, TurnedText, UserText, turn,
+    HunkNumber, Side, SideRefusal, SideTarget, TurnedHunk, TurnedText, UserText, turn, undone_as_seen,
 };
 
 use super::SessionWorld;
@@ -150,7 +150,7 @@ fn outcomes_of(results: HunkResults, on: Option<&String>) -> Vec<Report> {
         match result {
             Ok(dropped) => {
                 let outcome = &mut outcomes[at].1;
-                outcome.dropped.extend(dropped.then(|| wanted.hunk.clone()));
+                outcome.dropped.extend(dropped.map(|text| (wanted.hunk.clone(), text)));
                 outcome.done.push(wanted.hunk);
             }
             Err(ReviewRefusal { why, conflict, away }) => {
@@ -220,8 +220,8 @@ impl ReviewRefusal {
     }
 }
 
-/// For each hunk, whether text of the user was in its place, or why nothing was done.
-type HunkResults = Vec<(WantedHunk, Result<bool, ReviewRefusal>)>;
+/// For each hunk, the text of the user that was in its place, or why nothing was done.
+type HunkResults = Vec<(WantedHunk, Result<Option<String>, ReviewRefusal>)>;
 
 /// How often it is tried again because the text changed meanwhile.
 const MORE_TRIES: u32 = 2;
@@ -352,6 +352,13 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview, is_untouched: bool) -> Res
             turning = turned_with(&targets);
         }
     }
+    let is_unseen = |turned: &Result<TurnedHunk, SideRefusal>| matches!(turned, Err(SideRefusal::Amended));
+    if !file.restore && turning.results.iter().any(is_unseen) {
+        let targets: Vec<SideTarget> = targets.iter().map(|(target, _)| target.clone()).collect();
+        if let Some(as_seen) = undone_as_seen(now.text(), &past, &targets, &changes.undone_last()) {
+            turning = as_seen;
+        }
+    }
     if is_gone {
         let gone = || ReviewRefusal::because("the file is not there now");
         results.extend(targets.into_iter().map(|(_, wanted)| (wanted.clone(), Err(gone()))));
@@ -364,7 +371,10 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview, is_untouched: bool) -> Res
     // An empty file has the same text as none.
     let is_as_decided = !creates || if file.restore { now.exists() } else { now.disk().is_none() };
     results.extend(own.into_iter().cloned().zip(turned).map(|(wanted, result)| {
-        let dropped = |turned| matches!(turned, TurnedHunk::Turned { dropped: Some(_) });
+        let dropped = |turned| match turned {
+            TurnedHunk::Turned { dropped } => dropped,
+            TurnedHunk::Already => None,
+        };
         let refused = |why| {
             let conflict = matches!(why, SideRefusal::Amended);
             ReviewRefusal { conflict, ..ReviewRefusal::because(changes.refusal(why)) }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::OwnedRwLockReadGuard;
 use tokio::time::Instant;
 
-use super::Sessions;
+use super::{Sessions, beneath};
 use crate::aside::aside;
 use crate::client::Level;
 use crate::session::World;
@@ -53,9 +53,13 @@ impl Sessions {
     /// Leaves a request for the process that has the session open, and waits for its reply. `None` if no process has it
     /// open, and nothing was done.
     async fn done_elsewhere(&self, request: &ReviewRequest) -> Option<Result<Value, ClientError>> {
-        let (world, own) = (self.world().clone(), request.clone());
+        let (world, mut own) = (self.world().clone(), request.clone());
         let held = self.letters.clone().read_owned().await;
-        let left = aside(move || -> Result<AwaitedLetter, ClientError> {
+        let left = aside(move || -> Result<_, ClientError> {
+            let refused = beneath::take_out(&world, &mut own)?;
+            if beneath::is_empty(&own) && !refused.is_empty() {
+                return Ok((None, refused));
+            }
             let place = world.catalog.place(&own.session().0).map_err(super::opening::catalog_error)?;
             let left = inbox::leave_request(&place, &own).map_err(|error| {
                 let why = format!("leave the request for the process that has the session open: {error}");
@@ -64,10 +68,11 @@ impl Sessions {
                 let name = if is_too_large { ErrorName::AnswerInvalid } else { ErrorName::SessionLocked };
                 ClientError::new(name, why)
             })?;
-            Ok(AwaitedLetter { letter: Arc::new(left), world, is_over: false, _held: held })
+            Ok((Some(AwaitedLetter { letter: Arc::new(left), world, is_over: false, _held: held }), refused))
         });
-        let mut left = match left.await {
-            Ok(left) => left,
+        let (mut left, refused) = match left.await {
+            Ok((Some(left), refused)) => (left, refused),
+            Ok((None, refused)) => return Some(beneath::with(Value::Array(Vec::new()), &refused)),
             Err(refused) => return Some(Err(refused)),
         };
         let until = Instant::now() + PATIENCE;
@@ -84,7 +89,9 @@ impl Sessions {
             match looked {
                 LetterLook::Waits => {}
                 LetterLook::Withdrawn => return None,
-                LetterLook::Over(result) => return Some(result),
+                LetterLook::Over(result) => {
+                    return Some(result.and_then(|done| beneath::with(done, &refused)));
+                }
             }
         }
     }

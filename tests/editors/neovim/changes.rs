@@ -129,7 +129,7 @@ fn change_and_press(editor: &Neovim<'_>, change: &str, keys: &str) {
 }
 
 /// Returns Lua code that passes changes to the client as an update of the server does.
-fn update(version: &str, hunks: &str) -> String {
+pub fn update(version: &str, hunks: &str) -> String {
     format!(
         "local client = vim.lsp.get_clients({{ name = 'adjutant' }})[1] \
          local now = vim.lsp.util.buf_versions[File()] \

@@ -268,6 +268,64 @@ fn n06_a_change_beneath_a_later_one_is_undone_together_with_it_or_not_at_all() {
     });
 }
 
+/// Waits until something is drawn in the text.
+#[track_caller]
+fn wait_shown(editor: &Neovim<'_>, part: &str) {
+    let found = crate::stage::wait_or(|| drawn(editor).contains(part).then_some(()));
+    assert!(found.is_some(), "{part:?} is not in\n{}\n\nsaid: {}", drawn(editor), told(editor));
+}
+
+#[test]
+fn p02_undo_both_takes_both_with_the_line_of_the_user_or_says_which_stayed() {
+    let stage = || {
+        one_file(vec![
+            replace("b = 2\n.\n", "b = 3\nc = 3\n"),
+            Reply::text("Done."),
+            replace("b = 3\n", "b = 4\n"),
+            Reply::text("Done."),
+        ])
+    };
+    each(stage, |editor| {
+        editor.lua("vim.o.columns = 300");
+        editor.command("First task");
+        editor.wait_end("done");
+        editor.command("Second task");
+        let both = TEXT.replace("b = 2\n.\n", "b = 4\nc = 3\n");
+        editor.wait_buffer(&both);
+        wait_for("the change on top to be known", || {
+            drawn(editor).contains("DiffDelete b = 3").then_some(())
+        });
+        // The user writes into the lower change.
+        editor.lua("vim.api.nvim_buf_set_lines(File(), 7, 7, false, { 'mine' })");
+        wait_shown(editor, "undo with your line");
+        editor.go_to_line(9);
+        press(editor, "\\\\au");
+        editor.wait_asked("A later change (Second task) stands on this one");
+        editor.choose("Undo both");
+        editor.wait_buffer(TEXT);
+        wait_told(editor, "Adjutant: 2 changes undone; :AdjutantRestore brings them back");
+        editor.lua("vim.cmd('AdjutantRestore')");
+        let all = TEXT.replace("b = 2\n.\n", "b = 4\nmine\nc = 3\n");
+        editor.wait_buffer(&all);
+        wait_shown(editor, "undo with your line");
+        wait_shown(editor, "DiffDelete b = 3");
+        // Another text of the lower change was drawn than the one that is there. No update of the server comes between.
+        let other = "(function() for _, hunk in ipairs(real) do \
+            hunk.text = hunk.text and 'another text\\n' end return real end)()";
+        let undo = "vim.g.told = {} vim.api.nvim_win_set_cursor(0, { 9, 0 }) \
+            vim.api.nvim_feedkeys(vim.keycode('\\\\au'), 'mx', false) return Choose('Undo both')";
+        assert_eq!(editor.lua(&format!("{} {undo}", super::changes::update("now", other))), true);
+        editor.wait_buffer(&all.replace("b = 4", "b = 3"));
+        wait_told(
+            editor,
+            "undone: line 7 “b = 4”; not undone: line 7 “b = 3”: the text in its place is not what was",
+        );
+        assert!(!told(editor).contains("AdjutantRestore"), "{}", told(editor));
+        editor.lua("vim.cmd('AdjutantRestore')");
+        editor.wait_buffer(&all);
+    });
+}
+
 /// Every file that Neovim has open is announced, so that only closed ones are written on disk: one without a type, one that is
 /// loaded, hidden and unlisted, one that was loaded without events, and one that was given another name.
 #[test]

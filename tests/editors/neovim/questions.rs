@@ -234,6 +234,25 @@ fn finding_the_answer_opens_and_closes_while_a_question_waits() {
     });
 }
 
+/// Something else closes the window with the answers.
+#[test]
+fn s15_a_key_answers_nothing_while_its_answer_is_not_on_the_screen() {
+    const CLOSE_AND_PRESS: &str = "for _, window in ipairs(vim.api.nvim_list_wins()) do \
+        if vim.api.nvim_win_get_config(window).footer then vim.api.nvim_win_close(window, true) end end \
+        vim.api.nvim_feedkeys('1', 'mx', false) return require('adjutant.asks').count()";
+    each(
+        || asks_for(&["echo one"]),
+        |editor| {
+            editor.command("Look");
+            editor.wait_asked("1  Reject");
+            assert_eq!(editor.lua(CLOSE_AND_PRESS), 1, "it was answered");
+            editor.wait_asked("1  Reject");
+            editor.choose("Reject");
+            editor.wait_end("done");
+        },
+    );
+}
+
 /// A change of a question is rejected by another client: the float shows what is left.
 #[test]
 fn p01_a_question_shows_what_is_left_of_it() {

@@ -242,8 +242,7 @@ fn finding_d13_a_question_that_is_gone_says_so_and_its_keys_are_dead() {
         let asked = editor.wait_asked("Edit greet.py");
         editor.cancel();
         editor.wait_end("cancelled");
-        let shown = "local window = vim.api.nvim_get_current_win() \
-            return table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false), '\\n')";
+        let shown = "return table.concat(Question() or {}, '\\n')";
         wait_for("the words that it is gone", || {
             editor.lua(shown).as_str()?.contains("is not asked any more").then_some(())
         });
@@ -261,7 +260,7 @@ fn finding_d13_a_question_that_is_gone_says_so_and_its_keys_are_dead() {
 fn finding_a_question_outlives_every_way_to_close_its_windows() {
     // The float must be no file, not listed, and have its keys.
     const WHOLE: &str = "local at = vim.api.nvim_get_current_buf() local is = vim.bo[at] \
-        local text = table.concat(vim.api.nvim_buf_get_lines(at, 0, -1, false), ' ') \
+        local text = table.concat(Question() or {}, ' ') \
         return text:find('Yes, once', 1, true) ~= nil and is.buftype == 'nofile' and is.bufhidden == 'hide' \
           and not is.swapfile and not is.buflisted and not is.modifiable and vim.fn.maparg('q', 'n') ~= '' \
           and vim.fn.maparg('1', 'n') ~= ''";

@@ -163,9 +163,72 @@ fn finding_d9_at_80_by_24_the_question_leaves_the_answer_in_sight_and_scrolls() 
         screen.wait_until("the answer and a line that asks", both("? Edit greet.py"));
         command(&screen, ":AdjutantAnswer");
         screen.wait_until("the answer next to the question", both("scroll for more"));
-        screen.keys(&["G"]);
         screen.wait_until("the answer next to the choices", both("1  Reject"));
         screen.keys(&["1"]);
         screen.wait("It is renamed.");
+    }
+}
+
+/// Each key that answers is on the screen, wherever the user is in the text of the question.
+#[test]
+fn s15_at_80_by_24_the_answers_stay_on_the_screen_while_a_long_question_scrolls() {
+    let lines = |word: &str| (1..=20).map(|line| format!("{word} = {line}\n")).collect::<String>();
+    for version in super::VERSIONS {
+        let arguments = json!({"path": scenes::FILE, "old_text": lines("old"), "new_text": lines("new")});
+        let text = format!("//- /{}\ndef greet(): pass\n{}", scenes::FILE, lines("old"));
+        let edit = Reply::call("edit_file", arguments);
+        let stage = Stage::new(&text, [edit, Reply::text("It is renamed.")]);
+        let screen = open_sized(&stage, version, ("80", "24"));
+        command(&screen, ":Adjutant Rename them");
+        screen.wait("? Edit greet.py");
+        command(&screen, ":AdjutantAnswer");
+        let asked = screen.wait("q later");
+        for part in ["-old = 1 ", "scroll for more", "1  Reject", "-  Yes, once: first look at the other "] {
+            assert!(asked.contains(part), "{part:?} in\n{asked}");
+        }
+        // A key whose answer cannot be given yet does nothing, and the answers stay to the end of the text.
+        screen.keys(&["2", "G"]);
+        let end = screen.wait("+new = 20");
+        assert!(end.contains("1  Reject") && end.contains("first look at the other "), "{end}");
+        screen.keys(&["g", "g"]);
+        screen.wait("-old = 1 ");
+        let pages = ["C-f"; 20];
+        screen.keys(&pages);
+        let seen = screen.wait_until("all of it seen", |text| !text.contains("first look at"));
+        assert!(seen.contains("1  Reject"), "{seen}");
+        read();
+        screen.keys(&[&key_of(&seen, "Yes, once")]);
+        screen.wait("Adjutant: done");
+        wait_for("the edit", || stage.workspace.read(scenes::FILE).contains("new = 20").then_some(()));
+    }
+}
+
+#[test]
+fn s15_an_answer_that_is_not_whole_on_the_screen_is_given_only_after_it_was_opened() {
+    let answers: Vec<String> =
+        (1..=5).map(|number| format!("answer {number} {}end {number}", "word ".repeat(60))).collect();
+    for version in super::VERSIONS {
+        let ask = Reply::call("ask_user", json!({"question": "Which one?", "options": answers}));
+        let stage = Stage::new(
+            &format!("//- /{}\ndef greet(): pass\n", scenes::FILE),
+            [ask, Reply::text("I take that one.")],
+        );
+        let screen = open_sized(&stage, version, ("80", "24"));
+        command(&screen, ":Adjutant Choose");
+        screen.wait("? Which one?");
+        command(&screen, ":AdjutantAnswer");
+        let asked = screen.wait("s in a tab");
+        for number in 1..=5 {
+            assert!(asked.contains(&format!("-  answer {number} word")), "{asked}");
+        }
+        // The key does nothing, so the question can still be opened.
+        screen.keys(&["4", "s"]);
+        screen.wait("end 3");
+        screen.keys(&["q"]);
+        let again = screen.wait("q later");
+        screen.keys(&[&key_of(&again, "answer 4")]);
+        screen.wait("Adjutant: done");
+        let told = stage.model.requests().last().expect("a request").json().to_string();
+        assert!(told.contains("end 4"), "{told}");
     }
 }

@@ -55,8 +55,17 @@ const upper = hunk({ changeSetId: 'e' });
 const middle = hunk({ changeSetId: 'd', beneath: [name(upper)] });
 const lower = hunk({ beneath: [name(middle), name(upper)] });
 is('those on it', change.withThoseOn(lower, [lower, middle, upper]).map((one) => one.changeSetId), ['c', 'd', 'e']);
-is('refusal', change.refusal([{ hunks: [{ state: 'applied', why: 'it is gone' }, { state: 'undone' }] }], 'undo'), 'this change was not undone: it is gone');
-is('no refusal', change.refusal([{ hunks: [{ state: 'kept' }] }], 'keep'), undefined);
+// Neighbours of one session are one decision, and the order stays.
+is('targets in order', change.targets([hunk(), hunk({ sessionId: 't' }), mine]).map(({ sessionId, targets }) => [sessionId, targets[0].hunkIds[0]]), [['s', '1'], ['t', '1'], ['s', '2']]);
+const became = (action, some, ...answers) => change.outcome(some, answers.map((all) => ({ sessionId: 's', hunks: all })), action);
+const answer = (hunkId, more) => ({ changeSetId: 'c', hunkId, ...more });
+const first = hunk({ inserted: 'x\n' });
+is('a refusal', change.refusal(became('undo', [first], [answer('1', { state: 'applied', why: 'it is gone' })]), 'undo'), 'this change was not undone: it is gone');
+is('one of two', change.refusal(became('undo', [mine, first], [answer('2', { state: 'undone' }), answer('1', { state: 'conflicted', why: 'it is gone' })]), 'undo'), '“x” was not undone (the other one was): it is gone');
+is('two of two', change.refusal(became('undo', [mine, first], [answer('2', { state: 'applied' })]), 'undo'), '“mine” and “x” were not undone: it is in another state now; look at it again');
+is('no answer', change.refusal(became('keep', [first], []), 'keep'), 'this change was not kept: it is in another state now; look at it again');
+is('no refusal', change.refusal(became('keep', [first], [answer('1', { state: 'kept' })]), 'keep'), undefined);
+is('done', became('undo', [mine, first], [answer('1', { state: 'undone' })]).done.map(({ hunkId }) => hunkId), ['1']);
 
 // Proposed changes are whole in their threads, and the first one is open.
 const waits = [hunk(), hunk({ hunkId: '2', state: 'proposed', line: 4, endLine: 6 }), hunk({ hunkId: '3', state: 'proposed', line: 8, endLine: 8, removed: '' })];

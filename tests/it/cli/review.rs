@@ -116,6 +116,28 @@ fn p02_an_undo_by_line_takes_only_what_show_prints_for_that_line() {
 }
 
 #[test]
+fn p02_changes_on_each_other_with_lines_of_the_user_are_undone_together_at_a_terminal() {
+    let turn = |old: &str, new: &str| {
+        let call = format!(
+            "[[turn]]\n[[turn.call]]\ntool = \"edit_file\"\narguments = {{ path = \"greeting.txt\", old_text = \"{old}\", new_text = \"{new}\" }}\n"
+        );
+        format!("{call}{DONE}")
+    };
+    let [lower, upper] = [turn("Helo, world\\n", "Hello\\nworld\\n"), turn("world\\n", "World\\n")];
+    for is_one_task in [true, false] {
+        let place = Place::new(&lower);
+        place.run(&["run", "-y", "two lines"]).exits(0);
+        place.play(&if is_one_task { format!("{lower}{upper}") } else { upper.clone() });
+        let again: &[&str] = if is_one_task { &["--continue"] } else { &[] };
+        place.run(&[&["run", "-y"], again, &["a capital"]].concat()).exits(0);
+        fs::write(place.workspace().join("greeting.txt"), "Hello\nmine\nWorld\n").unwrap();
+        let undone = place.run(&["review", "undo", "greeting.txt", "--mine"]);
+        assert_eq!(undone.out(), "2 undone\n", "one task: {is_one_task}: {}", undone.err());
+        assert_eq!(place.greeting(), "Helo, world\n");
+    }
+}
+
+#[test]
 fn p02_a_new_file_that_was_undone_is_restored_at_a_terminal() {
     let place = Place::new(TWICE);
     place.run(&["run", "-y", "fix the greeting"]).exits(0);

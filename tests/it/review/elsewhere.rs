@@ -70,6 +70,63 @@ fn n03_a_second_editor_decides_while_the_first_one_has_the_session() {
     first.end();
 }
 
+/// Decides about hunks of several files at once. Returns the answers in the order of the hunks.
+fn decide_all(rig: &Rig, hunks: [&ReviewHunk; 2], action: &str) -> [DecidedHunk; 2] {
+    let target = |hunk: &ReviewHunk| json!({"changeSetId": hunk.change_set_id, "hunkIds": [hunk.hunk_id]});
+    let targets = hunks.map(target);
+    let params = json!({"sessionId": hunks[0].session_id, "targets": targets, "action": action});
+    let result: ReviewDecideResult = rig.call(methods::REVIEW_DECIDE, params);
+    assert_eq!(result.hunks.len(), 2, "{result:?}");
+    hunks.map(|hunk| {
+        let answer = result.hunks.iter().find(|one| one.change_set_id == hunk.change_set_id);
+        answer.unwrap_or_else(|| panic!("no answer about {}: {result:?}", hunk.path)).clone()
+    })
+}
+
+#[test]
+fn n03_a_second_editor_changes_no_file_beneath_its_own_unsaved_text() {
+    let Reviewed { rig: first, workspace, .. } = Reviewed::start();
+    let second = Rig::start(&workspace);
+    second.open("b.txt");
+    second.replace("b.txt", "4\n", "4\nmine\n");
+    let (two, four) = (hunk(&second, "2"), hunk(&second, "4"));
+    let why =
+        "the text of b.txt in this editor is not the one on disk; save it, or load the file again, then";
+    // The other file of the decision is undone.
+    let [a, b] = decide_all(&second, [&two, &four], "undo");
+    assert_eq!((a.state, a.why), (HunkState::Undone, None));
+    assert_eq!(first.text_of("a.txt"), EDITED.replace("2\n", "two\n"));
+    assert_eq!((b.state, b.why.as_deref()), (HunkState::Applied, Some(&*format!("{why} undo"))));
+    assert_eq!(workspace.read("b.txt"), "4\n");
+    // All hunks of a change set are the same hunk.
+    let target = json!({"changeSetId": four.change_set_id});
+    let whole = json!({"sessionId": four.session_id, "targets": [target], "action": "undo"});
+    let refused: ReviewDecideResult = second.call(methods::REVIEW_DECIDE, whole);
+    assert_eq!(refused.hunks, [b]);
+    assert_eq!(second.text_of("b.txt"), "4\nmine\n");
+    // A typing mistake in the request is no refusal of one file.
+    let mut unknown = decision(&four, "undo");
+    unknown["targets"][0]["hunkIds"] = json!([four.hunk_id, "h99"]);
+    let error = second.request(methods::REVIEW_DECIDE, unknown).expect_err("no such hunk");
+    assert!(error.message.contains("has no such applied hunk"), "{error:?}");
+    // To keep changes no file.
+    assert_eq!(decide(&second, &four, "keep").state, HunkState::Kept);
+    // Saved, it is undone as before, and the user's line stays.
+    second.save("b.txt");
+    assert_eq!(decide(&second, &hunk(&second, "4"), "undo").state, HunkState::Undone);
+    assert_eq!(workspace.read("b.txt"), "four\nmine\n");
+    // The editor has not loaded it yet.
+    let refused = decide(&second, &four, "restore");
+    assert_eq!((refused.state, refused.why), (HunkState::Undone, Some(format!("{why} restore"))));
+    assert_eq!(workspace.read("b.txt"), "four\nmine\n");
+    second.close("b.txt");
+    second.open("b.txt");
+    assert_eq!(decide(&second, &four, "restore").state, HunkState::Applied);
+    assert_eq!(workspace.read("b.txt"), "4\nmine\n");
+    second.end();
+    first.end();
+}
+
 #[test]
 fn p04_p06_a_second_editor_comments_and_undoes_a_run_while_the_first_one_has_the_session() {
     let Reviewed { rig: first, model: _model, workspace, session, run } = Reviewed::start();
@@ -99,6 +156,13 @@ fn p04_p06_a_second_editor_comments_and_undoes_a_run_while_the_first_one_has_the
     first.replace("a.txt", "3 mine\n", "3 mine too\n");
     let refused = rewind(&seen).expect_err("it is not as it was shown");
     assert!(refused.message.contains("a.txt changed since it was shown"), "{refused:?}");
+    // The first editor does not know what is not saved in the second one.
+    second.open("b.txt");
+    second.replace("b.txt", "4\n", "4 unsaved\n");
+    let refused = rewind(&preview()).expect_err("it would change b.txt beneath its text");
+    assert!(refused.message.contains("b.txt in this editor is not the one on disk; save it"), "{refused:?}");
+    assert_eq!((first.text_of("a.txt").contains("3 mine too"), workspace.read("b.txt")), (true, "4\n".into()));
+    second.replace("b.txt", "4 unsaved\n", "4\n");
     rewind(&preview()).expect("it is undone");
     assert_eq!(first.text_of("a.txt"), "one\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\nthree\n");
     assert_eq!((workspace.read("b.txt"), workspace.read("first.txt")), ("four\n".into(), "0\n".into()));

@@ -1,6 +1,6 @@
 -- The questions of Adjutant. Each waits in a float that is never entered by
--- itself and takes no keys. Only a key pressed in the float is an answer, and an
--- approval needs the whole of what it allows to have been in sight, or opened in a tab.
+-- itself and takes no keys. Only a key pressed in the float is an answer, and only one that is
+-- on the screen below the text. An approval needs the whole of what it allows to have been in sight, or opened in a tab.
 local buffers = require("adjutant.buffers")
 local display = require("adjutant.display")
 local float = require("adjutant.float")
@@ -15,6 +15,7 @@ local OFFER = {} -- the id of the question that a command of the user asks
 local open = {} -- the questions that wait: the oldest first, those left for later last
 local shown -- the one in the float
 local window, buffer -- the float
+local answers = {} -- the window and the buffer below it, with the answers that a key gives
 local entered = false -- the user went into it
 local hinting = false -- the float is the one line
 local home -- the window they came from
@@ -87,9 +88,16 @@ local function entry_of(ask, answer)
   return entry
 end
 
+local function close_answers()
+  local old = answers.window
+  answers.window, answers.offered = nil, {}
+  if valid(old) then api.nvim_win_close(old, true) end
+end
+
 local function close()
   local old = window
   window, entered = nil, false
+  close_answers()
   if valid(old) then
     local back = api.nvim_get_current_win() == old and valid(home) and home
     if back then api.nvim_set_current_win(back) end
@@ -125,16 +133,32 @@ local function keys()
   map("<Esc>", M.leave)
 end
 
--- Puts lines into the float; what stays the same is left alone, so that nothing jumps.
-local function write(lines)
-  local old = api.nvim_buf_get_lines(buffer, 0, -1, false)
+-- Puts lines into a float; what stays the same is left alone, so that nothing jumps.
+local function write(into, lines)
+  local old = api.nvim_buf_get_lines(into, 0, -1, false)
   local same = 0
   while same < #lines and lines[same + 1] == old[same + 1] do same = same + 1 end
   if same == #lines and #old == #lines then return end
-  vim.bo[buffer].modifiable = true
-  api.nvim_buf_set_lines(buffer, same, -1, false, vim.list_slice(lines, same + 1))
-  vim.bo[buffer].modifiable = false
+  vim.bo[into].modifiable = true
+  api.nvim_buf_set_lines(into, same, -1, false, vim.list_slice(lines, same + 1))
+  vim.bo[into].modifiable = false
   shown.since = now()
+end
+
+-- Shows the answers below the text.
+local function draw_answers(below)
+  if not below then return close_answers() end
+  answers.buffer = buffers.usable(answers.buffer)
+  write(answers.buffer, below.lines)
+  if valid(answers.window) and api.nvim_win_get_buf(answers.window) ~= answers.buffer then close_answers() end
+  if valid(answers.window) then
+    api.nvim_win_set_config(answers.window, below.config)
+  else
+    answers.window = api.nvim_open_win(answers.buffer, false, vim.tbl_extend("force", below.config, { noautocmd = true }))
+  end
+  answers.offered = below.offered
+  buffers.hide_nothing(answers.window)
+  vim.wo[answers.window].winhighlight = "Normal:NormalFloat"
 end
 
 -- Its place among those that wait; none when it was answered elsewhere meanwhile.
@@ -154,9 +178,9 @@ function draw()
   local new
   buffer, new = buffers.usable(buffer)
   if new then keys() end
-  local lines, config = float.layout(shown, entered, count_of(shown), where())
-  local hint = config.border == "none"
-  write(lines)
+  local lines, config, below = float.layout(shown, entered, count_of(shown), where())
+  local hint = below == nil
+  write(buffer, lines)
   vim.bo[buffer].syntax = hint and "" or shown.syntax or ""
   if valid(window) and (hint ~= hinting or api.nvim_win_get_buf(window) ~= buffer) then
     api.nvim_win_close(window, true)
@@ -169,6 +193,7 @@ function draw()
   end
   buffers.hide_nothing(window)
   vim.wo[window].winhighlight = hint and "Normal:IncSearch" or "Normal:NormalFloat"
+  draw_answers(below)
   look()
 end
 
@@ -331,6 +356,11 @@ end
 function M.choose(number)
   local option = shown and not shown.gone and shown.options[number]
   if not option then return end
+  -- Something else may have closed the window below.
+  if not (valid(answers.window) and api.nvim_win_get_tabpage(answers.window) == api.nvim_get_current_tabpage()) then
+    return draw()
+  end
+  if not answers.offered[number] then return end
   if option.allows and (float.unseen(shown) > 0 or now() - shown.since < REACTION) then return end
   answer(shown, { outcome = "selected", optionId = option.id })
 end
@@ -349,13 +379,17 @@ end
 -- Shows the whole in a tab of its own; `q` comes back.
 function M.whole()
   local entry = shown
-  if not entry or #entry.lines == 0 then return end
+  if not entry or #entry.lines == 0 and not entry.cut then return end
   entry.whole = true
   leave()
   vim.cmd("tabnew")
   vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile, vim.bo.buflisted = "nofile", "wipe", false, false
-  local head = entry.note and { float.one(entry.note), "" } or {}
-  api.nvim_buf_set_lines(0, 0, -1, false, vim.list_extend(head, entry.lines))
+  local all = vim.list_extend(entry.note and { float.one(entry.note), "" } or {}, entry.lines)
+  if entry.cut then
+    all[#all + 1] = ""
+    for number, option in ipairs(entry.options) do all[#all + 1] = ("%d  %s"):format(number, float.one(option.name)) end
+  end
+  api.nvim_buf_set_lines(0, 0, -1, false, all)
   vim.bo.syntax, vim.bo.modifiable = entry.syntax or "", false
   buffers.hide_nothing(0)
   vim.keymap.set("n", "q", function() pcall(vim.cmd.tabclose) M.enter() end, { buffer = 0, nowait = true })

@@ -1,5 +1,5 @@
--- How a question is drawn: its text, and where the float is that holds it.
--- Never opens a window, and knows of no question but the one it is given.
+-- How a question is drawn: its text, its answers below it, and where the floats are that hold them. The text scrolls, the answers do
+-- not. Never opens a window, and knows of no question but the one it is given.
 local M = {}
 local api = vim.api
 
@@ -14,7 +14,7 @@ end
 -- Lines of text cannot hold line ends.
 function M.one(text) return (text:gsub("%s*\n%s*", " ")) end
 
--- The float as the user reads it, and the row of the first line of the subject.
+-- The text of a question as the user reads it, and the row of the first line of the subject.
 function M.text(entry)
   local lines = { M.one(entry.title) }
   if entry.why then vim.list_extend(lines, vim.split(entry.why, "\n")) end
@@ -22,35 +22,7 @@ function M.text(entry)
   if #entry.lines > 0 then lines[#lines + 1] = "" end
   local first = #lines + 1
   vim.list_extend(lines, entry.lines)
-  lines[#lines + 1] = ""
-  local left = entry.gone and 0 or M.unseen(entry)
-  if entry.gone then
-    lines[#lines + 1] = entry.gone
-  else
-    for number, option in ipairs(entry.options) do
-      if option.allows and left > 0 then
-        local first_look = entry.tall and "first press s: a line is longer than this window"
-          or ("first look at the other %d line%s"):format(left, left == 1 and "" or "s")
-        lines[#lines + 1] = ("-  %s: %s"):format(M.one(option.name), first_look)
-      else
-        lines[#lines + 1] = ("%d  %s"):format(number, M.one(option.name))
-      end
-    end
-  end
   return lines, first
-end
-
--- The keys that are no choice.
-local function keys_of(entry)
-  if entry.gone then return " q close " end
-  local words = entry.words and (entry.rejects and "r reason · " or "r my words · ") or ""
-  return (" %s%sq %s "):format(words, #entry.lines > 0 and "s in a tab · " or "", entry.brief and "close" or "later")
-end
-
--- One line for those who are at something else.
-local function hint_of(entry, count)
-  local short = entry.short and " " .. entry.short or ""
-  return ("?%s %s%s · :AdjutantAnswer"):format(count, M.one(entry.title), short)
 end
 
 -- How high some lines are at a width.
@@ -62,7 +34,56 @@ local function height_of(lines, width)
   return height
 end
 
+-- A line in at most so many columns, cut visibly.
+local function cut_to(line, width)
+  line = vim.fn.strcharpart(line, 0, width - 1)
+  while vim.fn.strdisplaywidth(line) > width - 1 do line = vim.fn.strcharpart(line, 0, vim.fn.strchars(line) - 1) end
+  return line .. "…"
+end
+
+-- The answers below the text, in at most so many rows, and the numbers of those that a key gives: what is not whole on the screen
+-- is no answer, unless it was opened in a tab.
+local function answers_of(entry, width, most)
+  if entry.gone then return { "", entry.gone }, {} end
+  local lines, offered, left = { "" }, {}, M.unseen(entry)
+  for number, option in ipairs(entry.options) do
+    if option.allows and left > 0 then
+      local first_look = entry.tall and "first press s: a line is longer than this window"
+        or ("first look at the other %d line%s"):format(left, left == 1 and "" or "s")
+      lines[#lines + 1] = ("-  %s: %s"):format(M.one(option.name), first_look)
+    else
+      lines[#lines + 1] = ("%d  %s"):format(number, M.one(option.name))
+      offered[number] = true
+    end
+  end
+  entry.cut = height_of(lines, width) > most
+  if not entry.cut then return lines, offered end
+  for number = 1, #entry.options do
+    local line = lines[number + 1]
+    if vim.fn.strdisplaywidth(line) > width then
+      offered[number] = offered[number] and entry.whole
+      lines[number + 1] = cut_to(offered[number] and line or line:gsub("^%d", "-"), width)
+    end
+    if number + 1 > most then offered[number] = nil end
+  end
+  return vim.list_slice(lines, 1, most), offered
+end
+
+-- The keys that are no choice.
+local function keys_of(entry)
+  if entry.gone then return " q close " end
+  local words = entry.words and (entry.rejects and "r reason · " or "r my words · ") or ""
+  return (" %s%sq %s "):format(words, (#entry.lines > 0 or entry.cut) and "s in a tab · " or "", entry.brief and "close" or "later")
+end
+
+-- One line for those who are at something else.
+local function hint_of(entry, count)
+  local short = entry.short and " " .. entry.short or ""
+  return ("?%s %s%s · :AdjutantAnswer"):format(count, M.one(entry.title), short)
+end
+
 local LEAST = 5 -- lines of a question that are of use
+local LEAST_TEXT = 3 -- lines of its text
 local KEPT = 8 -- lines of the answer that a question beside it leaves in sight
 
 -- Where the window of the answer is: `below` the file over the whole width, or beside it.
@@ -89,42 +110,49 @@ local function hint_at(entry, count, chat, bottom)
   }
 end
 
--- Where the float is, and what is in it: the whole when it is entered or has room beside the
--- answer, else one line. `count` is the place among several; `chat` is the window of the answer.
+-- The frame is around both floats.
+local ABOVE = { "╭", "─", "╮", "│", "", "", "", "│" }
+local BELOW = { "", "", "", "│", "╯", "─", "╰", "│" }
+
+-- Where the floats are, and what is in them: the whole when they are entered or have room beside the answer of the model, else one
+-- line. Returns the lines and the place of the text, and what is below it, which is nothing for the one line. `count` is the place
+-- among several; `chat` is the window of the answer of the model.
 function M.layout(entry, entered, count, chat)
   local bottom = vim.o.lines - vim.o.cmdheight - (vim.o.laststatus > 0 and 1 or 0)
   chat = chat and place_of(chat)
   local beside = chat and chat.height - 2 - KEPT or 0
   if not entered and beside < LEAST then return hint_at(entry, count, chat, bottom) end
+  local above = entered and chat and chat.below and chat.row - 4 >= LEAST
+  -- Left of the answer where it has a side of its own.
+  local right = not above and chat and not chat.below and chat.col > 40 and chat.col - 1 or vim.o.columns
+  local width = math.max(10, entered and math.min(right - 2, 100) or chat.width - 2)
+  local most = not entered and beside or above and chat.row - 3 or math.max(2, bottom - 2)
+  local room = math.min(most, math.max(3, math.min(math.floor(vim.o.lines * 0.6), vim.o.lines - 14)))
   local lines = M.text(entry)
-  local room = math.max(3, math.min(math.floor(vim.o.lines * 0.6), vim.o.lines - 14))
+  local answers, offered = answers_of(entry, width, math.max(1, most - LEAST_TEXT))
+  local whole = height_of(lines, width)
+  -- Nobody can answer before the floats are entered, so the text has its room first.
+  while not entered and #answers > 1 and whole + height_of(answers, width) > room do table.remove(answers) end
+  local own = height_of(answers, width)
+  local height = math.max(1, math.min(whole, (entered and most or room) - own, room))
+  if height < whole and answers[1] == "" then answers[1] = entered and "… scroll for more" or "…" end
   local config = {
-    relative = "editor", border = "rounded", title = (" Adjutant asks%s "):format(count),
-    footer_pos = "right", focusable = entered, zindex = 60, style = "minimal",
+    relative = "editor", border = ABOVE, title = (" Adjutant asks%s "):format(count), focusable = entered, zindex = 60,
+    style = "minimal", width = width, height = height,
   }
-  if not entered then
-    config.width = math.max(10, chat.width - 2)
-    config.height = math.min(height_of(lines, config.width), room, beside)
-    config.row, config.col = chat.row + chat.height - config.height - 2, chat.col
-  elseif chat and chat.below and chat.row - 4 >= LEAST then
-    -- Above the answer, which stays in sight.
-    config.width = math.max(10, math.min(vim.o.columns - 2, 100))
-    config.height = math.min(height_of(lines, config.width), room, chat.row - 3)
-    config.row, config.col = chat.row - 3 - config.height, vim.o.columns - config.width - 2
-  else
-    -- Left of the answer where it has a side of its own.
-    local right = chat and not chat.below and chat.col > 40 and chat.col - 1 or vim.o.columns
-    config.width = math.max(10, math.min(right - 2, 100))
-    config.height = math.min(height_of(lines, config.width), room, math.max(1, bottom - 2))
-    config.row, config.col = math.max(0, bottom - config.height - 2), right - config.width - 2
-  end
-  config.footer = " :AdjutantAnswer "
-  if entered then
-    local more = " scroll for more ·" .. keys_of(entry)
-    local fits = vim.fn.strdisplaywidth(more) <= config.width and not entry.gone
-    config.footer = fits and height_of(lines, config.width) > config.height and more or keys_of(entry)
-  end
-  return lines, config
+  local all = height + own
+  if not entered then config.row, config.col = chat.row + chat.height - all - 2, chat.col
+  -- Above the answer, which stays in sight.
+  elseif above then config.row, config.col = chat.row - 3 - all, vim.o.columns - width - 2
+  else config.row, config.col = math.max(0, bottom - all - 2), right - width - 2 end
+  local below = {
+    lines = answers, offered = offered, config = {
+      relative = "editor", border = BELOW, footer = entered and keys_of(entry) or " :AdjutantAnswer ", footer_pos = "right",
+      focusable = false, zindex = 60, style = "minimal", width = width, height = own,
+      row = config.row + 1 + height, col = config.col,
+    },
+  }
+  return lines, config, below
 end
 
 return M

@@ -2,6 +2,7 @@
 -- as a whole, in the version of the text that it is about. A decision is about what was drawn.
 -- Never moves the cursor, takes the focus or opens a window unless the user asked for it.
 local buffers = require("adjutant.buffers")
+local deciding = require("adjutant.deciding")
 local display = require("adjutant.display")
 local drawing = require("adjutant.drawing")
 local keymaps = require("adjutant.keymaps")
@@ -16,11 +17,10 @@ local known = {} -- by buffer: the client, the update, what of it is drawn, and 
 local undone = {} -- by buffer: what was undone, the last one at the end
 local opened = {} -- the proposed changes that the user has opened whole
 
-local say = notices.say
+local say, many = notices.say, deciding.many
 
 local function name_of(hunk) return table.concat({ hunk.sessionId, hunk.changeSetId, hunk.hunkId }, "\n") end
 local function content_of(hunk) return name_of(hunk) .. "\n" .. hunk.removed .. "\n" .. hunk.inserted end
-local function many(count) return ("%d change%s"):format(count, count == 1 and "" or "s") end
 
 -- Whether what is drawn in a buffer is about its text of now.
 local function is_of_now(buffer)
@@ -105,60 +105,12 @@ end
 
 local function clients() return vim.lsp.get_clients({ name = "adjutant" }) end
 
--- Sends decisions, one session after the other; `done` gets all answers and what was refused.
-local function send(client, decisions, done)
-  local answers, refusals = {}, {}
-  local function next_one(index)
-    local decision = decisions[index]
-    if not decision then return done(answers, refusals) end
-    request(client, "agent/review/decide", decision, function(result)
-      for _, hunk in ipairs(result.hunks) do
-        hunk.sessionId = decision.sessionId
-        table.insert(hunk.why and refusals or answers, hunk)
-      end
-      next_one(index + 1)
-    end, function(err)
-      refusals[#refusals + 1] = { why = err.message }
-      next_one(index + 1)
-    end)
-  end
-  next_one(1)
-end
-
--- Puts a change into the decision of its session and action.
-local function add(decisions, hunk, action, reason)
-  local decision
-  for _, other in ipairs(decisions) do
-    if other.sessionId == hunk.sessionId and other.action == action then decision = other end
-  end
-  if not decision then
-    decision = { sessionId = hunk.sessionId, action = action, targets = {}, reason = reason }
-    decisions[#decisions + 1] = decision
-  end
-  local target
-  for _, other in ipairs(decision.targets) do
-    if other.changeSetId == hunk.changeSetId then target = other end
-  end
-  if not target then
-    target = { changeSetId = hunk.changeSetId, hunkIds = {} }
-    decision.targets[#decision.targets + 1] = target
-  end
-  target.hunkIds[#target.hunkIds + 1] = hunk.hunkId
-  -- The server drops the user's lines only if it hears which lines the user saw.
-  if hunk.text and action == "undo" then
-    target.seen = target.seen or {}
-    target.seen[hunk.hunkId] = hunk.text
-  end
-end
-
--- Remembers what was undone, and says how to restore it.
-local function note_undone(buffer, answers)
-  local gone = vim.tbl_filter(function(hunk) return hunk.state == "undone" end, answers)
+-- Remembers what was undone, to restore it.
+local function note_undone(buffer, decided)
+  local gone = vim.tbl_filter(function(one) return one.action == "undo" end, decided)
   if #gone == 0 then return end
   undone[buffer] = undone[buffer] or {}
-  table.insert(undone[buffer], gone)
-  say(#gone == 1 and "undone; :AdjutantRestore brings it back"
-    or many(#gone) .. " undone; :AdjutantRestore brings them back")
+  table.insert(undone[buffer], vim.tbl_map(function(one) return one.hunk end, gone))
 end
 
 -- Why a proposed change cannot be applied yet, if so.
@@ -170,7 +122,7 @@ end
 -- Decides about changes as they are drawn. `yes` keeps or applies, else they are undone or rejected.
 local function decide(buffer, list, yes, reason)
   if not known[buffer] or not is_of_now(buffer) then return say("the change moved; press again") end
-  local decisions, sent, kept = {}, 0, 0
+  local decisions, left, busy = {}, 0, 0
   -- The newest first: a later change can be on top of an earlier one.
   list = vim.list_slice(list)
   table.sort(list, function(one, other)
@@ -181,23 +133,23 @@ local function decide(buffer, list, yes, reason)
   for _, one in ipairs(list) do
     local state = one.hunk.state
     local waits = state == "proposed"
-    local why = one.sent and "this change is being decided"
+    local under_way = one.sent and "this change is being decided"
       or (state == "undoing" or state == "applying") and ("this change is %s already"):format(state)
-      or waits and yes and (#list > 1 and "each proposed change is applied by itself" or not_yet(one))
+    local why = under_way or waits and yes and #list == 1 and not_yet(one)
     if why and #list == 1 then return say(why) end
-    if not why then
-      add(decisions, one.hunk, waits and (yes and "apply" or "reject") or yes and "keep" or "undo", reason)
-      one.sent, sent = true, sent + 1
-      kept = kept + (yes and not waits and 1 or 0)
+    if under_way then busy = busy + 1
+    elseif waits and yes and #list > 1 then left = left + 1
+    else
+      deciding.add(decisions, one.hunk, waits and (yes and "apply" or "reject") or yes and "keep" or "undo", reason)
+      one.sent = true
     end
   end
-  local left = #list - sent
-  send(vim.lsp.get_client_by_id(known[buffer].client), decisions, function(answers, refusals)
+  deciding.send(vim.lsp.get_client_by_id(known[buffer].client), decisions, function(decided, refused)
     for _, one in ipairs(known[buffer] and known[buffer].drawn or {}) do one.sent = nil end
-    note_undone(buffer, answers)
-    if refusals[1] then say(refusals[1].why)
-    elseif left > 0 then say(many(left) .. " left: apply each proposed change by itself")
-    elseif kept > 1 then say(many(kept) .. " kept") end
+    note_undone(buffer, decided)
+    deciding.report(decided, refused)
+    if left > 0 then say(many(left) .. " left: apply each proposed change by itself") end
+    if busy > 0 then say(many(busy) .. " left out: a decision is under way already") end
   end)
 end
 
@@ -284,12 +236,15 @@ local function restore()
   local function make_again(last)
     if not last then return say("nothing was undone in this file") end
     local decisions = {}
-    for _, hunk in ipairs(last) do add(decisions, hunk, "restore") end
-    send(client, decisions, function(_, refusals)
-      if not refusals[1] then return end
+    -- What was undone last comes first.
+    for index = #last, 1, -1 do deciding.add(decisions, last[index], "restore") end
+    deciding.send(client, decisions, function(decided, refused)
+      if not refused[1] then return end
       undone[buffer] = undone[buffer] or {}
-      table.insert(undone[buffer], last)
-      say(refusals[1].why)
+      local rest = {}
+      for index = #refused, 1, -1 do rest[#rest + 1] = refused[index].hunk end
+      table.insert(undone[buffer], rest)
+      deciding.report(decided, refused)
     end)
   end
   local last = undone[buffer] and table.remove(undone[buffer])
@@ -338,22 +293,19 @@ local function go(step, count)
   if row == 0 then drawing.reveal(0, known[buffer].drawn) end
 end
 
-local function one_line(text) return display.plain(vim.trim((text:gsub("%s+", " ")))) end
-
 -- Returns the entry of a change in the quickfix list. A move is at the new name of its file, and a deletion at none: to open it
 -- would make a new file.
 local function item_of(hunk)
   local is, removed = hunk.operation or {}, drawing.count(hunk.removed)
   if is.kind == "move" then
-    local text = ("%s: moved from %s"):format(hunk.state, one_line(hunk.path))
+    local text = ("%s: moved from %s"):format(hunk.state, deciding.one_line(hunk.path))
     return { filename = vim.uri_to_fname(is.uri), lnum = 1, text = text }
   elseif is.kind == "delete" then
-    return { text = ("%s −%d: deleted %s"):format(hunk.state, removed, one_line(hunk.path)) }
+    return { text = ("%s −%d: deleted %s"):format(hunk.state, removed, deciding.one_line(hunk.path)) }
   end
-  local text = one_line((hunk.inserted ~= "" and hunk.inserted or hunk.removed):match("[^\n]*%S[^\n]*") or "")
   return {
     filename = vim.uri_to_fname(hunk.uri), lnum = hunk.line + 1,
-    text = ("%s −%d +%d: %s"):format(hunk.state, removed, drawing.count(hunk.inserted), vim.fn.strcharpart(text, 0, 80)),
+    text = ("%s −%d +%d: %s"):format(hunk.state, removed, drawing.count(hunk.inserted), deciding.first_line(hunk, 80)),
   }
 end
 
@@ -418,11 +370,11 @@ local function keep_all()
     request(client, "agent/review/list", vim.empty_dict(), function(result)
       local decisions = {}
       for _, hunk in ipairs(result.hunks) do
-        if hunk.state == "applied" or hunk.state == "amended" then add(decisions, hunk, "keep") end
+        if hunk.state == "applied" or hunk.state == "amended" then deciding.add(decisions, hunk, "keep") end
       end
       if #decisions == 0 then return #clients() == 1 and say("no changes wait for you") end
-      send(client, decisions, function(answers, refusals)
-        say(refusals[1] and refusals[1].why or many(#answers) .. " kept")
+      deciding.send(client, decisions, function(decided, refused)
+        if refused[1] then deciding.report(decided, refused) else say(many(#decided) .. " kept") end
       end)
     end, function(err) say(err.message) end)
   end
@@ -438,12 +390,12 @@ local function show_change()
   if hunk.text then return show_three(hunk) end
   if hunk.madeBy then
     local made = hunk.madeBy
-    lines = { one_line(("%s, for: %s"):format(made.model, made.task)) }
+    lines = { deciding.one_line(("%s, for: %s"):format(made.model, made.task)) }
     local prompts = made.prompts or {}
     if #prompts ~= 1 or prompts[1] ~= made.task then
-      for _, text in ipairs(prompts) do table.insert(lines, one_line("on the prompt: " .. text)) end
+      for _, text in ipairs(prompts) do table.insert(lines, deciding.one_line("on the prompt: " .. text)) end
     end
-    vim.list_extend(lines, { one_line("allowed by " .. made.allowedBy), "" })
+    vim.list_extend(lines, { deciding.one_line("allowed by " .. made.allowedBy), "" })
   end
   vim.list_extend(lines, vim.split((display.diff(hunk.diff):gsub("\n$", "")), "\n", { plain = true }))
   vim.cmd("tabnew")
@@ -499,6 +451,7 @@ end
 -- `options.request` sends a request; `options.keys` is false without default keys.
 function M.setup(options)
   request = options.request
+  deciding.setup(request)
   keymaps.setup(options.keys)
   commands()
   events()

@@ -13,9 +13,11 @@ use crate::policy::observation::ObservedPath;
 use crate::prompt::image::Image;
 use crate::prompt::message::{GenerationSettings, Reply};
 use crate::record::{
-    AskId, AskKind, CallResult, ChangeSetId, ChangedFile, EditCheck, FileChange, HunkSet, KeyUse, Payload,
-    Policy, ReviewState, ReviewedBy, RunId, RunOrigin, SeenHunk, ToolCallId, UnattendedPolicy, UnsavedText,
+    AmendedTexts, AskId, AskKind, CallResult, ChangeSetId, ChangedFile, EditCheck, FileChange, HunkSet,
+    KeyUse, Payload, Policy, ReviewState, ReviewedBy, RunId, RunOrigin, SeenHunk, ToolCallId,
+    UnattendedPolicy, UnsavedText,
 };
+use crate::session::{AppliedChange, AppliedHunk};
 use crate::text::trace::Formatting;
 
 /// Time and randomness for one input; the core itself has neither.
@@ -177,6 +179,12 @@ impl ReviewAct {
             Self::Restore => state == ReviewState::Undone,
         }
     }
+
+    /// Returns the hunks of a change to which it can be done now.
+    pub fn possible(self, change: &AppliedChange) -> impl Iterator<Item = String> {
+        let is_possible = move |hunk: &&AppliedHunk| hunk.pending.is_none() && self.is_possible(hunk.state);
+        change.hunks.iter().filter(is_possible).map(|hunk| hunk.id.clone())
+    }
 }
 
 /// A decision about applied hunks.
@@ -203,8 +211,8 @@ pub struct ReviewTarget {
 pub struct ReviewOutcome {
     /// The text has these as decided.
     pub done: Vec<String>,
-    /// Of those, the hunks in whose place was text of the user, which is gone now.
-    pub dropped: Vec<String>,
+    /// Of those, the hunks in whose place was text of the user, which is gone now: the text for each.
+    pub dropped: AmendedTexts,
     /// These are as they were, each for a reason.
     pub failed: Vec<(String, String)>,
     /// Of those, the hunks in whose place is another text than the one that was shown.

@@ -7,6 +7,7 @@ mod differing;
 mod earlier;
 mod formatting;
 mod later;
+mod seen;
 mod side;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use differing::DifferingPart;
 use earlier::EarlierText;
 
 pub use formatting::{Formatting, formatting};
+pub use seen::undone_as_seen;
 pub use side::{SideRefusal, SideTarget, TurnedHunk, TurnedText, UserText, turn, with_side};
 
 /// One of the two texts of a hunk.

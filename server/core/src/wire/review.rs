@@ -160,9 +160,10 @@ pub fn applied_hunk(
     let user_lines = match trace.found {
         _ if away.is_some() => 0,
         HunkText::Amended { others } => number(others),
-        // What the user had made of it, restored.
+        // What the user had made of it, restored. Lines of later changes in its place are not theirs.
         HunkText::Is(Side::After) if is_amended => {
-            number(crate::text::edit::lines(&text).filter(|line| !own_lines.contains(line)).count())
+            let made = hunk.amended.as_deref().unwrap_or(&text);
+            number(crate::text::edit::lines(made).filter(|line| !own_lines.contains(line)).count())
         }
         HunkText::Is(_) | HunkText::Gone => 0,
     };

@@ -2,15 +2,14 @@
 //!
 //! Never reports more than the answer says, and never keeps or undoes a change that `show` would not print for the same place.
 
-use std::collections::BTreeMap;
-
 use adjutant_core::text::display::shown_path;
+use adjutant_core::wire::deciding::in_decisions;
+use adjutant_protocol::methods;
 use adjutant_protocol::review::{
     DecidedHunk, ReviewAction, ReviewDecideParams, ReviewDecideResult, ReviewHunk, ReviewListParams,
     ReviewListResult, ReviewTarget,
 };
 use adjutant_protocol::update::HunkState;
-use adjutant_protocol::{SessionId, methods};
 
 use super::{Place, is_open, place_of};
 use crate::cli::Exit;
@@ -92,7 +91,7 @@ pub async fn decide(
     }
     let mut signals = Signals::new()?;
     let (mut decided, mut failed) = (Vec::new(), None);
-    for (session, hunks) in by_session(&chosen) {
+    for (session, hunks) in in_decisions(action, chosen.iter().copied()) {
         let target = |hunk: &&ReviewHunk| {
             let text = hunk.text.iter().filter(|_| mine);
             ReviewTarget {
@@ -220,12 +219,4 @@ fn say_way_back(undone: &[&ReviewHunk]) {
         _ => ("FILE".to_owned(), "them"),
     };
     note(&format!("`adjutant review restore {place}` brings {them} back"));
-}
-
-fn by_session<'a>(hunks: &[&'a ReviewHunk]) -> BTreeMap<&'a SessionId, Vec<&'a ReviewHunk>> {
-    let mut sessions: BTreeMap<_, Vec<&ReviewHunk>> = BTreeMap::new();
-    for hunk in hunks {
-        sessions.entry(&hunk.session_id).or_default().push(hunk);
-    }
-    sessions
 }

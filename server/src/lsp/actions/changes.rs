@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use adjutant_core::wire::deciding::in_decisions;
 use adjutant_protocol::commands::{ChosenHunks, REVIEW, ReviewArguments};
 use adjutant_protocol::review::{ReviewAction, ReviewHunk};
 use adjutant_protocol::update::HunkState;
@@ -92,7 +93,7 @@ fn offer(
 /// Returns the arguments of `adjutant.review` for exactly these hunks, with the text that the user sees in their place.
 pub(in crate::lsp) fn arguments(action: ReviewAction, hunks: &[ReviewHunk]) -> Value {
     let mut targets: Vec<ChosenHunks> = Vec::new();
-    for hunk in hunks {
+    for hunk in in_decisions(action, hunks).into_iter().flat_map(|(_, hunks)| hunks) {
         let is_same = |chosen: &ChosenHunks| {
             chosen.session_id == hunk.session_id && chosen.change_set_id == hunk.change_set_id
         };

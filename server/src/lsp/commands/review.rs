@@ -2,6 +2,7 @@
 //!
 //! Undoes text of the user only if the caller names the text that was shown.
 
+use adjutant_core::wire::deciding::in_decisions;
 use adjutant_protocol::commands::{ChosenHunks, ReviewArguments};
 use adjutant_protocol::review::{
     ReviewAction, ReviewDecideParams, ReviewHunk, ReviewListParams, ReviewTarget,
@@ -20,14 +21,12 @@ pub(super) async fn review_command(agent: &Agent, arguments: ReviewArguments) ->
         let why = "this command is for changes that are applied; answer a question with adjutant.respond";
         return Err(ErrorBody::invalid_params(why));
     }
-    let targets = if targets.is_empty() { listed(agent, uri, line).await? } else { targets };
+    let targets = if targets.is_empty() { listed(agent, action, uri, line).await? } else { targets };
     if targets.is_empty() {
         return Err(ErrorBody::invalid_params("there is no change to decide about here"));
     }
     let (mut done, mut refused) = (0, Vec::new());
-    for ChosenHunks { session_id, change_set_id, hunk_ids, seen } in targets {
-        let targets = vec![ReviewTarget { change_set_id, hunk_ids, seen }];
-        let params = ReviewDecideParams { session_id, targets, action, reason: None };
+    for params in in_order(action, targets) {
         for hunk in agent.review_decide(params).await?.hunks {
             match hunk.why {
                 Some(why) => refused.push(why),
@@ -46,15 +45,37 @@ pub(super) async fn review_command(agent: &Agent, arguments: ReviewArguments) ->
     Ok(Some(json!({ "decided": done, "refused": refused.len() })))
 }
 
-/// Returns the changes at a line, of a document, or all.
-async fn listed(agent: &Agent, uri: Option<String>, line: Option<u32>) -> Result<Vec<ChosenHunks>> {
+/// Returns the decisions about targets in their order: neighbours of one session are one.
+fn in_order(action: ReviewAction, targets: Vec<ChosenHunks>) -> Vec<ReviewDecideParams> {
+    let mut decisions: Vec<ReviewDecideParams> = Vec::new();
+    for ChosenHunks { session_id, change_set_id, hunk_ids, seen } in targets {
+        let target = ReviewTarget { change_set_id, hunk_ids, seen };
+        match decisions.last_mut().filter(|last| last.session_id == session_id) {
+            Some(last) => last.targets.push(target),
+            None => {
+                decisions.push(ReviewDecideParams { session_id, targets: vec![target], action, reason: None })
+            }
+        }
+    }
+    decisions
+}
+
+/// Returns the changes at a line, of a document, or all, in the order of their decisions.
+async fn listed(
+    agent: &Agent,
+    action: ReviewAction,
+    uri: Option<String>,
+    line: Option<u32>,
+) -> Result<Vec<ChosenHunks>> {
     let all = agent.review_list(ReviewListParams { uri, ..ReviewListParams::default() }).await?.hunks;
     let is_there = |hunk: &ReviewHunk| line.is_none_or(|line| hunk.lines().contains(&line));
-    let chosen = all.into_iter().filter(ReviewHunk::is_unreviewed).filter(is_there).map(|hunk| ChosenHunks {
-        session_id: hunk.session_id,
-        change_set_id: hunk.change_set_id,
-        hunk_ids: vec![hunk.hunk_id],
-        seen: Default::default(),
-    });
+    let chosen = all.iter().filter(|hunk| hunk.is_unreviewed() && is_there(hunk));
+    let chosen =
+        in_decisions(action, chosen).into_iter().flat_map(|(_, hunks)| hunks).map(|hunk| ChosenHunks {
+            session_id: hunk.session_id.clone(),
+            change_set_id: hunk.change_set_id.clone(),
+            hunk_ids: vec![hunk.hunk_id.clone()],
+            seen: Default::default(),
+        });
     Ok(chosen.collect())
 }

@@ -67,7 +67,7 @@ fn no_such(target: &ReviewTarget, why: &str) -> Refusal {
 
 /// Handles what became of the hunks of one change that a decision undoes or restores.
 pub fn done(batch: &BatchId, change: &AppliedChange, outcome: ReviewOutcome) -> Result<Vec<Event>, Refusal> {
-    let ReviewOutcome { done, dropped, failed, conflicts, away, on } = outcome;
+    let ReviewOutcome { done, mut dropped, failed, conflicts, away, on } = outcome;
     let change_set = change.change_set.clone();
     let mut events = Vec::new();
     let pending: Vec<(&AppliedHunk, &PendingReview)> = change.pending(batch).collect();
@@ -76,8 +76,8 @@ pub fn done(batch: &BatchId, change: &AppliedChange, outcome: ReviewOutcome) -> 
     if let Some((_, first)) = done.first() {
         let state = if first.restore { ReviewState::Applied } else { ReviewState::Undone };
         // What was dropped with an undone hunk comes back when it is restored.
-        let dropped = done.iter().filter(|(hunk, pending)| !pending.restore && dropped.contains(&hunk.id));
-        let amended = dropped.filter_map(|(hunk, pending)| Some((hunk.id.clone(), pending.seen.clone()?)));
+        let undone = done.iter().filter(|(_, pending)| !pending.restore);
+        let amended = undone.filter_map(|(hunk, _)| dropped.remove_entry(&hunk.id));
         let (amended, by) = (amended.collect(), ReviewedBy::Decision);
         let hunks = done.iter().map(|(hunk, _)| hunk.id.clone()).collect();
         let (change_set, reason) = (change_set.clone(), first.reason.clone());

@@ -7,7 +7,7 @@ use crate::machine::input::{Input, Report, ReviewOutcome, ReviewTarget};
 use crate::machine::step::Step;
 use crate::record::{BatchId, ReviewState, ReviewedBy, SeenHunk};
 use crate::text::edit::lines;
-use crate::text::trace::{HunkText, Side, SideTarget, with_side};
+use crate::text::trace::{HunkText, Side, SideTarget, TurnedHunk, UserText, turn, with_side};
 
 impl World<'_> {
     /// Carries out a decision of the review, file by file.
@@ -43,16 +43,12 @@ impl World<'_> {
                         }
                     }
                 };
-                let (_, traces) = self.traces(file);
-                let is_amended = |target: &SideTarget| {
-                    let hunk = &changes[target.change].hunks[target.hunk];
-                    match traces[target.change][target.hunk].found {
-                        HunkText::Amended { .. } => true,
-                        HunkText::Is(Side::After) => hunk.amended.is_some(),
-                        HunkText::Is(Side::Before) | HunkText::Gone => false,
-                    }
-                };
-                let dropped: Vec<bool> = wanted.iter().map(is_amended).collect();
+                let turned = turn(&text, &past, &wanted, to, UserText::IfSeen).results;
+                let dropped = turned.into_iter().map(|result| match result {
+                    Ok(TurnedHunk::Turned { dropped }) => dropped,
+                    _ => None,
+                });
+                let dropped: Vec<Option<String>> = dropped.collect();
                 let sent = if after == text {
                     Sent::Made
                 } else {
@@ -87,7 +83,7 @@ impl World<'_> {
                     }
                     Sent::Made if is_made => {
                         for (target, dropped) in wanted.iter().zip(dropped) {
-                            outcomes[target.change].dropped.extend(dropped.then(|| id(target)));
+                            outcomes[target.change].dropped.extend(dropped.map(|text| (id(target), text)));
                             outcomes[target.change].done.push(id(target));
                         }
                         break;

@@ -1,5 +1,6 @@
 //! The text with hunks undone or made again.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use super::differing::DifferingPart;
@@ -26,7 +27,8 @@ pub enum SideRefusal {
 pub struct SideTarget {
     pub change: usize,
     pub hunk: usize,
-    /// The text that may be replaced although it is neither side of the hunk.
+    /// The text that may be replaced although it is neither side of the hunk. If later hunks are undone together with it, it may be
+    /// the text with them or without them.
     pub seen: Option<String>,
 }
 
@@ -94,6 +96,7 @@ pub(super) fn turn_whole(
     to: Side,
     users: UserText,
 ) -> TurnedText {
+    let shown = ShownTexts { now, changes, traces: OnceCell::new() };
     let mut changes = changes.to_vec();
     let mut text = now.to_owned();
     let mut results = vec![Err(SideRefusal::Gone); targets.len()];
@@ -129,8 +132,13 @@ pub(super) fn turn_whole(
             results[at] = match trace.found {
                 HunkText::Is(side) if side == to => Ok(TurnedHunk::Already),
                 HunkText::Gone if changes[number].before.is_none() => Err(SideRefusal::NotKept),
-                _ => dropped(&text, trace, target, is_of_user, users)
-                    .map(|dropped| TurnedHunk::Turned { dropped }),
+                _ => {
+                    let may = match users {
+                        UserText::Any => MayDrop::All,
+                        UserText::IfSeen => shown.of(&text, target, trace, past),
+                    };
+                    dropped(&text, trace, is_of_user, may).map(|dropped| TurnedHunk::Turned { dropped })
+                }
             };
             if matches!(results[at], Ok(TurnedHunk::Turned { .. })) {
                 places.push((at, trace));
@@ -243,27 +251,69 @@ fn gave_line_end(text: &str, changes: &[PastChange<'_>]) -> bool {
         })
 }
 
+/// Whether what is in the place of a hunk was shown to the user.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MayDrop {
+    /// Nobody looked, so only the agent's own lines go.
+    Own,
+    /// It was shown.
+    All,
+    /// Another text was shown.
+    Nothing,
+}
+
+/// The text that the user saw, before any target was turned.
+struct ShownTexts<'a> {
+    now: &'a str,
+    changes: &'a [PastChange<'a>],
+    traces: OnceCell<Vec<Vec<Trace>>>,
+}
+
+impl ShownTexts<'_> {
+    /// Compares what is in the place of a hunk with what the user saw there.
+    fn of(&self, text: &str, target: &SideTarget, trace: &Trace, past: &PastHunk<'_>) -> MayDrop {
+        let Some(seen) = &target.seen else { return MayDrop::Own };
+        let there: Vec<&str> = lines(text).skip(trace.lines.start).take(trace.lines.len()).collect();
+        let is_shown = *seen == there.concat()
+            || text != self.now && *seen == self.before(target) && all_known(&there, seen, past);
+        if is_shown { MayDrop::All } else { MayDrop::Nothing }
+    }
+
+    /// Returns what was in the place of a hunk before later hunks were undone with it.
+    fn before(&self, target: &SideTarget) -> String {
+        let traces = self.traces.get_or_init(|| trace_whole(self.now, self.changes));
+        let trace = traces.get(target.change).and_then(|traces| traces.get(target.hunk));
+        let lines_of =
+            |trace: &Trace| lines(self.now).skip(trace.lines.start).take(trace.lines.len()).collect();
+        trace.map(lines_of).unwrap_or_default()
+    }
+}
+
+/// Whether each of these lines was seen or is the hunk's own, as often as it is there. Undoing a later hunk can bring back a line of
+/// the user that nobody saw.
+fn all_known(there: &[&str], seen: &str, past: &PastHunk<'_>) -> bool {
+    let own = [past.side(Side::Before), past.side(Side::After)].concat();
+    let mut known: Vec<&str> = lines(seen).chain(own).collect();
+    there.iter().all(|line| {
+        let at = known.iter().position(|one| one == line);
+        at.map(|at| known.swap_remove(at)).is_some()
+    })
+}
+
 /// Returns the text of the user that goes with a hunk, or why it must not go. `is_of_user`: the inserted side is a text of
 /// the user.
-fn dropped(
-    text: &str,
-    trace: &Trace,
-    target: &SideTarget,
-    is_of_user: bool,
-    users: UserText,
-) -> Result<Option<String>, SideRefusal> {
+fn dropped(text: &str, trace: &Trace, is_of_user: bool, may: MayDrop) -> Result<Option<String>, SideRefusal> {
     if let Some((change, hunk)) = trace.beneath.first() {
         return Err(SideRefusal::Beneath { change: *change, hunk: *hunk });
     }
-    let there: String = lines(text).skip(trace.lines.start).take(trace.lines.len()).collect();
     // What was shown in its place has to be there still, also if the agent's own lines are there instead.
-    let is_as_shown = target.seen.as_ref().map(|seen| *seen == there);
-    let may = users == UserText::Any || is_as_shown == Some(true);
     match trace.found {
         HunkText::Gone => Err(SideRefusal::Gone),
-        HunkText::Is(Side::Before) if is_as_shown != Some(false) => Ok(None),
-        HunkText::Is(Side::After) if !is_of_user && is_as_shown != Some(false) => Ok(None),
-        HunkText::Is(_) | HunkText::Amended { .. } if may => Ok(Some(there)),
+        HunkText::Is(Side::Before) if may != MayDrop::Nothing => Ok(None),
+        HunkText::Is(Side::After) if !is_of_user && may != MayDrop::Nothing => Ok(None),
+        HunkText::Is(_) | HunkText::Amended { .. } if may == MayDrop::All => {
+            Ok(Some(lines(text).skip(trace.lines.start).take(trace.lines.len()).collect()))
+        }
         HunkText::Is(_) | HunkText::Amended { .. } => Err(SideRefusal::Amended),
     }
 }

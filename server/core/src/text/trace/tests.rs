@@ -192,6 +192,73 @@ fn a_later_change_on_an_earlier_one_has_to_go_first() {
     assert_eq!(with_side(&later.after, &changes, &only(1, 0), Side::Before).unwrap(), first.after);
 }
 
+/// The user sees both in the text, and undoes both.
+#[test]
+fn what_was_typed_inside_goes_with_a_later_change_that_was_shown_in_it() {
+    let first = two_hunks();
+    let later = Made::of(&first.after, &first.after.replace("3 and a half\n", "pi\n"));
+    let changes = [first.past(), later.past()];
+    let now = later.after.replace("three\n", "three\nmine\n");
+    let traces = trace_all(&now, &changes);
+    assert_eq!(traces[0][0].found, HunkText::Amended { others: 1 });
+    assert_eq!((traces[0][0].lines.clone(), &traces[0][0].beneath[..]), (2..5, &[(1, 0)][..]));
+    let both = |seen: &str| {
+        let lower = SideTarget { change: 0, hunk: 0, seen: Some(seen.to_owned()) };
+        turn(&now, &changes, &[vec![lower], only(1, 0)].concat(), Side::Before, UserText::IfSeen)
+    };
+    let undone = first.after.replace("three\n3 and a half\n", "line 3 has its words\n");
+    // What is dropped is what the lower one has then.
+    let dropped = Some("three\nmine\n3 and a half\n".to_owned());
+    let all = vec![Ok(TurnedHunk::Turned { dropped }), Ok(TurnedHunk::Turned { dropped: None })];
+    for seen in ["three\nmine\npi\n", "three\nmine\n3 and a half\n"] {
+        assert_eq!(both(seen), TurnedText { text: undone.clone(), results: all.clone() });
+    }
+    // Another text was shown: the later one goes, and the lower one stays.
+    let only_later = both("three\nyours\npi\n");
+    assert_eq!(only_later.text, now.replace("pi\n", "3 and a half\n"));
+    assert_eq!(only_later.results[0], Err(SideRefusal::Amended));
+}
+
+/// As before, but the later change is of another session, which undid it a moment ago.
+#[test]
+fn what_was_typed_inside_goes_after_a_later_change_that_was_shown_in_it() {
+    let first = two_hunks();
+    let later = Made::of(&first.after, &first.after.replace("3 and a half\n", "pi\n"));
+    let other = Made::of(&later.after, &format!("new\n{}", later.after));
+    let now = first.after.replace("three\n", "three\nmine\n");
+    let gone = [later.expecting(Side::Before), other.expecting(Side::Before)];
+    let changes = [first.past(), gone[0].clone(), gone[1].clone()];
+    let lower = |seen: &str| [SideTarget { change: 0, hunk: 0, seen: Some(seen.to_owned()) }];
+    let undone = |seen, undone: &[(usize, usize)]| undone_as_seen(&now, &changes, &lower(seen), undone);
+    let wanted = first.after.replace("three\n3 and a half\n", "line 3 has its words\n");
+    let dropped = Some("three\nmine\n3 and a half\n".to_owned());
+    let turned = TurnedText { text: wanted, results: vec![Ok(TurnedHunk::Turned { dropped })] };
+    let shown = "three\nmine\npi\n";
+    assert_eq!(undone(shown, &[(1, 0)]), Some(turned.clone()));
+    assert_eq!(undone(shown, &[(2, 0), (1, 0)]), Some(turned));
+    assert_eq!(undone(shown, &[(2, 0)]), None, "it was not shown with this one");
+    assert_eq!(undone("three\nyours\npi\n", &[(2, 0), (1, 0)]), None);
+    assert_eq!(undone("three\npi\n", &[(1, 0)]), None, "the line was not shown");
+}
+
+/// The later change has replaced a line of the user, who did not see it in the lower one.
+#[test]
+fn a_line_that_comes_back_from_beneath_a_later_change_is_dropped_only_if_it_was_seen() {
+    let first = two_hunks();
+    let typed = first.after.replace("3 and a half\n", "mine\n3 and a half\n");
+    let later = Made::of(&typed, &typed.replace("mine\n", "pi\n"));
+    let changes = [first.past(), later.past()];
+    let now = later.after.replace("three\n", "three\nalso mine\n");
+    let lower = |seen: &str| vec![SideTarget { change: 0, hunk: 0, seen: Some(seen.to_owned()) }];
+    let both = |seen| [lower(seen), only(1, 0)].concat();
+    let refused = Err((0, 0, SideRefusal::Amended));
+    let shown = "three\nalso mine\npi\n3 and a half\n";
+    assert_eq!(with_side(&now, &changes, &both(shown), Side::Before), refused);
+    let all = "three\nalso mine\nmine\n3 and a half\n";
+    let undone = with_side(&now, &changes, &both(all), Side::Before).unwrap();
+    assert_eq!(undone, first.after.replace("three\n3 and a half\n", "line 3 has its words\n"));
+}
+
 /// A change that takes an earlier one back leaves the same text as neither of them.
 /// The editor's undo brought the lines back, and the user typed between them before the server looked.
 #[test]

@@ -1,0 +1,111 @@
+//! Which hunks of a decision are in files of which this process has another text open than the disk has. The process that
+//! carries the decision out does not know that text, and would change the file beneath it.
+//!
+//! Never changes a file, and never decides.
+
+use std::collections::BTreeSet;
+
+use adjutant_core::machine::input::ReviewAct;
+use adjutant_core::record::HunkSet;
+use adjutant_core::session::AppliedChange;
+use adjutant_core::text::display::shown_path;
+use adjutant_core::wire::review::applied_states;
+use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::review::{DecidedHunk, ReviewAction, ReviewDecideParams};
+use serde_json::Value;
+
+use crate::session::World;
+use crate::session::inbox::ReviewRequest;
+use crate::session::mailbox::ClientError;
+use crate::session::replay;
+use crate::uri;
+
+/// Takes the hunks out of an undo or a restore whose files have another text in this editor than on disk, and returns them with
+/// the reason. Blocks.
+///
+/// # Errors
+///
+/// A rewind of such a file is refused whole, because it is what its preview showed or nothing.
+pub(super) fn take_out(world: &World, request: &mut ReviewRequest) -> Result<Vec<DecidedHunk>, ClientError> {
+    match request {
+        ReviewRequest::Decide(decision) => take_out_hunks(world, decision),
+        ReviewRequest::Rewind(params) => {
+            let verb = if params.restore { "restore" } else { "undo" };
+            let unsaved = differing(world);
+            match params.expect.keys().find(|uri| unsaved.contains(*uri)) {
+                Some(uri) => {
+                    let path =
+                        uri::to_path(uri).map_or_else(|_| uri.clone(), |path| path.display().to_string());
+                    let why = format!("nothing was changed: {}", reason(&shown_path(&path), verb));
+                    Err(ClientError::new(ErrorName::HunkConflict, why))
+                }
+                None => Ok(Vec::new()),
+            }
+        }
+        ReviewRequest::Preview(_) | ReviewRequest::Comment(_) => Ok(Vec::new()),
+    }
+}
+
+/// Whether nothing is left to decide about.
+pub(super) fn is_empty(request: &ReviewRequest) -> bool {
+    matches!(request, ReviewRequest::Decide(decision) if decision.targets.is_empty())
+}
+
+/// Returns the result of a decision together with the hunks that were taken out of it.
+pub(super) fn with(mut done: Value, refused: &[DecidedHunk]) -> Result<Value, ClientError> {
+    if let Value::Array(hunks) = &mut done {
+        for hunk in refused {
+            hunks.push(serde_json::to_value(hunk).map_err(|error| {
+                ClientError::new(ErrorName::Overloaded, format!("the result is lost: {error}"))
+            })?);
+        }
+    }
+    Ok(done)
+}
+
+/// Returns the files that have another text in this editor than on disk, as URIs. Blocks.
+fn differing(world: &World) -> BTreeSet<String> {
+    world.documents.buffers().unsaved().iter().map(|path| uri::of_path(path)).collect()
+}
+
+fn reason(path: &str, verb: &str) -> String {
+    format!(
+        "the text of {path} in this editor is not the one on disk; save it, or load the file again, then {verb}"
+    )
+}
+
+fn take_out_hunks(world: &World, decision: &mut ReviewDecideParams) -> Result<Vec<DecidedHunk>, ClientError> {
+    let (act, verb) = match decision.action {
+        ReviewAction::Undo => (ReviewAct::Undo, "undo"),
+        ReviewAction::Restore => (ReviewAct::Restore, "restore"),
+        ReviewAction::Apply | ReviewAction::Reject | ReviewAction::Keep => return Ok(Vec::new()),
+    };
+    let unsaved = differing(world);
+    if unsaved.is_empty() {
+        return Ok(Vec::new());
+    }
+    let session = replay::fold(&world.catalog, &decision.session_id).map_err(|why| {
+        let why = format!("read the changes of session {}: {why}", decision.session_id);
+        ClientError::new(ErrorName::SessionReadOnly, why)
+    })?;
+    let path_of = |change: &AppliedChange| {
+        let of_file = change.names().into_iter().find(|name| unsaved.contains(&name.target));
+        of_file.map(|name| name.path)
+    };
+    let mut refused = Vec::new();
+    decision.targets.retain_mut(|target| {
+        let Some(change) = session.applied.get(&target.change_set_id) else { return true };
+        let Some(path) = path_of(change) else { return true };
+        let is_whole = target.hunk_ids.is_empty();
+        let hunks: Vec<String> = match is_whole {
+            true => act.possible(change).collect(),
+            // An unknown one is refused by the process that has the session.
+            false => target.hunk_ids.extract_if(.., |id| change.hunk(id).is_some()).collect(),
+        };
+        let set = HunkSet { change_set: target.change_set_id.clone(), hunks };
+        let why = reason(&path, verb);
+        refused.extend(applied_states(&session, &[set], |_, _| Some(why.clone())));
+        !is_whole && !target.hunk_ids.is_empty()
+    });
+    Ok(refused)
+}
