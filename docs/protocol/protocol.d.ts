@@ -1,6 +1,10 @@
 // Generated from server/protocol; docs/testing.md says how to generate it again.
 
-export type ClientAgentCapabilities = { version?: number, updates?: ClientUpdates, asks?: ClientAsks, documents?: ClientDocuments, review?: ClientReview, workspace?: ClientWorkspace, };
+export type ClientAgentCapabilities = { version?: number, updates?: ClientUpdates, asks?: ClientAsks, documents?: ClientDocuments, review?: ClientReview,
+/**
+ * The client has a status line, and gets `agent/overview`.
+ */
+overview?: boolean, workspace?: ClientWorkspace, };
 
 export type ClientUpdates = {
 /**
@@ -565,6 +569,40 @@ images?: Array<ImageView>, } | { "sessionUpdate": "agent_message", messageId: Me
  * The stream ended here too early; the next attempt replaces this item.
  */
 interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "tool_call_update" } & ToolCallView | { "sessionUpdate": "tool_call_content_chunk", toolCallId: ToolCallId, text: string, } | { "sessionUpdate": "state_update" } & StateView | { "sessionUpdate": "notice", message: string, } | { "sessionUpdate": "config_option_update", configOptions: Array<ConfigOption>, changed: ConfigChange, } | { "sessionUpdate": "plan_update", entries: Array<PlanEntry>, } | { "sessionUpdate": "_turn" } & TurnView | { "sessionUpdate": "_run" } & RunView | { "sessionUpdate": "_complete", summary: string, } | { "sessionUpdate": "_ask" } & AskChange | { "sessionUpdate": "_change_set" } & ChangeSetView | { "sessionUpdate": "_rule", text: string, };
+
+export type Overview = { kind: OverviewKind,
+/**
+ * At most 40 characters, such as `2 questions` or `thinking`; empty if there is nothing to say.
+ */
+short: string,
+/**
+ * A line for each task that is open: what it waits for, and its title.
+ */
+tooltip: Array<string>,
+/**
+ * The questions that wait for the user.
+ */
+asks: number,
+/**
+ * The changes in open documents that nobody has decided about.
+ */
+hunks: number,
+/**
+ * The open runs, in the order in which they began.
+ */
+runs: Array<OverviewRun>, };
+
+export type OverviewKind = "idle" | "running" | "interrupted" | "asks";
+
+export type OverviewRun = { sessionId: SessionId, runId: RunId, title: string,
+/**
+ * What it is doing or waiting for, at most 80 characters.
+ */
+step: string,
+/**
+ * When its present state began, in milliseconds since the Unix epoch.
+ */
+since: number, };
 
 export type PlanEntry = {
 /**

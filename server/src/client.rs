@@ -10,6 +10,7 @@ pub mod face;
 mod items;
 mod offering;
 mod outbound;
+mod overview;
 mod popup;
 mod popup_lock;
 mod progress;
@@ -170,6 +171,7 @@ impl ClientLink {
         let shown = OpenItems {
             progress: surfaces.progress,
             diagnostics: surfaces.diagnostics,
+            overview: surfaces.overview,
             versions: surfaces.diagnostic_version,
         };
         let room = SurfaceRoom { lines: MAX_LINES, one_line: false };

@@ -37,6 +37,7 @@ mod model_wire;
 mod opening;
 mod operations;
 mod overload;
+mod overview;
 mod owners;
 mod plain;
 mod plan;

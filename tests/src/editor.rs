@@ -25,6 +25,7 @@ use std::thread;
 
 use adjutant_protocol::ask::AskView;
 use adjutant_protocol::capability::ServerAgentCapabilities;
+use adjutant_protocol::overview::Overview;
 use adjutant_protocol::review::ReviewHunk;
 use serde_json::{Value, json};
 
@@ -242,6 +243,17 @@ impl Editor {
             let is_of_now = update.version.map(i64::from) == Some(open.version);
             (is_of_now && wanted(&update.hunks)).then(|| update.hunks.clone())
         })
+    }
+
+    /// Waits until the last overview is this one, and returns it.
+    #[track_caller]
+    pub fn await_overview(&self, wanted: impl Fn(&Overview) -> bool) -> Overview {
+        self.shared.wait("an overview", |inner| inner.overviews.last().filter(|last| wanted(last)).cloned())
+    }
+
+    /// Returns all overviews so far.
+    pub fn overviews(&self) -> Vec<Overview> {
+        self.shared.lock().overviews.clone()
     }
 
     /// Sets the behaviour for all later edits.

@@ -60,6 +60,7 @@ function createClient({ status, answer, failed, edited, hunks, changes, closed }
           asks: { popupLine: true },
           documents: { save: true, complete: true },
           review: { hunks: true },
+          overview: true,
           workspace: { trusted: vscode.workspace.isTrusted },
         },
       };
@@ -77,20 +78,20 @@ function createClient({ status, answer, failed, edited, hunks, changes, closed }
       changes.refresh();
       closed.told(update);
     }
-    if (update.sessionUpdate === 'state_update') status.says(sessionId, update);
     if (update.sessionUpdate === '_run' && update.phase === 'ended') {
       answer.ended();
       failed(sessionId, update.end);
       edited(sessionId, update.runId, update.end);
     }
   });
+  client.onNotification('agent/overview', status.says);
   client.onNotification('agent/review/update', (params) => {
     if (hunks.says(params)) changes.refresh();
   });
   client.onDidChangeState(({ newState }) => {
     if (newState === State.Running) {
       status.ready();
-      leftOpen(client, status, changes).catch((error) => outputChannel.appendLine(`What is open is not known: ${error.message}`));
+      leftOpen(client, changes).catch((error) => outputChannel.appendLine(`What is open is not known: ${error.message}`));
     } else {
       serverIsGone();
       hunks.clear();
@@ -102,8 +103,8 @@ function createClient({ status, answer, failed, edited, hunks, changes, closed }
   return client;
 }
 
-// The state of what an earlier server left open; the server puts its questions again.
-async function leftOpen(client, status, changes) {
+// Follows what an earlier server left open; the server puts its questions again.
+async function leftOpen(client, changes) {
   const folders = (vscode.workspace.workspaceFolders ?? []).filter((one) => one.uri.scheme === 'file');
   for (const folder of folders) {
     const cwd = client.code2ProtocolConverter.asUri(folder.uri);
@@ -112,8 +113,7 @@ async function leftOpen(client, status, changes) {
     const open = recent.filter((one) => WAITING.includes(one.state));
     for (const { sessionId } of open.slice(0, MOST_REOPENED)) {
       // One that another window has open is that window's.
-      const resumed = await client.sendRequest('agent/session/resume', { sessionId }).catch(() => undefined);
-      if (resumed) status.says(sessionId, resumed.state);
+      await client.sendRequest('agent/session/resume', { sessionId }).catch(() => undefined);
     }
   }
   changes.refresh();

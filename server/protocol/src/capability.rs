@@ -26,6 +26,9 @@ pub struct ClientAgentCapabilities {
     pub documents: ClientDocuments,
     #[ts(optional, as = "Option<ClientReview>")]
     pub review: ClientReview,
+    /// The client has a status line, and gets `agent/overview`.
+    #[ts(optional, as = "Option<bool>")]
+    pub overview: bool,
     #[ts(optional, as = "Option<ClientWorkspace>")]
     pub workspace: ClientWorkspace,
 }

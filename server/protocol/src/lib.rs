@@ -14,6 +14,7 @@ pub mod model;
 pub mod operation;
 pub mod option;
 pub mod origin;
+pub mod overview;
 pub mod plan;
 pub mod review;
 pub mod rewind;

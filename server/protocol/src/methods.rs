@@ -46,11 +46,12 @@ pub const SESSION_UPDATE: &str = "agent/session/update";
 pub const REQUEST_PERMISSION: &str = "agent/session/request_permission";
 pub const ASK_RESOLVED: &str = "agent/ask/resolved";
 pub const REVIEW_UPDATE: &str = "agent/review/update";
+pub const OVERVIEW: &str = "agent/overview";
 pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 26] = [
+pub const METHODS: [Method; 27] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -207,6 +208,13 @@ pub const METHODS: [Method; 26] = [
         "ReviewUpdateParams",
         "",
         "reports where the applied hunks of a document are; sent if the client supports `review.hunks`",
+    ),
+    row(
+        OVERVIEW,
+        ServerNotification,
+        "Overview",
+        "",
+        "reports what is at work and what needs the user, whole, when it changed; sent if the client supports `overview`",
     ),
     row(
         DOCUMENT_SAVE,

@@ -8,8 +8,8 @@ use ts_rs::TS;
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
-    ask, capability, commands, document, errors, ids, model, operation, option, origin, plan, review, rewind,
-    session, start, state, update,
+    ask, capability, commands, document, errors, ids, model, operation, option, origin, overview, plan,
+    review, rewind, session, start, state, update,
 };
 
 macro_rules! wire_types {
@@ -97,6 +97,9 @@ macro_rules! wire_types {
             ask::AskResolvedParams,
             update::SessionUpdateParams,
             update::Update,
+            overview::Overview,
+            overview::OverviewKind,
+            overview::OverviewRun,
             plan::PlanEntry,
             plan::PlanStatus,
             update::ImageView,

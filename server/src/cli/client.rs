@@ -170,6 +170,7 @@ fn initialize_params(folders: &[PathBuf]) -> serde_json::Value {
         // Nothing is open here, so the server writes every file itself.
         documents: ClientDocuments { save: false, complete: true },
         review: ClientReview::default(),
+        overview: false,
         workspace: ClientWorkspace::default(),
     };
     json!({

@@ -9,16 +9,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use adjutant_core::text::review::Hunk;
-use adjutant_protocol::ask::AskView;
+use adjutant_protocol::ask::{AskGroup, AskView};
 use adjutant_protocol::review::{ReviewHunk, ReviewUpdateParams};
 use adjutant_protocol::state::StateView;
 use adjutant_protocol::update::{AskChange, ChangeSetView, HunkState, RunView, SessionUpdateParams, Update};
-use adjutant_protocol::{AskId, ChangeSetId, SessionId};
+use adjutant_protocol::{AskId, ChangeSetId, SessionId, methods};
 use tokio::sync::{Notify, watch};
 
 use super::diagnostics::Diagnostics;
 use super::face::{Face, Note};
 use super::outbound::OutboundQueue;
+use super::overview::{Needs, Overviews};
 use super::popup::SurfaceRoom;
 use super::progress;
 use super::run_progress::{OpenRun, ProgressOutput, RunProgress};
@@ -60,6 +61,8 @@ pub struct OpenItems {
     pub progress: bool,
     /// Asks are shown as diagnostics.
     pub diagnostics: bool,
+    /// The client gets `agent/overview`.
+    pub overview: bool,
     /// The client wants the version of the document that they belong to.
     pub versions: bool,
 }
@@ -79,6 +82,7 @@ struct Open {
     /// The applied hunks of open documents, as the last look found them.
     hunks: BTreeMap<String, ReviewUpdateParams>,
     diagnostics: Diagnostics,
+    overviews: Overviews,
 }
 
 impl Items {
@@ -101,6 +105,7 @@ impl Items {
             progress: RunProgress::new(output, shown.progress),
             hunks: BTreeMap::new(),
             diagnostics: Diagnostics::new(shown.versions),
+            overviews: Overviews::default(),
         };
         let shared = ItemsState {
             open: Mutex::new(open),
@@ -166,6 +171,7 @@ impl Items {
             _ => {}
         }
         open.progress.update(session, &params.update, now_ms());
+        open.overviews.update(session, &params.update);
         self.pulse(open);
     }
 
@@ -189,6 +195,7 @@ impl Items {
         if let Some(run) = run.filter(|_| before != after) {
             open.begin(run, &progress::state_words(state));
         }
+        open.overviews.is_now(session, state);
         self.publish_diagnostics(&mut open);
         self.pulse(open);
     }
@@ -198,6 +205,7 @@ impl Items {
         let mut open = self.lock();
         open.runs.remove(session);
         open.progress.end(session, why);
+        open.overviews.forget(session);
         let left: Vec<AskId> = open
             .asks
             .values()
@@ -206,16 +214,38 @@ impl Items {
             .collect();
         left.iter().for_each(|ask| open.close(ask));
         self.publish_diagnostics(&mut open);
+        self.pulse(open);
     }
 
-    /// Sends the progress that is due, and wakes `live` for the rest.
+    /// Sends the progress and the overview that are due, and wakes `live` for the rest.
     fn pulse(&self, mut open: MutexGuard<'_, Open>) {
-        open.progress.say(Instant::now());
-        let waits = open.progress.due().is_some();
+        self.say(&mut open);
+        let waits = self.due(&open).is_some();
         drop(open);
         if waits {
             self.shared.waiting.notify_one();
         }
+    }
+
+    fn say(&self, open: &mut Open) {
+        let now = Instant::now();
+        open.progress.say(now);
+        if !self.shared.shown.overview {
+            return;
+        }
+        let needs = open.needs();
+        let Open { runs, overviews, .. } = open;
+        let told = overviews.next(&in_order(runs), &needs, now);
+        if let Some(params) = told.and_then(|overview| serde_json::to_value(overview).ok()) {
+            self.shared.outbound.notify(methods::OVERVIEW, &params);
+        }
+    }
+
+    /// Returns when there is something more to say.
+    fn due(&self, open: &Open) -> Option<Instant> {
+        let overview = || open.overviews.due(&in_order(&open.runs), &open.needs());
+        let overview = self.shared.shown.overview.then(overview).flatten();
+        [open.progress.due(), overview].into_iter().flatten().min()
     }
 
     fn publish_diagnostics(&self, open: &mut Open) {
@@ -240,7 +270,7 @@ impl Items {
             open.hunks.insert(update.uri.clone(), update);
         }
         self.publish_diagnostics(&mut open);
-        drop(open);
+        self.pulse(open);
         self.shared.reviewed.send_modify(|count| *count += 1);
     }
 
@@ -269,7 +299,7 @@ impl Items {
     pub async fn live(&self) {
         let mut changed = self.shared.documents.watch();
         loop {
-            let due = self.lock().progress.due();
+            let due = self.due(&self.lock());
             let pause = async {
                 match due {
                     Some(due) => tokio::time::sleep_until(due.into()).await,
@@ -277,7 +307,7 @@ impl Items {
                 }
             };
             tokio::select! {
-                () = pause => self.lock().progress.say(Instant::now()),
+                () = pause => self.say(&mut self.lock()),
                 () = self.shared.waiting.notified() => {}
                 result = changed.changed() => {
                     if result.is_err() {
@@ -306,9 +336,7 @@ impl Items {
 
     /// Returns the runs that have not ended, in the order they began.
     pub fn open_runs(&self) -> Vec<OpenRun> {
-        let mut runs: Vec<(u64, OpenRun)> = self.lock().runs.values().cloned().collect();
-        runs.sort_by_key(|(number, _)| *number);
-        runs.into_iter().map(|(_, run)| run).collect()
+        in_order(&self.lock().runs).into_iter().cloned().collect()
     }
 
     /// Returns the run whose progress has this token.
@@ -346,7 +374,23 @@ impl Items {
     }
 }
 
+/// Returns the runs in the order in which they began.
+fn in_order(runs: &BTreeMap<SessionId, (u64, OpenRun)>) -> Vec<&OpenRun> {
+    let mut runs: Vec<&(u64, OpenRun)> = runs.values().collect();
+    runs.sort_by_key(|(number, _)| *number);
+    runs.into_iter().map(|(_, run)| run).collect()
+}
+
 impl Open {
+    fn needs(&self) -> Needs {
+        let waits = |ask: &&Arc<AskView>| matches!(ask.group, AskGroup::Interactive | AskGroup::NonBlocking);
+        let hunks = self.hunks.values().flat_map(|update| &update.hunks);
+        Needs {
+            asking: self.asks.values().filter(waits).map(|ask| ask.session_id.clone()).collect(),
+            hunks: hunks.filter(|hunk| !hunk.is_decided()).count(),
+        }
+    }
+
     /// Removes the hunks that were decided from the edits that a code action carries: a rejected hunk must not be made.
     fn keep_waiting(&mut self, view: &ChangeSetView) {
         let waits = |hunk: &Hunk| {

@@ -16,6 +16,8 @@ pub struct Surfaces {
     pub opt_out: Vec<String>,
     /// Draws applied hunks in the text.
     pub hunks: bool,
+    /// Has a status line of its own.
+    pub overview: bool,
     /// Its user trusts the workspace.
     pub trusted: bool,
     /// Answers asks by `agent/session/request_permission`.
@@ -72,6 +74,7 @@ impl Surfaces {
             chunks: agent.updates.chunks,
             opt_out: agent.updates.opt_out,
             hunks: agent.review.hunks,
+            overview: agent.overview,
             trusted: agent.workspace.trusted,
             asks_by_request: agent.asks.request,
             popup_line: agent.asks.popup_line,

@@ -159,7 +159,7 @@ fn finding_d13_after_a_reload_the_status_bar_shows_what_is_asked() {
     wait_for("the question", || code.asked());
     code.do_("reload", json!([scenes::FILE]));
     stage.seen().wait("in", "initialized", 2);
-    wait_for("the status bar to show it", || code.status().contains("Adjutant: asks").then_some(()));
+    wait_for("the status bar to show it", || code.status().contains("Adjutant: 1 question").then_some(()));
     code.wait_asked("Edit greet.py");
     code.picture("after-reload");
     let before = code.buffer();

@@ -78,7 +78,7 @@ fn s03_the_story_that_the_pictures_tell() {
     code.wait_asked("Edit listing.py");
     wait_for("the whole change", || code.all_text().contains("-    found = entries[0]").then_some(()));
     assert_eq!(code.buttons(), ["Reject", "Yes, once", "Yes, always…", "Show"]);
-    assert!(code.status().contains("Adjutant: asks"), "{}", code.status());
+    assert!(code.status().contains("Adjutant: 1 question"), "{}", code.status());
     code.picture("3-ask");
     code.choose("Yes, once");
     code.wait_buffer(&LISTING.replace(old, new));

@@ -161,7 +161,10 @@ fn p04_p06_a_second_editor_comments_and_undoes_a_run_while_the_first_one_has_the
     second.replace("b.txt", "4\n", "4 unsaved\n");
     let refused = rewind(&preview()).expect_err("it would change b.txt beneath its text");
     assert!(refused.message.contains("b.txt in this editor is not the one on disk; save it"), "{refused:?}");
-    assert_eq!((first.text_of("a.txt").contains("3 mine too"), workspace.read("b.txt")), (true, "4\n".into()));
+    assert_eq!(
+        (first.text_of("a.txt").contains("3 mine too"), workspace.read("b.txt")),
+        (true, "4\n".into())
+    );
     second.replace("b.txt", "4 unsaved\n", "4\n");
     rewind(&preview()).expect("it is undone");
     assert_eq!(first.text_of("a.txt"), "one\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\nthree\n");

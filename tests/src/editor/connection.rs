@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
+use adjutant_protocol::overview::Overview;
 use adjutant_protocol::review::ReviewUpdateParams;
 use adjutant_protocol::update::SessionUpdateParams;
 use serde_json::Value;
@@ -111,6 +112,7 @@ pub struct Inner {
     pub progress: Progress,
     pub diagnostics: BTreeMap<String, Value>,
     /// The last `agent/review/update` of each document.
+    pub overviews: Vec<Overview>,
     pub reviews: BTreeMap<String, ReviewUpdateParams>,
     pub saves: Vec<Value>,
     pub watch: Watch,
@@ -210,6 +212,7 @@ impl Inner {
             logged: Vec::new(),
             progress: Progress::default(),
             diagnostics: BTreeMap::new(),
+            overviews: Vec::new(),
             reviews: BTreeMap::new(),
             saves: Vec::new(),
             updates: Vec::new(),

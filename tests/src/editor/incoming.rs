@@ -7,6 +7,7 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult, SavedDocument};
 use adjutant_protocol::methods;
+use adjutant_protocol::overview::Overview;
 use adjutant_protocol::review::ReviewUpdateParams;
 use adjutant_protocol::session::{NewSessionResult, ResumeParams, ResumeResult};
 use adjutant_protocol::update::{AskChange, HunkState, SessionUpdateParams, Update};
@@ -81,6 +82,7 @@ impl Inner {
             methods::REQUEST_PERMISSION => agent.is_some_and(|agent| agent.asks.request),
             methods::DOCUMENT_SAVE => agent.is_some_and(|agent| agent.documents.save),
             methods::REVIEW_UPDATE => agent.is_some_and(|agent| agent.review.hunks),
+            methods::OVERVIEW => agent.is_some_and(|agent| agent.overview),
             // Many clients support it and do not say so; the text decides.
             "workspace/applyEdit" => true,
             "workspace/configuration" => can.configuration,
@@ -174,6 +176,11 @@ impl Inner {
                 if let Some(update) = self.body::<ReviewUpdateParams>(method, &params) {
                     self.check_hunks(&update);
                     self.reviews.insert(update.uri.clone(), update);
+                }
+            }
+            methods::OVERVIEW => {
+                if let Some(overview) = self.body::<Overview>(method, &params) {
+                    self.overviews.push(overview);
                 }
             }
             "$/cancelRequest" => match Id::from_value(&params["id"]) {

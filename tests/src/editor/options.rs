@@ -45,6 +45,7 @@ impl Capabilities {
                 asks: ClientAsks { request: true, ..ClientAsks::default() },
                 documents: ClientDocuments { save: true, complete: true },
                 review: ClientReview { hunks: true },
+                overview: true,
                 workspace: ClientWorkspace::default(),
             }),
             ..Self::plain()

@@ -23,6 +23,7 @@ capabilities.experimental = { agent = {
   updates = { chunks = true },
   asks = { request = true },
   review = { hunks = true },
+  overview = true,
   -- Only where the user says so, edits are applied at once and reviewed afterwards.
   workspace = { trusted = settings.trusted == true },
 } }
@@ -120,8 +121,10 @@ comments.setup({ request = request })
 
 local function client_of(context) return vim.lsp.get_client_by_id(context.client_id) end
 
--- What it is at, for the status line: %{get(g:, "adjutant", "")}
-local step, task, said = "", "", {}
+-- What the server says of all tasks, for the status line: %{get(g:, "adjutant", "")}
+local overviews, titles, said = {}, {}, {} -- by client; by run
+local ended -- the title of the last task, once it has ended
+local PRESSING = { asks = 3, interrupted = 2, running = 1 }
 
 -- The longest of these that leaves room for the name of the file: the step before the task.
 local function fitting(...)
@@ -134,13 +137,29 @@ local function fitting(...)
 end
 
 local function draw_status()
-  local count = asks.count()
-  local question = count > 0 and ("? %d question%s · :AdjutantAnswer"):format(count, count == 1 and "" or "s")
-  local status = question or step
-  if said.text and not chat.window() and not question and said.over then status = status .. " · :AdjutantChat" end
-  local about = not question and task ~= "" and " · " .. task or ""
+  local now
+  for _, one in pairs(overviews) do
+    if not now or (PRESSING[one.kind] or 0) > (PRESSING[now.kind] or 0) then now = one end
+  end
+  local status, about = "", ""
+  if now and now.kind == "asks" then status = "? " .. now.short .. " · :AdjutantAnswer"
+  elseif now and PRESSING[now.kind] then
+    local only = #now.runs == 1 and now.runs[1]
+    status, about = only and only.step or now.short, only and " · " .. only.title or ""
+  else
+    if ended then
+      status, about = now and now.short ~= "" and now.short or "done", ended ~= "" and " · " .. ended or ""
+    end
+    if said.text and said.over and not chat.window() then status = status .. " · :AdjutantChat" end
+  end
   vim.g.adjutant = status == "" and "" or fitting("Adjutant: " .. status .. about, "Adjutant: " .. status, status)
   vim.cmd.redrawstatus({ bang = true })
+end
+
+local function overview(_, params, context)
+  overviews[context.client_id] = params
+  for _, run in ipairs(params.runs) do titles[run.runId] = run.title end
+  draw_status()
 end
 asks.setup({ chat = chat.window, changed = draw_status })
 
@@ -161,6 +180,8 @@ local function update(_, params, context)
   elseif kind:find("^agent_message") or kind == "_complete" then said.text = true
   elseif kind == "_run" and now.phase == "ended" then
     said.over = true
+    ended, titles[now.runId] = titles[now.runId] or "", nil
+    draw_status()
     if now["end"].outcome == "failed" or now["end"].outcome == "limit" then
       notices.show("Adjutant: " .. (now["end"].summary or "the task could not be finished"))
     end
@@ -205,7 +226,7 @@ local function exited(code, signal, id)
   vim.schedule(function()
     asks.forget(id)
     hunks.forget(id)
-    step, task = "", ""
+    overviews[id], ended = nil, nil
     draw_status()
   end)
   if (code == 0 and signal == 0) or restarts == 0 then return end
@@ -254,6 +275,7 @@ local function attach(buffer)
       ["agent/session/request_permission"] = asks.asked,
       ["agent/ask/resolved"] = asks.resolved,
       ["agent/review/update"] = hunks.update,
+      ["agent/overview"] = overview,
       ["window/showMessageRequest"] = asks.message,
       ["window/showMessage"] = function(_, params)
         notices.show(params.message)
@@ -311,19 +333,6 @@ command("AdjutantCancel", function(line)
     notices.show("Adjutant: " .. err.message)
   end)
 end, { bang = true, desc = "Stops the last task, with ! every task" })
-
-local titles = {}
-vim.api.nvim_create_autocmd("LspProgress", { callback = function(event)
-  local client = vim.lsp.get_client_by_id(event.data.client_id)
-  if not client or client.name ~= "adjutant" then return end
-  local token, value = event.data.params.token, event.data.params.value
-  -- The step comes first: what is cut off at the end is the title.
-  titles[token] = value.title and value.title:gsub("^%a+: ", "") or titles[token]
-  local ended = value.kind == "end"
-  step, task = value.message or (ended and "done" or "at work"), titles[token] or ""
-  if ended then titles[token] = nil end
-  draw_status()
-end })
 
 -- Each file that is open is announced, whatever its type and wherever it is shown. The later events are for one that was
 -- loaded without the others: each precedes or is the first change of its text.
