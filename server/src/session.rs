@@ -8,7 +8,7 @@ mod choosing;
 mod commenting;
 mod cut_short;
 mod deciding;
-mod edits;
+pub mod edits;
 pub mod images;
 pub mod inbox;
 mod leaving;
@@ -240,12 +240,14 @@ impl SessionTask {
             }
             Message::Found { change_set, hunks, is_in_text, by } => {
                 let hunks = hunks.into_iter().map(|hunk| SeenHunk { hunk, seen: None }).collect();
-                let target = ReviewTarget { change_set, hunks };
+                let target = ReviewTarget { change_set, hunks, open: false };
                 let _ = self.input(Input::Found { target, is_in_text, by }).await;
             }
             Message::Committed { change_set, hunks, on } => {
                 let hunks = hunks.into_iter().map(|hunk| SeenHunk { hunk, seen: None }).collect();
-                let _ = self.input(Input::Committed { target: ReviewTarget { change_set, hunks }, on }).await;
+                let _ = self
+                    .input(Input::Committed { target: ReviewTarget { change_set, hunks, open: false }, on })
+                    .await;
             }
             Message::Settled { reply } => self.settled(reply),
             Message::HeldLongEnough => self.held_long_enough(),

@@ -2,7 +2,7 @@
 
 use adjutant_protocol::plan::{PlanEntry, PlanStatus};
 use adjutant_protocol::session::ReplayFrom;
-use adjutant_protocol::update::{ToolStatus, Update};
+use adjutant_protocol::update::{ToolStatus, TurnPhase, Update};
 use adjutant_testkit::command::Line;
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
@@ -69,6 +69,7 @@ fn s45_a_plan_is_taken_away_by_an_empty_one_and_a_wrong_one_is_refused_by_name()
         wrong(json!([{"step": "Read it", "status": "done"}])),
         wrong(json!(many)),
         plan(&[]),
+        plan(&[("Read it", "in_progress"), ("Change it", "in_progress")]),
         Reply::text("Done."),
     ]);
     let workspace = Workspace::new(FILE);
@@ -82,7 +83,40 @@ fn s45_a_plan_is_taken_away_by_an_empty_one_and_a_wrong_one_is_refused_by_name()
         let told = told.last().expect("an output");
         assert!(told.contains("`plan` of update_plan must be an array of up to 30 objects"), "{told}");
     }
+    let told = tool_outputs(&model.requests()[5]);
+    assert!(told.last().is_some_and(|told| told.contains("2 steps of the plan are in_progress")), "{told:?}");
     assert_eq!(rig.resume(&session, None).plan, Vec::new());
+    rig.end();
+}
+
+#[test]
+fn s45_of_several_plans_in_one_reply_the_last_one_counts() {
+    let steps = |number: usize| json!({"plan": [{"step": format!("step {number}"), "status": "pending"}]});
+    let all = |count: usize| {
+        (1..count).fold(Reply::call("update_plan", steps(0)), |reply, number| {
+            reply.and_call("update_plan", steps(number))
+        })
+    };
+    let turns = (0..20).map(|_| all(6)).chain([Reply::text("Done.")]);
+    let model = ModelServer::start(turns);
+    let workspace = Workspace::new(FILE);
+    workspace.openai(&model.base_url());
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let last = vec![entry("step 5", PlanStatus::Pending)];
+    rig.run_to_end(&session, "change it");
+    assert_eq!(rig.resume(&session, None).plan, last);
+    let updates = rig.updates();
+    let ends: Vec<usize> = (0..updates.len())
+        .filter(|at| matches!(&updates[*at].update, Update::Turn(turn) if turn.phase == TurnPhase::Started))
+        .collect();
+    for turn in ends.windows(2) {
+        let told = updates[turn[0]..turn[1]].iter().rev().find_map(|params| match &params.update {
+            Update::PlanUpdate { entries } => Some(entries.clone()),
+            _ => None,
+        });
+        assert_eq!(told.as_ref(), Some(&last), "the last plan that a turn shows");
+    }
     rig.end();
 }
 

@@ -21,14 +21,14 @@ use std::sync::Arc;
 use crate::policy::choices::{Choices, JudgedChoice, Offer, Takes};
 use crate::prompt::message::{GenerationSettings, ModelMessage};
 use crate::record::{
-    Ask, AskGroup, AskId, AskKind, ChangeSetId, Mode, Outcome, PlanStep, Record, Resolution, Rule, RunId,
-    RunOrigin, SessionId, ToolCallId,
+    Ask, AskGroup, AskId, AskKind, CallEnd, ChangeSetId, Mode, Outcome, PlanStep, Record, Resolution, Rule,
+    RunId, RunOrigin, SessionId, ToolCallId,
 };
 use crate::session::rewind::RanCommand;
 use crate::session::run::{SessionState, SubState};
 
 pub use crate::session::applied::{
-    AppliedChange, AppliedChanges, AppliedHunk, KEPT_AFTER_MS, NameOfFile, PendingReview,
+    AppliedChange, AppliedChanges, AppliedHunk, KEPT_AFTER_MS, NameOfFile, PendingReview, TurningBy,
 };
 pub use crate::session::hunks::{ChangeState, Changes, HunkState};
 pub use crate::session::reads::{KnownRead, Reads};
@@ -218,6 +218,11 @@ impl Session {
     /// Returns a call of the open turn.
     pub fn call(&self, id: &ToolCallId) -> Option<&Call> {
         self.run.as_ref()?.turn.as_ref()?.calls.iter().find(|call| call.id == *id)
+    }
+
+    /// Returns the plan that a call of the open turn gives to the user, if it ends like this.
+    pub fn planned(&self, call: &ToolCallId, end: CallEnd) -> Option<&[PlanStep]> {
+        self.run.as_ref()?.turn.as_ref()?.planned(call, end)
     }
 
     /// Returns the calls of the open turn that may run now.

@@ -1,12 +1,13 @@
-//! Lists and decisions that wait until a session has finished what an earlier process left on its way: writes of closed files, and
-//! decisions of the review.
+//! Lists and decisions that wait until a session has finished what an earlier process left on its way: writes of closed files,
+//! decisions of the review, and edits of open documents of which only the text tells whether they were made.
 //!
 //! Never finishes anything; the steps do. Never waits longer than `PATIENCE`.
 
 use std::time::Duration;
 
 use adjutant_core::machine::accept::Refusal;
-use adjutant_core::machine::step::unfinished_writes;
+use adjutant_core::machine::step::{unfinished_writes, unproved_edits};
+use adjutant_core::session::Session;
 use adjutant_protocol::review::ReviewAction;
 
 use super::SessionTask;
@@ -14,6 +15,11 @@ use super::mailbox::{Message, Reply};
 
 /// How long messages wait.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Returns how many changes were decided and have no outcome yet.
+fn on_its_way(session: &Session) -> usize {
+    unfinished_writes(session) + unproved_edits(session).count()
+}
 
 /// The messages that wait.
 #[derive(Default)]
@@ -25,7 +31,7 @@ pub(super) struct HeldMessages {
 impl SessionTask {
     /// Notes whether something is on its way in a session that was just opened.
     pub(super) fn note_cut_short(&mut self) {
-        if unfinished_writes(&self.session) == 0 {
+        if on_its_way(&self.session) == 0 {
             return;
         }
         self.held = Some(HeldMessages::default());
@@ -58,7 +64,7 @@ impl SessionTask {
 
     /// Returns the messages that waited, once nothing is on its way any more, or they waited long enough.
     pub(super) fn released(&mut self) -> Vec<Message> {
-        let is_over = unfinished_writes(&self.session) == 0 || self.stopped.is_some();
+        let is_over = on_its_way(&self.session) == 0 || self.stopped.is_some();
         let Some(held) = self.held.take_if(|held| is_over || held.is_late) else { return Vec::new() };
         self.has_left_cut_short = !is_over;
         held.messages
@@ -80,7 +86,7 @@ impl SessionTask {
         let left = match self.stopped {
             Some(_) => Err(self.refused(Refusal::Nothing)),
             None if !self.has_left_cut_short => Ok(0),
-            None => Ok(unfinished_writes(&self.session)),
+            None => Ok(on_its_way(&self.session)),
         };
         let _ = reply.send(left);
     }

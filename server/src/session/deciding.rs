@@ -21,6 +21,7 @@ use super::mailbox::{ClientError, MAX_WORDS, Reply};
 use super::recording::RecordError;
 use super::{SessionTask, SessionWorld};
 use crate::aside::aside;
+use crate::documents::Text;
 use crate::faults::point;
 use crate::reviews::away::{NotDecidable, is_git_busy, not_decidable};
 use crate::reviews::{FileChanges, NOT_AS_SHOWN, OwnedChange, operation_found, text_now};
@@ -206,7 +207,7 @@ impl SessionTask {
                     found.is_some_and(|found| found.is_in_text == Some(is_in_text))
                 };
                 let shown = hunks.iter().filter(is_so).map(|id| SeenHunk { hunk: id.clone(), seen: None });
-                let target = Target { change_set: change_set.clone(), hunks: shown.collect() };
+                let target = Target { change_set: change_set.clone(), hunks: shown.collect(), open: false };
                 // Refused where the log says the same.
                 let _ = self.input(Input::Found { target, is_in_text, by: ReviewedBy::Editor }).await;
             }
@@ -229,8 +230,13 @@ impl SessionTask {
         let seen = |(hunk, seen)| SeenHunk { hunk, seen };
         let targets = targets
             .into_iter()
-            .map(|(change_set, hunks)| Target { change_set, hunks: hunks.into_iter().map(seen).collect() });
-        let input = ReviewInput { targets: targets.collect(), act, as_one, reason };
+            .map(|(change_set, hunks)| Target {
+                open: self.is_open(&change_set),
+                change_set,
+                hunks: hunks.into_iter().map(seen).collect(),
+            })
+            .collect();
+        let input = ReviewInput { targets, act, as_one, reason };
         let events = match self.record_input(Input::Review(input)).await {
             Ok(events) => events,
             // All of it is so already, for example because a decision was sent twice.
@@ -243,6 +249,12 @@ impl SessionTask {
         });
         let hunks = wire::review::applied_states(&self.session, &sets, |_, _| None);
         Ok(BegunReview { hunks, targets: sets, refused: Vec::new(), by_step })
+    }
+
+    /// Whether the file of a change is open in an editor of this process.
+    fn is_open(&self, change_set: &ChangeSetId) -> bool {
+        let change = self.session.applied.get(change_set);
+        change.is_some_and(|change| matches!(self.place.world.documents.under(&change.uri), Text::Open(_)))
     }
 
     /// Answers decisions that are over after these events.

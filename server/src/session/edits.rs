@@ -22,7 +22,7 @@ use adjutant_core::machine::input::Report;
 use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::{BOM, split_bom};
-use adjutant_core::text::review::{presence_of_cut_short, present_together, text_after};
+use adjutant_core::text::review::{Presence, presence_of_cut_short, present_together, text_after};
 
 use file_act::FileAct;
 
@@ -32,9 +32,10 @@ pub use reobserve::{WaitingChange, reobserve};
 pub use together::{DiskEdit, apply_all, groups, is_for_disk, write_together};
 
 use super::SessionWorld;
+use super::blobs::Blobs;
 use super::mailbox::Message;
 use crate::aside::aside;
-use crate::documents::Text;
+use crate::documents::{Documents, Text};
 use crate::faults::point;
 use crate::tools::paths::{OpenRefusal, PathType, ResolvedPath, hash_of, open_read, remove_file, resolve};
 use crate::uri;
@@ -229,6 +230,30 @@ pub async fn settle(place: &Arc<SessionWorld>, change: &FileChange) -> Report {
     }
 }
 
+/// Whether the text of now, in the open document or else on disk, shows beyond doubt that an edit was made. Blocks.
+pub fn is_made_by_text(documents: &Documents, blobs: &Blobs, change: &FileChange) -> bool {
+    let Ok(path) = uri::to_path(&change.target) else { return false };
+    let text = match documents.text(&path) {
+        Text::Open(snapshot) => snapshot.string(),
+        Text::Unsynced(_) => return false,
+        Text::Closed => {
+            // A pipe is not opened: that would wait for whoever writes it.
+            let is_text = path.metadata().is_ok_and(|found| found.is_file() && found.len() <= MAX_FILE);
+            match is_text.then(|| std::fs::read_to_string(&path)) {
+                Some(Ok(text)) => text,
+                Some(Err(_)) | None => return false,
+            }
+        }
+    };
+    let before = match change.before.as_deref() {
+        None => Some(String::new()),
+        Some(hash) => blobs.get(hash).ok().and_then(|before| String::from_utf8(before).ok()),
+    };
+    let before = before.as_deref().map(|before| split_bom(before).1);
+    !change.hunks.is_empty()
+        && presence_of_cut_short(split_bom(&text).1, before, &change.hunks) == Presence::Landed
+}
+
 /// Checks the present text for a change. Blocks.
 fn check_edit(place: &SessionWorld, change: &FileChange) -> EditCheck {
     if let Some(act) = FileAct::of(change) {
@@ -240,8 +265,9 @@ fn check_edit(place: &SessionWorld, change: &FileChange) -> EditCheck {
     }
     let closed = matches!(place.world.documents.text(&at.absolute), Text::Closed);
     if change.open && closed {
-        // The file was open when the edit began, so the disk is no evidence.
-        return EditCheck::Unclear;
+        // The file was open when the edit began, so the disk proves that it was made and saved, and never that it was not.
+        let is_made = is_made_by_text(&place.world.documents, &place.blobs, change);
+        return if is_made { EditCheck::Landed } else { EditCheck::Unclear };
     }
     match current_file(place, &at) {
         Ok(now) if !now.exists => EditCheck::NotLanded,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use adjutant_core::machine::input::{EditOutcome, Report, ReviewOutcome};
 use adjutant_core::record::{BatchId, ChangeSetId, FileChange};
-use adjutant_core::session::{AppliedChange, AppliedHunk, PendingReview, Session};
+use adjutant_core::session::{AppliedChange, AppliedHunk, PendingReview, Session, TurningBy};
 use adjutant_core::text::review::hunks;
 use adjutant_core::text::trace::{
     HunkNumber, Side, SideRefusal, SideTarget, TurnedHunk, TurnedText, UserText, turn, undone_as_seen,
@@ -43,6 +43,8 @@ pub struct FileReview {
     path: String,
     uri: String,
     restore: bool,
+    /// An editor had the file open when it was decided, and its server was killed meanwhile.
+    is_of_lost_editor: bool,
     hunks: Vec<WantedHunk>,
 }
 
@@ -83,12 +85,16 @@ pub fn parts_of(session: &Session, batch: &BatchId) -> Vec<ReviewPart> {
                 seen: pending.seen.clone(),
             };
             match files.iter_mut().find(|file| file.target == change.target) {
-                Some(file) => file.hunks.push(wanted),
+                Some(file) => {
+                    file.is_of_lost_editor |= pending.maker == TurningBy::LostEditor;
+                    file.hunks.push(wanted);
+                }
                 None => files.push(FileReview {
                     target: change.target.clone(),
                     path: change.path.clone(),
                     uri: change.uri.clone(),
                     restore: pending.restore,
+                    is_of_lost_editor: pending.maker == TurningBy::LostEditor,
                     hunks: vec![wanted],
                 }),
             }
@@ -382,6 +388,19 @@ fn plan(place: &Arc<SessionWorld>, file: &FileReview, is_untouched: bool) -> Res
         (wanted, result.map(dropped).map_err(refused))
     }));
     if wanted == now.text() && (is_as_decided || !wanted.is_empty()) {
+        return Ok(ReviewPlan { change: PlannedEdit::Nothing, results });
+    }
+    if file.is_of_lost_editor && !now.is_open() {
+        // What that editor has not saved is not known here, so nothing is written beneath it.
+        let verb = if file.restore { "restored" } else { "undone" };
+        let why = format!(
+            "the server was killed while an editor {verb} it, and that editor may have text that is not saved; open {} there \
+             and decide again",
+            file.path
+        );
+        results.iter_mut().filter(|(_, result)| result.is_ok()).for_each(|(_, result)| {
+            *result = Err(ReviewRefusal::because(why.clone()));
+        });
         return Ok(ReviewPlan { change: PlannedEdit::Nothing, results });
     }
     if wanted.is_empty()

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use adjutant_core::machine::step::unfinished_writes;
+use adjutant_core::machine::step::{unfinished_writes, unproved_edits};
 use adjutant_core::session::Session;
 use adjutant_core::wire::state;
 use adjutant_protocol::state::{State, StateView};
@@ -100,6 +100,7 @@ fn summary(session: &Session, mark: LogMark) -> Summary {
         unreviewed: session.applied.unreviewed() as u64,
         comments: session.applied.commented().len() as u64,
         unfinished: unfinished_writes(session) as u64,
+        unproved: unproved_edits(session).count() as u64,
         undone: session.applied.undone() as u64,
         log: mark,
         written: None,

@@ -7,11 +7,13 @@ use std::collections::BTreeSet;
 
 use adjutant_core::machine::input::ReviewAct;
 use adjutant_core::record::HunkSet;
-use adjutant_core::session::AppliedChange;
+use adjutant_core::session::{AppliedChange, Session};
 use adjutant_core::text::display::shown_path;
 use adjutant_core::wire::review::applied_states;
+use adjutant_protocol::SessionId;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::review::{DecidedHunk, ReviewAction, ReviewDecideParams};
+use adjutant_protocol::rewind::RewindParams;
 use serde_json::Value;
 
 use crate::session::World;
@@ -29,21 +31,39 @@ use crate::uri;
 pub(super) fn take_out(world: &World, request: &mut ReviewRequest) -> Result<Vec<DecidedHunk>, ClientError> {
     match request {
         ReviewRequest::Decide(decision) => take_out_hunks(world, decision),
-        ReviewRequest::Rewind(params) => {
-            let verb = if params.restore { "restore" } else { "undo" };
-            let unsaved = differing(world);
-            match params.expect.keys().find(|uri| unsaved.contains(*uri)) {
-                Some(uri) => {
-                    let path =
-                        uri::to_path(uri).map_or_else(|_| uri.clone(), |path| path.display().to_string());
-                    let why = format!("nothing was changed: {}", reason(&shown_path(&path), verb));
-                    Err(ClientError::new(ErrorName::HunkConflict, why))
-                }
-                None => Ok(Vec::new()),
-            }
-        }
+        ReviewRequest::Rewind(params) => refuse_rewind(world, params).map(|()| Vec::new()),
         ReviewRequest::Preview(_) | ReviewRequest::Comment(_) => Ok(Vec::new()),
     }
+}
+
+fn refuse_rewind(world: &World, params: &RewindParams) -> Result<(), ClientError> {
+    let unsaved = differing(world);
+    if unsaved.is_empty() {
+        return Ok(());
+    }
+    let session = fold(world, &params.session_id)?;
+    let verb = if params.restore { "restore" } else { "undo" };
+    let refused = |path: &str| {
+        let why = format!("nothing was changed: {}", reason(&shown_path(path), verb));
+        Err(ClientError::new(ErrorName::HunkConflict, why))
+    };
+    for change in session.applied.all() {
+        // A file that was moved has two names, and the rewind changes both.
+        let names = change.names();
+        let is_meant = names.iter().any(|name| params.expect.contains_key(&name.target))
+            || params.expect.contains_key(&change.uri);
+        match names.iter().find(|name| unsaved.contains(&name.target)) {
+            Some(name) if is_meant => return refused(&name.path),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn fold(world: &World, id: &SessionId) -> Result<Session, ClientError> {
+    replay::fold(&world.catalog, id).map_err(|why| {
+        ClientError::new(ErrorName::SessionReadOnly, format!("read the changes of session {id}: {why}"))
+    })
 }
 
 /// Whether nothing is left to decide about.
@@ -84,10 +104,7 @@ fn take_out_hunks(world: &World, decision: &mut ReviewDecideParams) -> Result<Ve
     if unsaved.is_empty() {
         return Ok(Vec::new());
     }
-    let session = replay::fold(&world.catalog, &decision.session_id).map_err(|why| {
-        let why = format!("read the changes of session {}: {why}", decision.session_id);
-        ClientError::new(ErrorName::SessionReadOnly, why)
-    })?;
+    let session = fold(world, &decision.session_id)?;
     let path_of = |change: &AppliedChange| {
         let of_file = change.names().into_iter().find(|name| unsaved.contains(&name.target));
         of_file.map(|name| name.path)

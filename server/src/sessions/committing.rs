@@ -16,6 +16,8 @@ use crate::session::mailbox::{Mailbox, Message};
 
 /// The least time between two looks that nobody asked for.
 const EVERY: Duration = Duration::from_secs(5);
+/// The most time for a session that was opened to record what it was told.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Looks again and again while there are changes that nobody has decided about.
 pub async fn follow(sessions: Sessions) {
@@ -34,20 +36,29 @@ pub async fn follow(sessions: Sessions) {
 /// waits for a review.
 pub async fn look(sessions: &Sessions) -> bool {
     let here = sessions.clone();
-    aside(move || {
+    let (waits, told) = aside(move || {
         // Held until all of it is shown: whoever finds nothing new must not list what was there before.
         let mut last = here.last_look.lock().unwrap_or_else(PoisonError::into_inner);
         let reviews = &here.world().reviews;
         let look = committed::look(reviews, &mut last);
+        let mut told = Vec::new();
         for CommittedHunks { session, change_set, hunks, on } in look.found {
             reviews.show_committed(&session, &change_set, &hunks, on.as_deref());
-            if let Some(mailbox) = here.in_memory(&session).or_else(|| opened(&here, &session)) {
+            let opened = || opened(&here, &session).inspect(|mailbox| told.push(mailbox.clone()));
+            if let Some(mailbox) = here.in_memory(&session).or_else(opened) {
                 mailbox.post(Message::Committed { change_set, hunks, on });
             }
         }
-        look.waits
+        (look.waits, told)
     })
-    .await
+    .await;
+    // A session that opens lists its changes as its log has them, until it has handled what it was told.
+    for mailbox in told {
+        if let Ok(handled) = mailbox.request(|reply| Message::Settled { reply }) {
+            let _ = tokio::time::timeout(PATIENCE, handled).await;
+        }
+    }
+    waits
 }
 
 /// Opens a session that no process has, if this one would not see the commit again. Blocks.

@@ -64,6 +64,8 @@ pub(super) struct SummedReview {
     pub is_open: bool,
     /// Whether files are being written, undone or restored, or were when its process was killed.
     pub is_unfinished: bool,
+    /// Whether edits of open documents have no outcome.
+    pub has_unproved: bool,
     /// Whether it has hunks that were undone, so that their text may be in a file again.
     pub has_undone: bool,
 }
@@ -79,6 +81,7 @@ pub(super) fn reviews(catalog: &Catalog) -> Result<Vec<SummedReview>, CatalogErr
             updated_at: summary.updated_at,
             is_open: summary.unreviewed > 0 || summary.comments > 0,
             is_unfinished: summary.unfinished > 0,
+            has_unproved: summary.unproved > 0,
             has_undone: summary.undone > 0,
         })
     };

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use adjutant_core::session::KEPT_AFTER_MS;
+use adjutant_core::machine::step::unproved_edits;
+use adjutant_core::session::{HunkState, KEPT_AFTER_MS};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::errors::ErrorName;
 
@@ -17,6 +18,7 @@ use crate::client::Level;
 use crate::clock::now_ms;
 use crate::session::World;
 use crate::session::blobs::Blobs;
+use crate::session::edits::is_made_by_text;
 use crate::session::mailbox::{ClientError, Message};
 use crate::session::replay;
 use crate::tools::paths::Roots;
@@ -92,8 +94,25 @@ fn of_folders(world: &World, folders: Vec<PathBuf>) -> Vec<SummedReview> {
 fn unfinished(sessions: &Sessions, entries: &[SummedReview]) -> Vec<SessionId> {
     let is_ours =
         |id: &SessionId| sessions.in_memory(id).is_some() || !sessions.world().catalog.is_written(&id.0);
-    let entries = entries.iter().filter(|entry| entry.is_unfinished && is_ours(&entry.session));
+    let entries = entries.iter().filter(|entry| {
+        let is_left = |entry: &SummedReview| {
+            entry.is_unfinished || entry.has_unproved && is_made(sessions.world(), entry)
+        };
+        (entry.is_unfinished || entry.has_unproved) && is_ours(&entry.session) && is_left(entry)
+    });
     entries.map(|entry| entry.session.clone()).take(MOST).collect()
+}
+
+/// Whether the text of now shows an edit of an open document that has no outcome, because the server was killed behind it. Where
+/// it does not, the edit waits: an editor that still lives may have it and not have saved it. Blocks.
+fn is_made(world: &Arc<World>, entry: &SummedReview) -> bool {
+    let Ok(session) = replay::fold(&world.catalog, &entry.session) else { return false };
+    let Ok(place) = world.catalog.place(&entry.session.0) else { return false };
+    let blobs = Blobs::new(place.storage.clone(), &place.dir);
+    unproved_edits(&session).any(|state| {
+        let sent = state.of_hunks(&state.in_state(HunkState::Applying));
+        is_made_by_text(&world.documents, &blobs, &sent)
+    })
 }
 
 /// Opens sessions and waits until what was on its way is finished. Returns those where it was not, and tells the user.

@@ -4,9 +4,11 @@
 
 use std::borrow::Cow;
 
+use adjutant_core::policy::cause::{Cause, Reason};
+use adjutant_core::record::StepStatus;
 use adjutant_core::tool::{ArgumentType, Effect, MAX_ARGUMENTS, Parameter, Tool};
 
-use super::{Action, BuiltTool, no_check};
+use super::{Action, BuiltTool};
 
 /// The tool as data, and its action.
 pub const UPDATE_PLAN: BuiltTool = BuiltTool {
@@ -18,7 +20,20 @@ pub const UPDATE_PLAN: BuiltTool = BuiltTool {
         ),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_ARGUMENTS,
-        check: no_check,
+        check: |given| match given
+            .steps("plan")
+            .iter()
+            .filter(|step| step.status == StepStatus::InProgress)
+            .count()
+        {
+            0 | 1 => Ok(()),
+            count => Err(Reason::new(
+                Cause::WrongArgument,
+                format!(
+                    "{count} steps of the plan are in_progress, and at most one may be; send the plan again"
+                ),
+            )),
+        },
         title: |given| match given.steps("plan").len() {
             1 => "Plan 1 step".to_owned(),
             count => format!("Plan {count} steps"),

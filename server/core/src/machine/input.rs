@@ -204,6 +204,8 @@ pub struct ReviewTarget {
     pub change_set: ChangeSetId,
     /// Each at most once.
     pub hunks: Vec<SeenHunk>,
+    /// Whether the file is open in an editor of this process, so that the editor makes the edit.
+    pub open: bool,
 }
 
 /// What became of a decision about the hunks of one change.

@@ -174,6 +174,12 @@ pub fn unfinished_writes(session: &Session) -> usize {
     live.iter().filter(is_unfinished).count() + session.applied.unfinished_reviews()
 }
 
+/// Returns the changes of open documents whose edits were sent, or were about to be, and have no outcome yet. Only the text tells
+/// whether they were made.
+pub fn unproved_edits(session: &Session) -> impl Iterator<Item = &ChangeState> {
+    session.changes.values().filter(|state| state.change.open && state.has(HunkState::Applying))
+}
+
 /// Returns which changes of a batch are applied now.
 fn batch_part(live: &[&ChangeState], batch: &BatchId) -> BatchPart {
     let of_batch = || live.iter().filter(|state| state.batches.contains_key(batch));

@@ -105,7 +105,7 @@ fn n14_what_is_known_follows_own_edits_and_decisions_of_the_user() {
     assert_eq!(known(&bench), whole(&TEXT.replace('x', "y")));
     let id = bench.session.applied.all()[0].change_set.clone();
     let hunk = SeenHunk { hunk: "h1".to_owned(), seen: None };
-    let target = ReviewTarget { change_set: id.clone(), hunks: vec![hunk] };
+    let target = ReviewTarget { change_set: id.clone(), hunks: vec![hunk], open: false };
     let mut decide = |act: ReviewAct| {
         let input = ReviewInput { targets: vec![target.clone()], act, reason: None, as_one: false };
         bench.input(Input::Review(input)).expect("it is accepted");

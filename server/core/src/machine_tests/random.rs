@@ -211,7 +211,8 @@ fn review(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
     let change = all.get(dice.roll(all.len().max(1)))?;
     let seen = |hunk: &AppliedHunk| SeenHunk { hunk: hunk.id.clone(), seen: None };
     let hunks: Vec<SeenHunk> = change.hunks.iter().filter(|_| dice.roll(3) > 0).map(seen).collect();
-    let target = ReviewTarget { change_set: change.change_set.clone(), hunks };
+    let open = dice.roll(2) == 0;
+    let target = ReviewTarget { change_set: change.change_set.clone(), hunks, open };
     let acts = [ReviewAct::Keep, ReviewAct::Undo, ReviewAct::Restore];
     Some(match dice.roll(8) {
         1 => Input::Committed { target, on: None },

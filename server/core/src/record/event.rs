@@ -264,6 +264,9 @@ pub enum Event {
         /// Whether they are restored.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         restore: bool,
+        /// Whether the file was open in an editor. Missing in logs of older versions.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        open: bool,
         /// Whether a whole run is undone or restored, with its other changes.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         as_one: bool,

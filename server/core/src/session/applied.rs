@@ -112,12 +112,25 @@ pub struct PendingReview {
     pub batch: BatchId,
     /// Whether it is restored; else it is undone.
     pub restore: bool,
+    /// Who makes the edit.
+    pub maker: TurningBy,
     /// Whether this is done with its whole run.
     pub as_one: bool,
     /// The text that the user saw in its place, if it is not the text of the hunk.
     pub seen: Option<String>,
     /// Why, in the user's words.
     pub reason: Option<String>,
+}
+
+/// Who changes the text for a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurningBy {
+    /// The file was not open.
+    Disk,
+    /// An editor that had the file open.
+    Editor,
+    /// An editor whose server was killed meanwhile. It may live on, with text that is not saved.
+    LostEditor,
 }
 
 impl AppliedHunk {
@@ -371,13 +384,28 @@ impl AppliedChanges {
         }
     }
 
+    /// Notes that the server was killed while editors carried decisions out.
+    fn note_killed(&mut self) {
+        for change in self.all.values_mut() {
+            let by_editor = |pending: &PendingReview| pending.maker == TurningBy::Editor;
+            if change.hunks.iter().any(|hunk| hunk.pending.as_ref().is_some_and(by_editor)) {
+                let pending = Arc::make_mut(change).hunks.iter_mut().filter_map(|hunk| hunk.pending.as_mut());
+                pending
+                    .filter(|pending| by_editor(pending))
+                    .for_each(|pending| pending.maker = TurningBy::LostEditor);
+            }
+        }
+    }
+
     /// Folds one event of the review.
     pub(super) fn fold(&mut self, record: &Record) {
         match &record.event {
-            Event::ReviewStarted { batch, change_set, hunks, restore, as_one, reason } => {
+            Event::SessionOpened { .. } => self.note_killed(),
+            Event::ReviewStarted { batch, change_set, hunks, restore, open, as_one, reason } => {
                 let seen = |hunk: &SeenHunk| PendingReview {
                     batch: batch.clone(),
                     restore: *restore,
+                    maker: if *open { TurningBy::Editor } else { TurningBy::Disk },
                     as_one: *as_one,
                     seen: hunk.seen.clone(),
                     reason: reason.clone(),

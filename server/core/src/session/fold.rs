@@ -32,7 +32,10 @@ impl Session {
                 self.created = true;
                 self.created_at = record.at;
             }
-            Event::SessionOpened { epoch } => self.epoch = *epoch,
+            Event::SessionOpened { epoch } => {
+                self.epoch = *epoch;
+                self.applied.fold(record);
+            }
             Event::RuleAdded { rule } => {
                 if !self.rules.contains(rule) {
                     self.rules.push(rule.clone());
@@ -307,7 +310,7 @@ impl Session {
                 }
             }
             Event::ToolFinished { call, result } => {
-                if let Some(steps) = self.call(call).and_then(|call| call.planned(result.end)) {
+                if let Some(steps) = self.planned(call, result.end) {
                     self.plan = steps.to_vec();
                 }
                 let mut counts_now = false;

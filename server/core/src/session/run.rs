@@ -244,6 +244,20 @@ impl Turn {
     }
 }
 
+impl Turn {
+    /// Returns the plan that a call gives to the user, if it ends like this. Calls of one reply may end in any order, and the last
+    /// plan of the reply counts.
+    pub fn planned(&self, call: &ToolCallId, end: CallEnd) -> Option<&[PlanStep]> {
+        let at = self.calls.iter().position(|one| one.id == *call)?;
+        let is_later_plan = |later: &Call| match &later.phase {
+            CallPhase::Finished { end } => later.planned(*end).is_some(),
+            _ => false,
+        };
+        let steps = self.calls[at].planned(end)?;
+        (!self.calls[at + 1..].iter().any(is_later_plan)).then_some(steps)
+    }
+}
+
 impl Call {
     /// Returns its arguments as the model wrote them.
     pub fn arguments(&self) -> &str {
@@ -266,7 +280,7 @@ impl Call {
     }
 
     /// Returns the plan that the call gives to the user, if it ends like this.
-    pub fn planned(&self, end: CallEnd) -> Option<&[PlanStep]> {
+    fn planned(&self, end: CallEnd) -> Option<&[PlanStep]> {
         match &self.payload {
             Some(Payload::Plan { steps }) if end == CallEnd::Completed => Some(steps),
             _ => None,

@@ -238,7 +238,7 @@ fn call_updates(session: &Session, event: &Event) -> Vec<Update> {
                 view.summary = Some(unsaved::after(&result.summary, &result.unsaved));
                 view.elapsed_ms = Some(result.elapsed_ms);
             }
-            let planned = session.call(call).and_then(|call| call.planned(result.end));
+            let planned = session.planned(call, result.end);
             updates.extend(planned.map(|steps| Update::PlanUpdate { entries: plan::entries(steps) }));
             updates
         }

@@ -51,6 +51,9 @@ pub struct Summary {
     /// The number of files that are being written, undone or restored.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unfinished: u64,
+    /// The number of changes of open documents that were sent and have no outcome. Missing in summaries of older versions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unproved: u64,
     /// The number of applied hunks that were undone: their text may come back. Missing in summaries of older versions.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub undone: u64,

@@ -33,7 +33,7 @@ pub fn decide(session: &Session, stamp: &Stamp, input: ReviewInput) -> Result<Ve
         if hunks.is_empty() {
             continue;
         }
-        let change_set = target.change_set;
+        let (change_set, open) = (target.change_set, target.open);
         events.push(match act {
             ReviewAct::Keep => {
                 let amended = hunks.iter().filter_map(|hunk| Some((hunk.hunk.clone(), hunk.seen.clone()?)));
@@ -45,7 +45,7 @@ pub fn decide(session: &Session, stamp: &Stamp, input: ReviewInput) -> Result<Ve
             ReviewAct::Undo | ReviewAct::Restore => {
                 let restore = act == ReviewAct::Restore;
                 let (batch, reason) = (batch.clone(), reason.clone().filter(|_| !restore));
-                Event::ReviewStarted { batch, change_set, hunks, restore, as_one, reason }
+                Event::ReviewStarted { batch, change_set, hunks, restore, open, as_one, reason }
             }
         });
     }

@@ -136,8 +136,11 @@ impl World<'_> {
                     let is_in_text = side == Side::After;
                     if is_in_text == (hunk.state == ReviewState::Undone) {
                         let seen = SeenHunk { hunk: hunk.id.clone(), seen: None };
-                        let target =
-                            ReviewTarget { change_set: change.change_set.clone(), hunks: vec![seen] };
+                        let target = ReviewTarget {
+                            change_set: change.change_set.clone(),
+                            hunks: vec![seen],
+                            open: true,
+                        };
                         self.tells(format!("sees {} of {}: {is_in_text}", hunk.id, change.change_set));
                         let _ = self.bench.input(Input::Found { target, is_in_text, by: ReviewedBy::Editor });
                     }

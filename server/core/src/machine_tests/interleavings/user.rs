@@ -158,7 +158,9 @@ impl World<'_> {
             let one = SeenHunk { hunk: hunk.hunk, seen };
             match targets.iter_mut().find(|target| target.change_set == hunk.change_set) {
                 Some(target) => target.hunks.push(one),
-                None => targets.push(ReviewTarget { change_set: hunk.change_set, hunks: vec![one] }),
+                None => {
+                    targets.push(ReviewTarget { change_set: hunk.change_set, hunks: vec![one], open: true })
+                }
             }
         }
         if targets.is_empty() {
@@ -188,7 +190,7 @@ impl World<'_> {
             let hunk = SeenHunk { hunk, seen };
             match targets.iter_mut().find(|target| target.change_set == change_set) {
                 Some(target) => target.hunks.push(hunk),
-                None => targets.push(ReviewTarget { change_set, hunks: vec![hunk] }),
+                None => targets.push(ReviewTarget { change_set, hunks: vec![hunk], open: true }),
             }
         }
         if !targets.is_empty() {
