@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use adjutant_core::machine::accept::Refusal;
-use adjutant_core::machine::step::{unfinished_writes, unproved_edits};
+use adjutant_core::machine::step::unfinished_writes;
 use adjutant_core::session::Session;
 use adjutant_protocol::review::ReviewAction;
 
@@ -16,9 +16,10 @@ use super::mailbox::{Message, Reply};
 /// How long messages wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Returns how many changes were decided and have no outcome yet.
+/// Returns how many changes were decided and get their outcome now. An edit of an open document whose run waits for the user has to
+/// wait, too.
 fn on_its_way(session: &Session) -> usize {
-    unfinished_writes(session) + unproved_edits(session).count()
+    unfinished_writes(session) + session.unsettled().count()
 }
 
 /// The messages that wait.
