@@ -256,6 +256,10 @@ impl Desk {
 
     /// The user sees what is in the place of a hunk, and decides.
     fn gives_up(&mut self, hunk: &ReviewHunk) {
+        if hunk.state == HunkState::Undone {
+            // A restore brings back what the user had made of the hunk, perhaps without a word that the undo brought back.
+            self.given_up.extend(words(&hunk.removed));
+        }
         if let Some(text) = &hunk.text {
             self.given_up.extend(words(text));
             let lines = FILES.iter().flat_map(|name| (0..LINES).map(|number| line(name, number)));
