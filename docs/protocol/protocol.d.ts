@@ -584,7 +584,7 @@ tooltip: Array<string>,
  */
 asks: number,
 /**
- * The changes in open documents that nobody has decided about.
+ * How many changes of open documents wait for a decision.
  */
 hunks: number,
 /**

@@ -17,7 +17,7 @@ pub struct Overview {
     pub tooltip: Vec<String>,
     /// The questions that wait for the user.
     pub asks: u32,
-    /// The changes in open documents that nobody has decided about.
+    /// How many changes of open documents wait for a decision.
     pub hunks: u32,
     /// The open runs, in the order in which they began.
     pub runs: Vec<OverviewRun>,

@@ -14,7 +14,7 @@ use adjutant_protocol::update::{ToolStatus, Update};
 use super::progress::state_words;
 use super::run_progress::OpenRun;
 
-/// Changes of the steps alone are told at most this often.
+/// The client hears at most this often of steps alone.
 const EVERY: Duration = Duration::from_millis(250);
 /// Characters of a title.
 const MAX_TITLE: usize = 60;
@@ -26,11 +26,11 @@ const MAX_STEP: usize = 80;
 pub struct Needs {
     /// The session of each open question.
     pub asking: Vec<SessionId>,
-    /// The number of changes in open documents that nobody has decided about.
+    /// How many changes of open documents wait for a decision.
     pub hunks: usize,
 }
 
-/// The states of all sessions, and what the client was told of them.
+/// The states of all sessions, and the last overview that the client got.
 #[derive(Debug, Default)]
 pub struct Overviews {
     sessions: BTreeMap<SessionId, WatchedSession>,
@@ -75,7 +75,7 @@ impl Overviews {
         self.sessions.remove(session);
     }
 
-    /// Returns the overview if the client is to be told now. `runs` are in the order in which they began.
+    /// Returns the overview if the client has to hear it now. `runs` are in the order in which they began.
     pub fn next(&mut self, runs: &[&OpenRun], needs: &Needs, at: Instant) -> Option<Overview> {
         let now = self.overview(runs, needs);
         let is_due = match &self.told {

@@ -174,8 +174,8 @@ pub fn unfinished_writes(session: &Session) -> usize {
     live.iter().filter(is_unfinished).count() + session.applied.unfinished_reviews()
 }
 
-/// Returns the changes of open documents whose edits were sent, or were about to be, and have no outcome yet. Only the text tells
-/// whether they were made.
+/// Returns the changes of open documents whose outcome the log does not have: the server sent the edit, or was about to. Only the
+/// text tells whether the editor made it.
 pub fn unproved_edits(session: &Session) -> impl Iterator<Item = &ChangeState> {
     session.changes.values().filter(|state| state.change.open && state.has(HunkState::Applying))
 }

@@ -32,7 +32,7 @@ pub fn presence_of_cut_short(text: &str, before: Option<&str>, hunks: &[Hunk]) -
 }
 
 /// Whether nothing but the edit can have brought the lines of its hunks. Where lines repeat, [`present`](super::present) can find the
-/// lines of a hunk that was never applied: then only the whole context tells.
+/// lines of a hunk that no editor applied, so this asks for the whole context.
 fn is_evident(text: &str, before: Option<&str>, hunks: &[Hunk]) -> bool {
     let known: Option<HashSet<&str>> = before.map(|before| lines(before).collect());
     hunks.iter().all(|hunk| {

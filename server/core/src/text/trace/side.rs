@@ -289,8 +289,8 @@ impl ShownTexts<'_> {
     }
 }
 
-/// Whether each of these lines was seen or is the hunk's own, as often as it is there. Undoing a later hunk can bring back a line of
-/// the user that nobody saw.
+/// Whether the user saw each of these lines, or it is the hunk's own, as often as it is there. The undo of a later hunk can bring back
+/// a line that the user wrote and has not seen since.
 fn all_known(there: &[&str], seen: &str, past: &PastHunk<'_>) -> bool {
     let own = [past.side(Side::Before), past.side(Side::After)].concat();
     let mut known: Vec<&str> = lines(seen).chain(own).collect();
