@@ -22,6 +22,7 @@ function createAnswer(complain) {
   const items = new Map(); // of each item its text, in the order they began
   let timer, closed = false, lines = 1, notices = 0;
   const draw = () => {
+    clearTimeout(timer);
     timer = undefined;
     changed.fire(URI);
   };
@@ -56,6 +57,8 @@ function createAnswer(complain) {
       onDidChange: changed.event,
       provideTextDocumentContent: content,
     }),
+    // VS Code drops what is told of a document that is still on its way to its editor.
+    vscode.workspace.onDidOpenTextDocument((document) => { if (document.uri.toString() === URI.toString()) draw(); }),
     vscode.workspace.onDidChangeTextDocument(follow),
     vscode.window.tabGroups.onDidChangeTabs((tabs) => { closed ||= tabs.closed.some(ours); }),
   ];

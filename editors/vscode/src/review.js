@@ -37,6 +37,8 @@ function createSides(hunks) {
   const parts = [
     changed,
     vscode.workspace.registerTextDocumentContentProvider(SCHEME, { onDidChange: changed.event, provideTextDocumentContent: content }),
+    // VS Code drops what is told of a document that is still on its way to its editor.
+    vscode.workspace.onDidOpenTextDocument(({ uri }) => { if (uri.scheme === SCHEME) changed.fire(uri); }),
     vscode.workspace.onDidCloseTextDocument((document) => texts.delete(document.uri.toString())),
     hunks.onDidChange((key) => again(key)),
     vscode.workspace.onDidChangeTextDocument(({ document }) => again(document.uri.toString())),
