@@ -4,18 +4,21 @@
 //! Never changes a file, and never decides.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use adjutant_core::machine::input::ReviewAct;
 use adjutant_core::record::HunkSet;
-use adjutant_core::session::{AppliedChange, Session};
+use adjutant_core::session::{AppliedChange, NameOfFile, Session};
 use adjutant_core::text::display::shown_path;
 use adjutant_core::wire::review::applied_states;
 use adjutant_protocol::SessionId;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::review::{DecidedHunk, ReviewAction, ReviewDecideParams};
 use adjutant_protocol::rewind::RewindParams;
+use adjutant_tools::documents::Buffers;
 use serde_json::Value;
 
+use crate::client::Level;
 use crate::session::World;
 use crate::session::inbox::ReviewRequest;
 use crate::session::mailbox::ClientError;
@@ -42,22 +45,83 @@ fn refuse_rewind(world: &World, params: &RewindParams) -> Result<(), ClientError
         return Ok(());
     }
     let session = fold(world, &params.session_id)?;
-    let verb = if params.restore { "restore" } else { "undo" };
-    let refused = |path: &str| {
-        let why = format!("nothing was changed: {}", reason(&shown_path(path), verb));
-        Err(ClientError::new(ErrorName::HunkConflict, why))
-    };
-    for change in session.applied.all() {
+    match rewound(&session, params).find(|name| unsaved.contains(&name.target)) {
+        Some(name) => {
+            let verb = if params.restore { "restore" } else { "undo" };
+            let why = format!("nothing was changed: {}", reason(&shown_path(&name.path), verb));
+            Err(ClientError::new(ErrorName::HunkConflict, why))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns the files that a rewind is about, each by all its names.
+fn rewound<'a>(session: &'a Session, params: &'a RewindParams) -> impl Iterator<Item = NameOfFile> + 'a {
+    session.applied.all().into_iter().flat_map(|change| {
         // A file that was moved has two names, and the rewind changes both.
         let names = change.names();
         let is_meant = names.iter().any(|name| params.expect.contains_key(&name.target))
             || params.expect.contains_key(&change.uri);
-        match names.iter().find(|name| unsaved.contains(&name.target)) {
-            Some(name) if is_meant => return refused(&name.path),
-            _ => {}
+        if is_meant { names } else { Vec::new() }
+    })
+}
+
+/// The texts that this editor had when a request was left for another process.
+pub(super) struct TextsThen(Buffers);
+
+impl TextsThen {
+    pub(super) fn of(world: &World) -> Self {
+        Self(world.documents.buffers())
+    }
+
+    /// Returns what the user typed since into the files that the request changes. Blocks.
+    pub(super) fn typed(&self, world: &World, request: &ReviewRequest) -> Vec<TypedText> {
+        let typed: Vec<PathBuf> = world.documents.buffers().typed_since(&self.0);
+        if typed.is_empty() {
+            return Vec::new();
+        }
+        // What cannot be read is refused by the process that has the session.
+        let Ok(session) = fold(world, request.session()) else { return Vec::new() };
+        let names: Vec<NameOfFile> = match request {
+            ReviewRequest::Decide(ReviewDecideParams {
+                action: ReviewAction::Undo | ReviewAction::Restore,
+                targets,
+                ..
+            }) => {
+                let changes = targets.iter().filter_map(|target| session.applied.get(&target.change_set_id));
+                changes.flat_map(|change| change.names()).collect()
+            }
+            ReviewRequest::Rewind(params) => rewound(&session, params).collect(),
+            ReviewRequest::Decide(_) | ReviewRequest::Preview(_) | ReviewRequest::Comment(_) => Vec::new(),
+        };
+        let meant = |path: PathBuf| {
+            let target = uri::of_path(&path);
+            let name = names.iter().find(|name| name.target == target)?;
+            Some(TypedText { path: name.path.clone(), is_beneath: !self.0.is_on_disk(&path) })
+        };
+        typed.into_iter().filter_map(meant).collect()
+    }
+}
+
+/// A file in which the user typed while another process was to change it.
+pub(super) struct TypedText {
+    path: String,
+    /// Whether its text on disk was changed meanwhile.
+    is_beneath: bool,
+}
+
+impl TypedText {
+    /// Tells the user if the file changed beneath what was typed.
+    pub(super) fn tell(&self, world: &World) {
+        if self.is_beneath {
+            let text = format!(
+                "Adjutant: {} was changed on disk while you typed in it here. Your text is still here; compare the two \
+                 before you save.",
+                shown_path(&self.path)
+            );
+            world.link.say(Level::Warning, &text);
         }
     }
-    Ok(())
 }
 
 fn fold(world: &World, id: &SessionId) -> Result<Session, ClientError> {

@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::sync::OwnedRwLockReadGuard;
 use tokio::time::Instant;
 
+use super::beneath::TextsThen;
 use super::{Sessions, beneath};
 use crate::aside::aside;
 use crate::client::Level;
@@ -46,15 +47,17 @@ impl Sessions {
                 return done.and_then(read);
             }
         }
-        let why = "other processes keep opening and closing this session, so nothing was done; try again";
+        let why = "nothing was done: other processes keep opening and closing this session, or its files keep changing in \
+                   this editor; try again";
         Err(ClientError::new(ErrorName::SessionLocked, why))
     }
 
-    /// Leaves a request for the process that has the session open, and waits for its reply. `None` if no process has it
-    /// open, and nothing was done.
+    /// Leaves a request for the process that has the session open, and waits for its reply. `None` if it was taken back, and
+    /// nothing was done.
     async fn done_elsewhere(&self, request: &ReviewRequest) -> Option<Result<Value, ClientError>> {
         let (world, mut own) = (self.world().clone(), request.clone());
         let held = self.letters.clone().read_owned().await;
+        let then = Arc::new(TextsThen::of(&world));
         let left = aside(move || -> Result<_, ClientError> {
             let refused = beneath::take_out(&world, &mut own)?;
             if beneath::is_empty(&own) && !refused.is_empty() {
@@ -78,13 +81,22 @@ impl Sessions {
         let until = Instant::now() + PATIENCE;
         loop {
             tokio::time::sleep(GLANCE).await;
-            let (letter, world, id, is_late) = (
-                left.letter.clone(),
-                self.world().clone(),
-                request.session().clone(),
-                Instant::now() >= until,
-            );
-            let looked = aside(move || look(&letter, is_late, || is_held(&world, &id))).await;
+            let is_late = Instant::now() >= until;
+            let (letter, world, request, then) =
+                (left.letter.clone(), self.world().clone(), request.clone(), then.clone());
+            let looked = aside(move || {
+                let typed = then.typed(&world, &request);
+                // Asked again, it is refused for the files in which the user types.
+                if !typed.is_empty() && letter.withdraw().unwrap_or(false) {
+                    return LetterLook::Withdrawn;
+                }
+                let looked = look(&letter, is_late, || is_held(&world, request.session()));
+                if matches!(looked, LetterLook::Over(Ok(_))) {
+                    then.typed(&world, &request).iter().for_each(|text| text.tell(&world));
+                }
+                looked
+            });
+            let looked = looked.await;
             left.is_over = !matches!(looked, LetterLook::Waits);
             match looked {
                 LetterLook::Waits => {}
@@ -132,7 +144,7 @@ impl Drop for AwaitedLetter {
 /// What became of a letter.
 enum LetterLook {
     Waits,
-    /// No process has the session open, so it was taken back.
+    /// It was taken back: no process has the session open, or the user typed in a file that it would change.
     Withdrawn,
     Over(Result<Value, ClientError>),
 }

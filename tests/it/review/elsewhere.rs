@@ -7,7 +7,7 @@ use adjutant_protocol::review::{
 use adjutant_protocol::rewind::RewindPreview;
 use adjutant_protocol::update::HunkState;
 use adjutant_testkit::editor::Options;
-use adjutant_testkit::process::Server;
+use adjutant_testkit::process::{Server, wait_until};
 use serde_json::{Value, json};
 
 use super::{EDITED, Reviewed};
@@ -196,4 +196,62 @@ fn n03_a_decision_whose_carrier_is_killed_is_carried_out_once_by_the_next() {
         drop(editor);
         second.end();
     }
+}
+
+/// Begins an undo of `b.txt` in a second editor, types there while the first process stops at a point, lets that go on, and
+/// returns the answer about the hunk and what the second editor was told.
+fn typed_while_held_at(point: &str) -> (DecidedHunk, String, String, Vec<String>) {
+    let Reviewed { rig, model: _model, workspace, session, .. } = Reviewed::start();
+    rig.save("a.txt");
+    rig.end();
+    let mut holder = Server::spawn_with(env!("CARGO_BIN_EXE_adjutant"), &workspace, &["lsp"], |command| {
+        command.env("ADJUTANT_FAULT", format!("{point}:1:hold"));
+    });
+    let editor = holder.editor(Options::new(&workspace));
+    editor.resume(&session, None);
+    let second = Rig::start(&workspace);
+    second.open("b.txt");
+    let asked = second.request_nowait(methods::REVIEW_DECIDE, decision(&hunk(&second, "4"), "undo"));
+    wait_until("the first process to stop", || holder.stderr().contains("held at "));
+    second.replace("b.txt", "4\n", "4\nmine\n");
+    // An answer without the word of the held process is one that needs none.
+    let early = point == "letters-read";
+    let release =
+        || std::fs::write(workspace.state_dir().join("fault-released"), "").expect("it is released");
+    if !early {
+        second.await_hunks_of_now("b.txt");
+        release();
+    }
+    let answer = second.await_response(&asked).expect("an answer");
+    if early {
+        release();
+    }
+    let result: ReviewDecideResult = serde_json::from_value(answer).expect("a result");
+    let [decided] = &result.hunks[..] else { panic!("{result:?}") };
+    let texts = (second.text_of("b.txt"), workspace.read("b.txt"));
+    let told = if early { second.messages() } else { vec![second.await_message()] };
+    second.end();
+    editor.shutdown();
+    (decided.clone(), texts.0, texts.1, told)
+}
+
+#[test]
+fn n03_an_undo_by_another_process_is_withdrawn_when_the_user_types_in_its_file() {
+    let (decided, text, disk, told) = typed_while_held_at("letters-read");
+    assert_eq!(decided.state, HunkState::Applied);
+    let why =
+        "the text of b.txt in this editor is not the one on disk; save it, or load the file again, then undo";
+    assert_eq!(decided.why.as_deref(), Some(why));
+    assert_eq!((text.as_str(), disk.as_str()), ("4\nmine\n", "4\n"));
+    assert_eq!(told, [""; 0]);
+}
+
+#[test]
+fn n03_an_undo_by_another_process_beneath_what_is_typed_meanwhile_is_told() {
+    let (decided, text, disk, told) = typed_while_held_at("write-compared");
+    assert_eq!((decided.state, decided.why), (HunkState::Undone, None));
+    assert_eq!((text.as_str(), disk.as_str()), ("4\nmine\n", "four\n"));
+    let warning = "Adjutant: b.txt was changed on disk while you typed in it here. Your text is still here; compare the \
+                   two before you save.";
+    assert_eq!(told, [warning]);
 }

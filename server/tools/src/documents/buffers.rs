@@ -36,20 +36,26 @@ impl Buffers {
 
     /// Returns the open documents whose text differs from the disk, or is unknown. A command does not see it (N06).
     pub fn unsaved(&self) -> Vec<PathBuf> {
-        let saved = |path: &Path, text: &str| {
-            // For most editors a byte order mark is not a part of the text.
-            let text = split_bom(text).1.as_bytes();
-            let size = |found: std::fs::Metadata| found.is_file().then_some(found.len() as usize);
-            let size = path.metadata().ok().and_then(size);
-            let fits = size == Some(text.len()) || size == Some(text.len() + BOM_BYTES.len());
-            let same = |bytes: Vec<u8>| bytes.strip_prefix(BOM_BYTES).unwrap_or(&bytes) == text;
-            fits && std::fs::read(path).is_ok_and(same)
-        };
         self.open
             .iter()
-            .filter(|(path, text)| text.as_ref().map_or(true, |b| !saved(path, &b.text)))
+            .filter(|(path, text)| text.as_ref().map_or(true, |b| !is_on_disk(path, &b.text)))
             .map(|(path, _)| path.clone())
             .collect()
+    }
+
+    /// Returns the documents that have another text than in `before`, and that no file has.
+    pub fn typed_since(&self, before: &Buffers) -> Vec<PathBuf> {
+        let text_before = |path: &Path| Some(&before.get(path)?.ok()?.text);
+        let is_typed = |path: &Path, now: &Buffer| {
+            text_before(path).is_some_and(|then| *then != now.text) && !is_on_disk(path, &now.text)
+        };
+        let open = self.open.iter().filter_map(|(path, text)| Some((path, text.as_ref().ok()?)));
+        open.filter(|(path, now)| is_typed(path, now)).map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Whether the disk has the text that this document has here. `false` if it is not open or unknown.
+    pub fn is_on_disk(&self, path: &Path) -> bool {
+        matches!(self.get(path), Some(Ok(buffer)) if is_on_disk(path, &buffer.text))
     }
 
     /// Returns the open documents below a folder.
@@ -59,4 +65,15 @@ impl Buffers {
     ) -> impl Iterator<Item = (&'a PathBuf, &'a Result<Buffer, String>)> {
         self.open.iter().filter(move |(path, _)| path.starts_with(start))
     }
+}
+
+/// Whether the file at a path has this text.
+fn is_on_disk(path: &Path, text: &str) -> bool {
+    // For most editors a byte order mark is not a part of the text.
+    let text = split_bom(text).1.as_bytes();
+    let size = |found: std::fs::Metadata| found.is_file().then_some(found.len() as usize);
+    let size = path.metadata().ok().and_then(size);
+    let fits = size == Some(text.len()) || size == Some(text.len() + BOM_BYTES.len());
+    let same = |bytes: Vec<u8>| bytes.strip_prefix(BOM_BYTES).unwrap_or(&bytes) == text;
+    fits && std::fs::read(path).is_ok_and(same)
 }
