@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use adjutant_core::session::Session;
 use adjutant_protocol::errors::ErrorName;
-use adjutant_protocol::session::{SessionEntry, SessionListResult};
+use adjutant_protocol::session::{ReplayFrom, SessionEntry, SessionListResult};
 use adjutant_protocol::{AskId, SessionId};
 use futures_util::StreamExt;
 use tokio::sync::{RwLock, Semaphore, mpsc, oneshot};
@@ -28,7 +28,7 @@ use tokio::sync::{RwLock, Semaphore, mpsc, oneshot};
 use crate::client::{RenderRequest, RenderedContent, RenderedFile};
 use crate::reviews::committed::HeadLook;
 use crate::session::blobs::Blobs;
-use crate::session::mailbox::{ClientError, Mail, Mailbox, Message};
+use crate::session::mailbox::{ClientError, Mail, Mailbox, Message, ResumePoint};
 use crate::session::{End, SessionTask, SessionWorld, World, log, transcript_files};
 use crate::tools::paths::Roots;
 use opening::{LoadedSession, catalog_error};
@@ -233,6 +233,31 @@ impl Sessions {
     /// Returns the mailboxes of all sessions whose log is open.
     pub fn all(&self) -> Vec<Mailbox> {
         self.registry.open()
+    }
+
+    /// Attaches a client to a session. One that could not be written any more is opened again from its log.
+    ///
+    /// # Errors
+    ///
+    /// The reason why it cannot be opened, or still cannot be written.
+    pub async fn resume(
+        &self,
+        id: &SessionId,
+        from: Option<ReplayFrom>,
+        unattended: bool,
+    ) -> Result<ResumePoint, ClientError> {
+        let attach = || async {
+            let mailbox = self.get(id)?;
+            let resumed = mailbox.request(|reply| Message::Resume { from, unattended, reply })?;
+            resumed.await.map_err(|_| ClientError::gone())?
+        };
+        match attach().await {
+            Err(refused) if refused.name == ErrorName::SessionReadOnly => {
+                self.close(id).await?;
+                attach().await
+            }
+            done => done,
+        }
     }
 
     /// Returns the mailbox of a session that is in memory or is being opened.

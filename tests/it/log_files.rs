@@ -326,9 +326,29 @@ fn l4_a_session_that_can_no_longer_be_written_says_so_and_leaves_nobody_waiting(
     // Later requests get the same error at once.
     let late = json!({ "sessionId": session, "runId": run, "timeoutMs": 60_000 });
     assert_eq!(refused(rig.request(methods::SESSION_WAIT, late)).1, "SessionReadOnly");
-    let resume = json!({ "sessionId": session });
-    assert_eq!(refused(rig.request(methods::SESSION_RESUME, resume)).1, "SessionReadOnly");
     let again = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "more" }] });
     let (_, name) = refused(rig.request(methods::SESSION_PROMPT, again));
     assert_eq!(name, "SessionReadOnly");
+}
+
+#[test]
+fn l4_a_session_that_could_not_be_written_is_opened_again_by_a_resume() {
+    let model = ModelServer::start([Reply::text("some words").hold_after(1), Reply::text("More.")]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    rig.prompt(&session, "go on");
+    model.wait_for_holding(1);
+    let log = session_dir(&workspace, &session).join("events.jsonl");
+    move_log_away(&workspace, &session);
+    model.release();
+    rig.await_state(State::Resumable);
+    // As long as the cause is there, it is refused.
+    refused(rig.request(methods::SESSION_RESUME, json!({ "sessionId": session })));
+    fs::rename(log.with_extension("moved"), &log).unwrap_or_else(|error| panic!("{error}"));
+    let now = rig.resume(&session, None);
+    assert_eq!(now.state.state, State::Resumable);
+    let end = rig.run_to_end(&session, "more");
+    assert_eq!(end.outcome, Outcome::Stopped, "{end:?}");
+    rig.end();
 }

@@ -72,13 +72,8 @@ impl Agent {
     }
 
     pub(super) async fn session_resume(&self, params: ResumeParams) -> Result<ResumeResult> {
-        let mailbox = self.mailbox(&params.session_id)?;
-        let request = mailbox.request(|reply| Message::Resume {
-            from: params.replay_from,
-            unattended: params.unattended,
-            reply,
-        });
-        let ResumePoint { result, place } = answered(request).await?;
+        let ResumePoint { result, place } =
+            self.sessions.resume(&params.session_id, params.replay_from, params.unattended).await?;
         let release = place.reached().await;
         self.out.after_next_answer(release);
         Ok(result)

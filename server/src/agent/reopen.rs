@@ -10,7 +10,6 @@ use adjutant_protocol::state::State;
 
 use crate::aside::aside;
 use crate::clock::now_ms;
-use crate::session::mailbox::Message;
 use crate::sessions::Sessions;
 use crate::uri;
 
@@ -32,10 +31,7 @@ pub async fn left_open(sessions: Sessions, folders: Vec<PathBuf>) {
             return;
         }
         // If it is in use or damaged, it is skipped; a request that names it gets the reason.
-        let Ok(mailbox) = sessions.get(&entry.session_id) else { continue };
-        let resumed = mailbox.request(|reply| Message::Resume { from: None, unattended: false, reply });
-        let Ok(resumed) = resumed else { continue };
-        opened += usize::from(matches!(resumed.await, Ok(Ok(_))));
+        opened += usize::from(sessions.resume(&entry.session_id, None, false).await.is_ok());
     }
 }
 

@@ -22,10 +22,10 @@ use adjutant_protocol::start::StartParams;
 use serde_json::{Value, json};
 use tower_lsp::ls_types::ExecuteCommandParams;
 
-use crate::agent::{Agent, Result, answered, digest_of, reopen};
+use crate::agent::{Agent, Result, digest_of, reopen};
 use crate::client::{Level, message};
 use crate::session::SURFACE_OF_COMMANDS;
-use crate::session::mailbox::{ClientError, Message};
+use crate::session::mailbox::ClientError;
 use crate::transport::ErrorBody;
 use arguments::{CommandArguments, read};
 use cancel::cancel_command;
@@ -148,9 +148,7 @@ async fn resume_command(agent: &Agent, arguments: SessionArguments) -> Result<Op
 
 /// Opens a session, and answers "resume" if it asks.
 async fn resumed(agent: &Agent, session: &SessionId) -> Result<ResumeResult> {
-    let mailbox = agent.sessions.get(session)?;
-    let request = mailbox.request(|reply| Message::Resume { from: None, unattended: false, reply });
-    let resumed = answered(request).await?.result;
+    let resumed = agent.sessions.resume(session, None, false).await?.result;
     if let Some(ask) = resumed.asks.iter().find(|ask| respond::resumes(ask)) {
         agent.post_answer(ask.ask_id.clone(), respond::resume(), SURFACE_OF_COMMANDS).await?;
     }
