@@ -8,6 +8,7 @@
 
 (defvar test-asked nil "The prompt and the choices on the screen, or nil.")
 (defvar test-answer nil "The beginning of the chosen title.")
+(defvar test-answered 0 "How many questions were answered. The next one may be asked before a test looks again.")
 (defvar test-hover nil "What the last hover said.")
 (defvar test-typed nil "The text that the user types at the top right after the choice.")
 (defvar test-progress nil "The progress in the mode line so far, the newest first.")
@@ -25,7 +26,7 @@
                       test-asked (cons (substring-no-properties prompt) titles))
                 (while (not test-answer) (accept-process-output nil 0.02))
                 (when test-typed (test-type test-typed) (setq test-typed nil))
-                (setq test-asked nil)
+                (setq test-asked nil test-answered (1+ test-answered))
                 (unless (eq test-answer 'none)
                   (seq-find (lambda (title) (string-prefix-p test-answer title)) titles)))))
 

@@ -90,7 +90,7 @@ impl Editor for Emacs<'_> {
     }
 
     fn choose(&self, title: &str) {
-        let title = quoted(title);
+        let (title, before) = (quoted(title), self.lisp("test-answered"));
         self.wait_true(
             &format!("a choice {title}, among {:?}", self.asked()),
             &format!(
@@ -98,7 +98,7 @@ impl Editor for Emacs<'_> {
                  (setq test-answer {title}) t)"
             ),
         );
-        self.wait_true("the choice to be accepted", "(null test-asked)");
+        self.wait_true("the choice to be accepted", &format!("(> test-answered {before})"));
     }
 
     fn buffer(&self) -> String {
