@@ -570,6 +570,45 @@ images?: Array<ImageView>, } | { "sessionUpdate": "agent_message", messageId: Me
  */
 interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "tool_call_update" } & ToolCallView | { "sessionUpdate": "tool_call_content_chunk", toolCallId: ToolCallId, text: string, } | { "sessionUpdate": "state_update" } & StateView | { "sessionUpdate": "notice", message: string, } | { "sessionUpdate": "config_option_update", configOptions: Array<ConfigOption>, changed: ConfigChange, } | { "sessionUpdate": "plan_update", entries: Array<PlanEntry>, } | { "sessionUpdate": "_turn" } & TurnView | { "sessionUpdate": "_run" } & RunView | { "sessionUpdate": "_complete", summary: string, } | { "sessionUpdate": "_ask" } & AskChange | { "sessionUpdate": "_change_set" } & ChangeSetView | { "sessionUpdate": "_rule", text: string, };
 
+export type DoctorParams = {
+/**
+ * Whether each model is asked for one word. That costs a few tokens and takes at most 30 s for each; without it no
+ * provider is called.
+ */
+callModels?: boolean, };
+
+export type DoctorResult = {
+/**
+ * In the order in which a user reads them.
+ */
+checks: Array<Check>, };
+
+export type Check = {
+/**
+ * What was checked, in a word, such as `settings` or `model`. Several checks may have the same.
+ */
+check: string, health: Health,
+/**
+ * One line for the user, ready to be drawn; nothing in it is markup. Never holds a key.
+ */
+text: string,
+/**
+ * What to do about it, if it is one command.
+ */
+cure?: Cure, };
+
+export type Health = "ok" | "note" | "warning" | "error";
+
+export type Cure = {
+/**
+ * The label of a button, at most 16 characters.
+ */
+title: string,
+/**
+ * A line for a terminal.
+ */
+command: string, };
+
 export type Overview = { kind: OverviewKind,
 /**
  * At most 40 characters, such as `2 questions` or `thinking`; empty if there is nothing to say.

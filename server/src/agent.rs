@@ -103,6 +103,7 @@ table! {
         names::SESSION_WAIT => session_wait,
         names::SESSION_SET_CONFIG_OPTION => set_option,
         names::MODEL_LIST => model_list,
+        names::DOCTOR => doctor,
         names::START => start,
         names::ASK_LIST => ask_list,
         names::ASK_RESPOND => ask_respond,

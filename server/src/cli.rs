@@ -17,7 +17,6 @@ mod page;
 mod pages;
 mod piped;
 mod present;
-mod probe;
 mod respond;
 mod review;
 mod room;
@@ -27,7 +26,6 @@ mod sessions;
 mod setup;
 mod show;
 mod signals;
-mod state_folder;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

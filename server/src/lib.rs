@@ -10,6 +10,7 @@ pub mod agent;
 #[cfg(feature = "lsp")]
 pub mod cli;
 pub mod client;
+pub mod doctor;
 pub mod editor;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]

@@ -14,6 +14,7 @@ mod denied;
 mod diffs;
 mod disks;
 mod display;
+mod doctor;
 mod doors;
 mod edits;
 mod endpoint;

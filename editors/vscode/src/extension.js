@@ -10,6 +10,7 @@ const { createClient } = require('./client');
 const { createClosed } = require('./closed');
 const { createComments } = require('./comments');
 const { line } = require('./display');
+const { showDoctor } = require('./doctor');
 const { createHunks } = require('./hunks');
 const { createProposed } = require('./proposed');
 const { createReview } = require('./review');
@@ -89,6 +90,7 @@ async function activate(context) {
   register('adjutant.change.review', () => vscode.commands.executeCommand('adjutant.changes.focus'));
   register('adjutant.run.undo', rewind.undo);
   register('adjutant.run.restore', rewind.restore);
+  register('adjutant.doctor', () => showDoctor(client));
   register('adjutant.restart', restart);
   context.subscriptions.push(vscode.workspace.onDidChangeConfiguration((changed) => {
     if (changed.affectsConfiguration('adjutant.server')) restart();

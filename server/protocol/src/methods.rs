@@ -31,6 +31,7 @@ pub const SESSION_WAIT: &str = "agent/session/wait";
 pub const SESSION_CANCEL: &str = "agent/session/cancel";
 pub const SESSION_SET_CONFIG_OPTION: &str = "agent/session/set_config_option";
 pub const MODEL_LIST: &str = "agent/model/list";
+pub const DOCTOR: &str = "agent/doctor";
 pub const START: &str = "agent/start";
 pub const ASK_LIST: &str = "agent/ask/list";
 pub const ASK_RESPOND: &str = "agent/ask/respond";
@@ -51,7 +52,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 27] = [
+pub const METHODS: [Method; 28] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -115,6 +116,13 @@ pub const METHODS: [Method; 27] = [
         "ModelListParams",
         "ModelListResult",
         "lists the models of the settings with their known limits; calls no provider",
+    ),
+    row(
+        DOCTOR,
+        ClientRequest,
+        "DoctorParams",
+        "DoctorResult",
+        "checks the settings, the state folder and the models, and says what cures what is wrong; calls no model unless asked",
     ),
     row(
         START,

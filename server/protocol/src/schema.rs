@@ -8,8 +8,8 @@ use ts_rs::TS;
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
-    ask, capability, commands, document, errors, ids, model, operation, option, origin, overview, plan,
-    review, rewind, session, start, state, update,
+    ask, capability, commands, doctor, document, errors, ids, model, operation, option, origin, overview,
+    plan, review, rewind, session, start, state, update,
 };
 
 macro_rules! wire_types {
@@ -97,6 +97,11 @@ macro_rules! wire_types {
             ask::AskResolvedParams,
             update::SessionUpdateParams,
             update::Update,
+            doctor::DoctorParams,
+            doctor::DoctorResult,
+            doctor::Check,
+            doctor::Health,
+            doctor::Cure,
             overview::Overview,
             overview::OverviewKind,
             overview::OverviewRun,

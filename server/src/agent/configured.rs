@@ -36,6 +36,11 @@ impl ClientConfiguration {
         lock(&self.sources).roots.clone()
     }
 
+    /// Everything that the settings come from.
+    pub fn sources(&self) -> Sources {
+        lock(&self.sources).clone()
+    }
+
     /// Whether the client has sent its section of settings since the start.
     pub fn was_said(&self) -> bool {
         *lock(&self.said)

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use adjutant_core::machine::input::{Choice, HunkComment};
 use adjutant_core::wire::round;
 use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, AskRespondResult};
+use adjutant_protocol::doctor::{DoctorParams, DoctorResult};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::model::{ModelListParams, ModelListResult};
 use adjutant_protocol::option::{SetConfigOptionParams, SetConfigOptionResult};
@@ -29,6 +30,7 @@ use tokio::sync::oneshot;
 use super::content::{self, Content};
 use super::{Agent, Result};
 use crate::aside::aside;
+use crate::doctor::examine;
 use crate::reviews::{self, earlier::EarlierTexts};
 use crate::session::inbox::ReviewRequest;
 use crate::session::mailbox::{ClientError, Mailbox, Message, PostedPrompt, ResumePoint};
@@ -95,6 +97,14 @@ impl Agent {
         let ModelListParams {} = params.unwrap_or_default();
         let settings = self.sessions.world().settings();
         Ok(ModelListResult { models: settings.model_views() })
+    }
+
+    pub(super) async fn doctor(&self, params: Option<DoctorParams>) -> Result<DoctorResult> {
+        let DoctorParams { call_models } = params.unwrap_or_default();
+        let mut checks = Vec::new();
+        let models = &self.sessions.world().models;
+        examine(self.configured.sources(), call_models.then_some(models), |check| checks.push(check)).await;
+        Ok(DoctorResult { checks })
     }
 
     pub(super) async fn session_delete(&self, params: SessionParams) -> Result<Done> {

@@ -13,8 +13,8 @@ use anyhow::Context;
 
 use super::Exit;
 use super::page::{Ink, note};
-use super::probe::probe;
 use super::signals::{ProcessSignal, Signals};
+use crate::doctor::{own_models, probe};
 use crate::settings::{Sources, load};
 use questions::{QuestionDesk, QuestionEnd};
 use writing::{Key, NewProvider};
@@ -204,7 +204,7 @@ async fn tried(
     for problem in &loaded.problems {
         desk.page.line(&format!("• {problem}"));
     }
-    match probe(&loaded.settings, model).await {
+    match probe(&own_models(), &loaded.settings, model).await {
         Ok(took) => {
             desk.page.line_in(Ink::Green, &format!("✓ it answered in {:.1} s", took.as_secs_f64()));
             true

@@ -415,3 +415,23 @@ fn finding_d9_a_rejection_has_a_reason() {
         assert!(request.contains("not in this file"), "{request}");
     });
 }
+
+#[test]
+fn p26_the_health_page_says_what_is_wrong_and_its_cure() {
+    let page = "vim.cmd('checkhealth adjutant') \
+                return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')";
+    each(scenes::one_edit, |editor| {
+        let shown = editor.lua(page);
+        let shown = shown.as_str().unwrap_or_default();
+        for part in ["adjutant: the server", "program: ", "settings: ", "sessions: ", "model: "] {
+            assert!(shown.contains(part), "without {part:?}:\n{shown}");
+        }
+        assert!(!shown.contains("ERROR"), "{shown}");
+        editor.lua("vim.cmd('bwipeout') vim.lsp.get_clients({ name = 'adjutant' })[1]:stop()");
+        let none = "return #vim.lsp.get_clients({ name = 'adjutant' }) == 0";
+        editor.wait_true("the server to stop", none);
+        let shown = editor.lua(page);
+        assert!(shown.as_str().is_some_and(|text| text.contains("no server runs")), "{shown}");
+        assert!(shown.as_str().is_some_and(|text| text.contains("adjutant doctor")), "{shown}");
+    });
+}

@@ -321,3 +321,24 @@ fn finding_a1_the_extension_shows_texts_as_the_server_does() {
     let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
     assert!(said.status.success() && wrong.is_empty(), "{wrong}");
 }
+
+#[test]
+fn p26_the_setup_is_checked_in_a_list_and_a_cure_waits_in_a_terminal() {
+    let stage = Stage::new("//- /greet.py\nprint(1)\n", []);
+    stage.workspace.config("");
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("palette", json!(["Adjutant: Check the Set-up"]));
+    let rows = wait_for("the checks", || {
+        let rows = code.do_("picks", json!([])).to_string();
+        rows.contains("sandbox").then_some(rows)
+    });
+    for part in ["program", "settings", "sessions", "model", "adjutant setup"] {
+        assert!(rows.contains(part), "without {part:?}: {rows}");
+    }
+    code.picture("doctor");
+    code.do_("pick", json!(["model"]));
+    wait_for("the command in a terminal", || {
+        code.do_("terminals", json!([])).to_string().contains("adjutant setup").then_some(())
+    });
+    assert_eq!(stage.model.requests().len(), 0);
+}

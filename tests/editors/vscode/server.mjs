@@ -27,6 +27,8 @@ const SETTINGS = {
   'workbench.enableExperiments': false,
   'workbench.layoutControl.enabled': false,
   'workbench.startupEditor': 'none',
+  // Only then is the text of a terminal in the page.
+  'terminal.integrated.gpuAcceleration': 'off',
   'workbench.tips.enabled': false,
 };
 

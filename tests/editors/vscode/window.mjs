@@ -173,6 +173,12 @@ export class Window {
     return texts.join('\n').replaceAll('\u00a0', ' ');
   }
 
+  // Returns what the terminals show.
+  async terminals() {
+    const rows = await this.page.locator('.terminal.xterm .xterm-rows').allInnerTexts();
+    return rows.join('\n').replaceAll('\u00a0', ' ');
+  }
+
   // Returns the text of each line with a background of an extension.
   async coloured() {
     return this.editor.evaluate((editor) => {

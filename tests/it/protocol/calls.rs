@@ -11,7 +11,7 @@ use super::client::Rig;
 /// Returns valid params that name nothing that exists.
 fn params(method: &str) -> Value {
     match method {
-        methods::SESSION_NEW | methods::SESSION_LIST | methods::MODEL_LIST => json!({}),
+        methods::SESSION_NEW | methods::SESSION_LIST | methods::MODEL_LIST | methods::DOCTOR => json!({}),
         methods::REVIEW_DECIDE => {
             json!({ "sessionId": "s-0000000000000000", "targets": [], "action": "apply" })
         }
@@ -69,7 +69,7 @@ fn s10_calls_too_early_or_about_nothing_get_one_defined_error() {
     for method in requests() {
         let answer = rig.client.ask(next(), method, params(method));
         let expected = match method {
-            methods::SESSION_NEW | methods::SESSION_LIST | methods::MODEL_LIST => {
+            methods::SESSION_NEW | methods::SESSION_LIST | methods::MODEL_LIST | methods::DOCTOR => {
                 assert!(answer["result"].is_object(), "{method}: {answer}");
                 continue;
             }

@@ -32,6 +32,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "origin",
             "lsp",
             "agent",
+            "doctor",
             "transport",
             "sessions",
             "session",
@@ -43,6 +44,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "settings",
         ],
     ),
+    ("doctor", &["aside", "model", "settings", "tools"]),
     (
         "lsp",
         &[
@@ -65,6 +67,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "agent",
         &[
+            "doctor",
             "aside",
             "clock",
             "uri",
@@ -160,9 +163,10 @@ const RESERVED: &[(&[&str], &[&str], &str)] = &[
             "unlinkat",
             "mkdirat",
         ],
-        &["store", "session", "tools", "settings", "documents", "cli"],
+        &["store", "session", "tools", "settings", "documents", "cli", "doctor"],
         "`store` and `session` write sessions, `tools` and `documents` write files of the workspace, \
-         `settings` creates Adjutant's directories; `cli` tests whether the state folder is writable",
+         `settings` creates Adjutant's directories; `cli` makes the demo and its debug log, `doctor` tests whether the \
+         state folder is writable",
     ),
 ];
 

@@ -15,11 +15,16 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Tokens of the answer; a model that thinks needs more than the word itself.
 const MOST_TOKENS: u32 = 1_024;
 
-/// Asks a model for one word. Returns how long that took, or why the model cannot be used and what to do.
-pub async fn probe(settings: &Settings, model: &str) -> Result<Duration, String> {
-    let (provider, name) = settings.provider_for(Some(model)).map_err(|why| why.to_string())?;
+/// Returns the models as a process of its own calls them, with its own environment.
+pub fn own_models() -> Models {
     let models = Models::new();
     models.start_key_commands_by(run_own);
+    models
+}
+
+/// Asks a model for one word. Returns how long that took, or why the model cannot be used and what to do.
+pub async fn probe(models: &Models, settings: &Settings, model: &str) -> Result<Duration, String> {
+    let (provider, name) = settings.provider_for(Some(model)).map_err(|why| why.to_string())?;
     let limit = u64::try_from(LIMIT.as_millis()).unwrap_or(u64::MAX);
     let limits =
         ModelLimits { first_byte_ms: limit, idle_ms: limit, total_ms: limit, ..settings.limits.model };
