@@ -12,6 +12,15 @@ const SILENT: &str = "[[turn]]\ntext = \"Too late.\"\npace_ms = 60000\n";
 const CTRL_C: &[u8] = b"\x03";
 const CTRL_D: &[u8] = b"\x04";
 
+/// Returns the only session as a page; empty while there is none.
+fn transcript(workspace: &Workspace) -> String {
+    let listed = Line::new(BINARY, workspace, &["sessions", "list"]).run();
+    let Some(id) = listed.stdout.lines().nth(1).and_then(|line| line.split_whitespace().next()) else {
+        return String::new();
+    };
+    Line::new(BINARY, workspace, &["sessions", "show", id]).run().stdout
+}
+
 impl Terminal {
     /// Starts the loop where Ctrl-C is a signal, as in a shell.
     fn looped_in_shell(workspace: &Workspace) -> Terminal {
@@ -140,26 +149,20 @@ fn finding_e8_a_question_in_the_loop_is_answered_as_today() {
 }
 
 #[test]
-fn finding_e8_text_typed_while_it_works_steers_and_output_waits_meanwhile() {
+fn finding_e8_text_typed_while_it_works_steers() {
     let workspace = workspace(SLOW);
     let mut terminal = Terminal::looped(&workspace, 80);
     terminal.screen.types(b"think\r");
     terminal.sees("Let me think");
     terminal.screen.types(b"use ");
     terminal.sees("> use");
-    let seen = terminal.drawn();
-    terminal.screen.types(b"tabs");
-    terminal.sees("> use tabs");
-    assert_eq!(terminal.drawn().replace("use tabs", "use"), seen, "output waits");
-    terminal.screen.types(b"\r");
+    terminal.screen.types(b"tabs\r");
     terminal.sees("The second answer.");
     let (ran, screen) = terminal.leaves();
     ran.expect(0);
     assert_eq!(screen.matches("Done").count(), 1, "one run: {screen}");
-    let listed = Line::new(BINARY, &workspace, &["sessions", "list"]).run();
-    let id = listed.stdout.lines().last().and_then(|line| line.split_whitespace().next()).expect("an id");
-    let shown = Line::new(BINARY, &workspace, &["sessions", "show", id]).run();
-    assert!(shown.expect(0).stdout.contains("> use tabs"), "{shown}");
+    let shown = transcript(&workspace);
+    assert!(shown.contains("> use tabs"), "{shown}");
 }
 
 #[test]
@@ -235,4 +238,22 @@ fn finding_e8_a_plain_terminal_gets_no_sequence_and_a_signal_restores_it() {
 fn finding_e8_without_a_terminal_it_prints_its_help_and_ends() {
     let ran = Line::new(BINARY, &workspace(TWO), &[]).run();
     assert!(ran.expect(2).stderr.contains("Usage: adjutant"), "{ran}");
+}
+
+#[test]
+fn finding_e8_output_waits_for_a_typed_line_which_is_the_next_prompt_if_the_run_has_ended() {
+    let workspace = workspace(SLOW);
+    let mut terminal = Terminal::looped(&workspace, 80);
+    terminal.screen.types(b"think\r");
+    terminal.sees("Let me think");
+    terminal.screen.types(b"go ");
+    terminal.sees("> go");
+    wait_until("the run to end", || transcript(&workspace).contains("Done"));
+    let held = terminal.drawn();
+    assert!(held.ends_with("\n> go") && !held.contains("word by word."), "{held}");
+    terminal.screen.types(b"on\r");
+    terminal.sees("The second answer.");
+    let (ran, screen) = terminal.leaves();
+    ran.expect(0);
+    assert!(screen.contains("word by word.\nDone") && screen.contains("> go on"), "{screen}");
 }
