@@ -1,10 +1,11 @@
 //! The command line: what can be typed, and which file does it.
 //!
-//! `run`, `demo` and `answer` are clients of the same server over an in-memory
+//! The loop (no command), `run`, `demo` and `answer` are clients of the same server over an in-memory
 //! pipe. Never holds state of the agent, and never decides what the server decides.
 
 mod asks;
 mod capabilities;
+mod chat;
 mod client;
 mod config;
 mod conversation;
@@ -12,6 +13,7 @@ mod debug_log;
 mod demo;
 mod doctor;
 mod folder;
+mod line;
 mod open_asks;
 mod page;
 mod pages;
@@ -26,6 +28,7 @@ mod sessions;
 mod setup;
 mod show;
 mod signals;
+mod typed;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -70,9 +73,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// The loop, for the help.
+const WITHOUT: &str = "At a terminal, `adjutant` without a command opens a prompt in this folder.";
+
 /// An agent for your editor and your terminal, as a language server.
 #[derive(Debug, Parser)]
-#[command(name = "adjutant", version, about, arg_required_else_help = true)]
+#[command(name = "adjutant", version, about, arg_required_else_help = true, after_help = WITHOUT)]
 struct CommandLine {
     /// Write a debug log into the state directory
     #[arg(short = 'd', long = "debug", global = true)]
@@ -137,12 +143,20 @@ pub fn main() -> ExitCode {
         ));
     }
     adopt_orphans();
-    let line = CommandLine::parse();
     let sources = Sources::of_process();
+    if let Some(debug) = without_command()
+        && let Some(person) = chat::person(&sources)
+    {
+        if debug {
+            start_debug_log(&sources);
+        }
+        return ended(in_runtime(chat::chat(sources, person)));
+    }
+    let line = CommandLine::parse();
     if line.debug {
         start_debug_log(&sources);
     }
-    let exit = match line.command {
+    ended(match line.command {
         Command::Lsp { stdio: _ } => in_runtime(service::serve_stdio(sources)),
         Command::Config => config::config(sources),
         Command::Capabilities { initialize } => capabilities::capabilities(&initialize),
@@ -155,7 +169,17 @@ pub fn main() -> ExitCode {
         Command::Review(line) => in_runtime(review::review(sources, line)),
         Command::Why(line) => in_runtime(review::why(sources, line)),
         Command::Sessions { action } => in_runtime(sessions::sessions(sources, action)),
-    };
+    })
+}
+
+/// Whether the command line names no command; `Some` says whether a debug log is wanted.
+fn without_command() -> Option<bool> {
+    let mut flags = std::env::args_os().skip(1);
+    flags.try_fold(false, |_, flag| (flag == "-d" || flag == "--debug").then_some(true))
+}
+
+/// Returns the exit code of a command; prints why it failed.
+fn ended(exit: anyhow::Result<Exit>) -> ExitCode {
     match exit {
         Ok(exit) => exit.into(),
         Err(error) => {

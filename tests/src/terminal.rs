@@ -2,11 +2,14 @@
 //!
 //! Never decides what is typed, or when; it only carries bytes.
 
+mod drawn;
+
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -14,30 +17,57 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 /// The test's side of a terminal, with its output so far.
 pub struct Screen {
     near: File,
-    shown: Arc<Mutex<String>>,
+    columns: usize,
+    shown: Arc<Mutex<Vec<u8>>>,
+    reader: thread::JoinHandle<()>,
 }
 
 impl Screen {
     /// Opens a terminal with this many columns; the file is the program's side.
     pub fn open(columns: u16) -> (Screen, File) {
         let (near, far) = pair(columns);
-        let shown: Arc<Mutex<String>> = Arc::default();
+        let shown: Arc<Mutex<Vec<u8>>> = Arc::default();
         let output = shown.clone();
         let mut reader = near.try_clone().unwrap_or_else(|error| panic!("read the pseudo terminal: {error}"));
-        thread::spawn(move || {
+        let reader_thread = thread::spawn(move || {
             let mut piece = [0; 4096];
             // The end is an error here: every handle of the program's side is closed.
             while let Ok(length @ 1..) = reader.read(&mut piece) {
-                let text = String::from_utf8_lossy(&piece[..length]).into_owned();
-                output.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+                output.lock().unwrap_or_else(PoisonError::into_inner).extend(&piece[..length]);
             }
         });
-        (Screen { near, shown }, far)
+        (Screen { near, columns: columns.into(), shown, reader: reader_thread }, far)
+    }
+
+    /// Waits until everything is read that a program wrote which has ended; half a second at most, because a
+    /// grandchild may keep the terminal open.
+    pub fn ended(&self) {
+        let until = Instant::now() + Duration::from_millis(500);
+        while !self.reader.is_finished() && Instant::now() < until {
+            thread::park_timeout(Duration::from_millis(1));
+        }
     }
 
     /// Returns everything the screen showed, without colours.
     pub fn text(&self) -> String {
-        plain(&self.shown.lock().unwrap_or_else(PoisonError::into_inner))
+        plain(&self.raw())
+    }
+
+    /// Returns the lines as they stand, the scrollback included: what was erased is not there.
+    pub fn drawn(&self) -> String {
+        drawn::drawn(&self.raw(), self.columns)
+    }
+
+    /// Returns every byte that the program wrote, as text.
+    pub fn raw(&self) -> String {
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&shown).into_owned()
+    }
+
+    /// Whether the terminal gathers whole lines, as it does for a program that sets no modes.
+    pub fn gathers_lines(&self) -> bool {
+        let modes = tcgetattr(&self.near).unwrap_or_else(|error| panic!("ask the terminal: {error}"));
+        modes.local_modes.contains(LocalModes::ICANON)
     }
 
     /// Whether the terminal echoes typed text.
@@ -55,7 +85,7 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("--- the screen ---\n{}", self.text());
+            eprintln!("--- the screen ---\n{}", self.drawn());
         }
     }
 }

@@ -10,8 +10,10 @@ mod deciding;
 mod denied;
 mod ears;
 pub(super) mod hearing;
+mod prompting;
 mod unmade;
 mod view;
+mod work;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -39,6 +41,7 @@ use super::signals::Signals;
 use changes::Changes;
 pub use denied::{AllowedFlags, DenialSummary};
 use ears::{Ears, IncomingEvent};
+use prompting::PromptState;
 use unmade::MissingEdits;
 pub use view::View;
 
@@ -131,6 +134,8 @@ pub struct Conversation {
     decided: Option<PermissionOutcome>,
     /// The user wants to leave now, without waiting for the server.
     at_once: bool,
+    /// In the loop: what the user typed at a prompt.
+    prompt: PromptState,
 }
 
 impl Conversation {
@@ -168,6 +173,7 @@ impl Conversation {
             demo_answers_at: None,
             decided: None,
             at_once: false,
+            prompt: PromptState::default(),
         })
     }
 
@@ -276,6 +282,7 @@ impl Conversation {
 
     /// Returns open asks and stops the server; at once, if the user wants to leave now.
     pub async fn finish(mut self) {
+        self.pages.go_on();
         self.view.aside(&mut self.pages);
         if self.at_once {
             return;
@@ -292,6 +299,7 @@ impl Conversation {
             IncomingEvent::Closed => return Err(LeaveReason::Closed),
             // Boxed, because a line may send a request, and events are handled until its result has come.
             IncomingEvent::Typed(typed) => Box::pin(self.typed(typed)).await?,
+            IncomingEvent::Interrupt if self.is_at_prompt() => self.prompt_interrupted(),
             IncomingEvent::Interrupt if self.cancelling.is_none() && self.session.is_some() => {
                 self.cancel("cancelling; Ctrl-C again leaves at once").await?;
             }
@@ -302,7 +310,7 @@ impl Conversation {
             IncomingEvent::Terminate => {
                 self.view.aside(&mut self.pages);
                 if self.session.is_some() {
-                    note("stopped by a signal; `adjutant run --continue` goes on from here");
+                    self.note("stopped by a signal; `adjutant run --continue` goes on from here");
                 }
                 return Err(LeaveReason::Terminated);
             }
@@ -312,14 +320,19 @@ impl Conversation {
             self.cancel("").await?;
         }
         self.put_next();
+        self.watch_keys();
         Ok(())
+    }
+
+    /// Writes a line about the program itself.
+    pub fn note(&mut self, text: &str) {
+        self.view.note(&mut self.pages, text);
     }
 
     async fn cancel(&mut self, why: &str) -> Result<(), LeaveReason> {
         self.cancelling = Some(Instant::now() + CANCEL_LIMIT);
         if !why.is_empty() {
-            self.view.aside(&mut self.pages);
-            note(why);
+            self.note(why);
         }
         let Some(session_id) = self.session.clone() else { return Ok(()) };
         let params = CancelParams { session_id, run_id: None };
@@ -340,12 +353,12 @@ impl Conversation {
 
     fn next_wake(&self) -> Option<Instant> {
         let ended = self.followed_end().map(|(_, at)| at + IDLE_LIMIT);
-        [ended, self.cancelling, self.demo_answers_at, self.view.remark_at()].into_iter().flatten().min()
+        [ended, self.cancelling, self.demo_answers_at, self.view.wakes_at()].into_iter().flatten().min()
     }
 
     fn woke(&mut self, now: Instant) -> Result<(), LeaveReason> {
         if self.cancelling.is_some_and(|by| now >= by) {
-            note("the run did not end in time");
+            self.note("the run did not end in time");
             return Err(LeaveReason::Interrupted);
         }
         if self.demo_answers_at.is_some_and(|at| now >= at) {

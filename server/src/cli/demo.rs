@@ -9,8 +9,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use adjutant_protocol::methods;
-use adjutant_protocol::session::{ContentBlock, NewSessionParams, NewSessionResult, Overrides, RunEnd};
+use adjutant_protocol::session::{ContentBlock, Overrides, RunEnd};
 use anyhow::Context;
 
 use crate::settings::Sources;
@@ -19,7 +18,6 @@ use super::Exit;
 use super::conversation::{Answers, Conversation, LeaveReason, View, report_leaving};
 use super::page::{Ink, Printer};
 use super::present::Person;
-use super::run::prompt;
 use crate::uri;
 
 const GREET: &str = include_str!("demo/greet.sh");
@@ -132,11 +130,9 @@ pub async fn demo(sources: Sources) -> anyhow::Result<Exit> {
 }
 
 async fn carry_out(talk: &mut Conversation, project: &Path) -> Result<RunEnd, LeaveReason> {
-    let params = NewSessionParams { cwd: Some(uri::of_path(project)) };
-    let made: NewSessionResult = talk.request(methods::SESSION_NEW, &params).await?;
-    talk.attach(&made.session_id);
+    talk.begin_session(Some(uri::of_path(project))).await?;
     let words = vec![ContentBlock::Text { text: PROMPT.to_owned() }];
-    prompt(talk, made.session_id, words, &Overrides::default()).await?;
+    talk.prompt(words, &Overrides::default()).await?;
     talk.until_over().await
 }
 

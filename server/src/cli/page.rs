@@ -3,12 +3,18 @@
 //! Every character that a person cannot see is printed escaped (S3). Never panics
 //! on a broken pipe: the printer remembers it and writes nothing more.
 
+mod live;
+mod markdown;
+
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 
 use adjutant_core::text::cells::{cells, width_of};
 use adjutant_core::text::display::{hidden, shown};
+
+use live::Live;
+use markdown::Markdown;
 
 /// Cells of a line if the width is unknown.
 const USUAL_WIDTH: usize = 80;
@@ -67,6 +73,10 @@ pub struct Printer {
     awaits: bool,
     /// Why nothing more is written.
     broken: Option<io::Error>,
+    /// In the loop: a status at the end of the page, and output that waits.
+    live: Option<Live>,
+    /// In the loop: the inks of running text, one for each character of `word`.
+    markdown: Option<Markdown>,
 }
 
 impl Printer {
@@ -82,7 +92,18 @@ impl Printer {
             ticks: Some(0),
             awaits: false,
             broken: None,
+            live: None,
+            markdown: None,
         }
+    }
+
+    /// Returns the page of the loop: running text is rendered lightly, and there is a status line unless the
+    /// terminal is too plain.
+    pub fn of_loop() -> Self {
+        let mut page = Printer::of_stdout();
+        page.live = Some(Live::new(!is_dumb()));
+        page.markdown = Some(Markdown::default());
+        page
     }
 
     pub fn of_stdout() -> Self {
@@ -245,6 +266,9 @@ impl Printer {
         self.gap.clear();
         self.fenced = false;
         self.ticks = Some(0);
+        if let Some(markdown) = &mut self.markdown {
+            *markdown = Markdown::default();
+        }
         if self.column > 0 {
             self.newline();
         }
@@ -266,6 +290,10 @@ impl Printer {
         };
         if self.ticks == Some(3) {
             self.fenced = !self.fenced;
+        }
+        if let Some(markdown) = &mut self.markdown {
+            let in_word = character != '\n' && (self.fenced || !matches!(character, ' ' | '\t'));
+            markdown.read(character, in_word);
         }
         match character {
             '\n' => {
@@ -298,8 +326,22 @@ impl Printer {
             self.put(&gap);
         } else if self.column > 0 {
             self.newline();
+            let indent = self.markdown.as_ref().map_or(0, |markdown| markdown.indent(self.look.width));
+            self.put(&" ".repeat(indent));
         }
-        self.put(&word);
+        let Some(markdown) = self.markdown.as_mut().filter(|_| self.look.colour) else {
+            if let Some(markdown) = &mut self.markdown {
+                markdown.take();
+            }
+            return self.put(&word);
+        };
+        for (ink, piece) in markdown.pieces(&word) {
+            self.column += cells(&piece);
+            match ink {
+                Ink::Plain => self.raw(&piece),
+                ink => self.raw(&format!("\x1b[{}m{piece}\x1b[0m", ink.code())),
+            }
+        }
     }
 
     /// Writes a word; one that is longer than a line is split.
@@ -326,6 +368,10 @@ impl Printer {
     }
 
     fn raw(&mut self, text: &str) {
+        let text = match &mut self.live {
+            Some(live) => live.pass(text),
+            None => text.into(),
+        };
         if self.broken.is_none() {
             self.broken = self.out.write_all(text.as_bytes()).err();
         }
@@ -348,16 +394,20 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", shown(text));
 }
 
+/// Whether the terminal can only write forward.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|name| name == "dumb")
+}
+
 fn detect_look(stream: &impl AsFd, terminal: bool) -> Look {
     let size = if terminal { rustix::termios::tcgetwinsize(stream).ok() } else { None };
     let size = size.map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
     let columns =
         std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok()).filter(|width| *width > 0);
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let dumb = std::env::var_os("TERM").is_none_or(|name| name == "dumb");
     Look {
         width: size.or(columns).unwrap_or(USUAL_WIDTH).clamp(LEAST_WIDTH, 1000),
-        colour: terminal && !no_colour && !dumb,
+        colour: terminal && !no_colour && !is_dumb(),
         wrap: terminal || columns.is_some(),
     }
 }

@@ -41,6 +41,16 @@ impl Pages {
         }
     }
 
+    /// Keeps output back while the user types a line.
+    pub fn wait(&mut self) {
+        self.rest().wait();
+    }
+
+    /// Writes what was kept back.
+    pub fn go_on(&mut self) {
+        self.rest().go_on();
+    }
+
     /// Fails if not everything could be written, as [`Printer::written`].
     pub fn written(&mut self) -> anyhow::Result<()> {
         self.answer.written()?;

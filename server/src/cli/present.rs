@@ -12,29 +12,31 @@ use std::time::Instant;
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 
+use super::line::{Line, Reading};
+use super::typed::TerminalInput;
+
 /// The most bytes of one typed line.
 const MOST_TYPED: u64 = 64 * 1024;
 
-/// One input from the terminal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TerminalInput {
-    Line {
-        text: String,
-        at: Instant,
-    },
-    /// The terminal is closed, so no person is there any more.
-    Gone,
-}
-
 /// A person who can be asked.
 pub struct Person {
-    /// The terminal, to discard earlier input.
-    terminal: Option<File>,
-    /// Starts one read.
-    want: blocking::Sender<()>,
+    hands: Hands,
     lines: mpsc::Receiver<TerminalInput>,
-    /// A read is under way; it may be older than the question.
-    reading: bool,
+}
+
+/// How a person types.
+enum Hands {
+    /// Only answers.
+    Answers {
+        /// The terminal, to discard earlier input.
+        terminal: Option<File>,
+        /// Starts one read.
+        want: blocking::Sender<()>,
+        /// A read is under way; it may be older than the question.
+        reading: bool,
+    },
+    /// Also prompts.
+    Line(Line),
 }
 
 impl Person {
@@ -74,28 +76,59 @@ impl Person {
             }
         });
         started.ok()?;
-        Some(Person { terminal, want, lines, reading: false })
+        Some(Person { hands: Hands::Answers { terminal, want, reading: false }, lines })
     }
 
-    /// Begins to listen; input from before is discarded.
-    pub fn listen(&mut self) {
-        if let Some(terminal) = &self.terminal {
+    /// Returns a person who also types prompts.
+    pub fn at_line((line, lines): (Line, mpsc::Receiver<TerminalInput>)) -> Self {
+        Person { hands: Hands::Line(line), lines }
+    }
+
+    /// Returns the line of the loop.
+    pub fn line(&mut self) -> Option<&mut Line> {
+        match &mut self.hands {
+            Hands::Line(line) => Some(line),
+            Hands::Answers { .. } => None,
+        }
+    }
+
+    /// Begins to listen; input from before is discarded. Returns whether what is typed from now on is the
+    /// answer; in the loop, `Ready` says so later.
+    pub fn listen(&mut self) -> bool {
+        let (terminal, want, reading) = match &mut self.hands {
+            Hands::Answers { terminal, want, reading } => (terminal, want, reading),
+            Hands::Line(line) => {
+                line.read(Reading::Answer);
+                return false;
+            }
+        };
+        if let Some(terminal) = terminal {
             // If it cannot be flushed, the minimum time of an ask still protects.
             let _ = tcflush(terminal.as_fd(), QueueSelector::IFlush);
         }
         while self.lines.try_recv().is_ok() {
-            self.reading = false;
+            *reading = false;
         }
-        if !self.reading {
-            self.reading = self.want.send(()).is_ok();
+        if !*reading {
+            *reading = want.send(()).is_ok();
         }
+        true
     }
 
     /// Returns the next line. The future may be dropped, and the function called again.
     pub async fn typed(&mut self) -> TerminalInput {
-        let typed = self.lines.recv().await;
-        self.reading = false;
-        typed.unwrap_or(TerminalInput::Gone)
+        loop {
+            let typed = self.lines.recv().await.unwrap_or(TerminalInput::Gone);
+            match &mut self.hands {
+                Hands::Answers { reading, .. } => *reading = false,
+                Hands::Line(line) => {
+                    if !line.heard(&typed) {
+                        continue;
+                    }
+                }
+            }
+            return typed;
+        }
     }
 }
 

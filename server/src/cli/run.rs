@@ -12,8 +12,7 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskKind, AskRespondParams, AskRespondResult, AskView};
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{
-    ContentBlock, Delivery, Mode, NewSessionParams, NewSessionResult, Overrides, PromptParams, PromptResult,
-    ResumeParams, ResumeResult, RunEnd, SessionListParams, SessionListResult,
+    ContentBlock, Mode, Overrides, ResumeParams, ResumeResult, RunEnd, SessionListParams, SessionListResult,
 };
 use adjutant_protocol::state::{Outcome, State};
 use adjutant_protocol::update::FailureKind;
@@ -230,55 +229,27 @@ fn read_prompt(stdin: CountedStdin) -> std::io::Result<anyhow::Result<String>> {
 /// Opens the session, prompts or resumes it, and follows its run to the end. If there is nothing to do,
 /// a note was printed.
 async fn carry_out(talk: &mut Conversation, task: &Task) -> Result<Exit, LeaveReason> {
-    let session = match &task.which {
-        SessionChoice::New => {
-            // In the folders of `initialize`.
-            let params = NewSessionParams { cwd: None };
-            let made: NewSessionResult = talk.request(methods::SESSION_NEW, &params).await?;
-            talk.attach(&made.session_id);
-            made.session_id
-        }
+    match &task.which {
+        SessionChoice::New => talk.begin_session(None).await?,
         SessionChoice::Newest | SessionChoice::Named(_) => match find(talk, task).await? {
             Some(session) => {
                 talk.attach(&session);
                 if !resume(talk, &session, task).await? {
                     return Ok(Exit::Usage);
                 }
-                session
             }
             None => return Ok(Exit::Usage),
         },
-    };
+    }
     if let Some(prompt) = &task.prompt {
         let text = ContentBlock::Text { text: prompt.clone() };
         let blocks = [text].into_iter().chain(task.images.iter().cloned()).collect();
-        self::prompt(talk, session, blocks, &task.overrides).await?;
+        talk.prompt(blocks, &task.overrides).await?;
     }
     let end = talk.until_over().await?;
     let exit = exit_of(talk, &end, task.allowed).await;
     talk.note_commits().await;
     exit
-}
-
-/// Sends a prompt and follows its run.
-pub async fn prompt(
-    talk: &mut Conversation,
-    session_id: SessionId,
-    prompt: Vec<ContentBlock>,
-    overrides: &Overrides,
-) -> Result<(), LeaveReason> {
-    let params = PromptParams {
-        session_id,
-        prompt,
-        delivery: Delivery::Auto,
-        expected_run_id: None,
-        origin: None,
-        overrides: overrides.clone(),
-        key: None,
-    };
-    let accepted: PromptResult = talk.request(methods::SESSION_PROMPT, &params).await?;
-    talk.follow(Some(accepted.run_id));
-    Ok(())
 }
 
 async fn find(talk: &mut Conversation, task: &Task) -> Result<Option<SessionId>, LeaveReason> {
@@ -308,21 +279,31 @@ async fn resume(talk: &mut Conversation, session: &SessionId, task: &Task) -> Re
     if task.prompt.is_some() {
         return Ok(true);
     }
-    if let Some((ask, option)) = found.asks.iter().find_map(continuing_option) {
-        let params = AskRespondParams {
-            ask_id: ask.ask_id.clone(),
-            option_id: Some(option.to_owned()),
-            answer: None,
-            reason: None,
-            unattended: task.overrides.unattended,
-        };
-        let _: AskRespondResult = talk.request(methods::ASK_RESPOND, &params).await?;
+    if continue_open(talk, &found.asks, task.overrides.unattended).await? {
         return Ok(true);
     }
     if !open {
         note("this session has nothing left to continue; give a prompt");
     }
     Ok(open)
+}
+
+/// Answers the ask that continues a run that is over, if there is one.
+pub async fn continue_open(
+    talk: &mut Conversation,
+    asks: &[AskView],
+    unattended: bool,
+) -> Result<bool, LeaveReason> {
+    let Some((ask, option)) = asks.iter().find_map(continuing_option) else { return Ok(false) };
+    let params = AskRespondParams {
+        ask_id: ask.ask_id.clone(),
+        option_id: Some(option.to_owned()),
+        answer: None,
+        reason: None,
+        unattended,
+    };
+    let _: AskRespondResult = talk.request(methods::ASK_RESPOND, &params).await?;
+    Ok(true)
 }
 
 /// Returns the option of an ask that continues its run.

@@ -2,6 +2,7 @@
 //!
 //! Waits for text on the screen, and never for a time.
 
+mod looped;
 mod setup;
 
 use std::time::{Duration, Instant};
@@ -89,6 +90,7 @@ impl Terminal {
 
     fn ends(self) -> (Ran, String) {
         let ran = self.running.wait();
+        self.screen.ended();
         let text = self.screen.text();
         (ran, text)
     }

@@ -10,7 +10,7 @@ use adjutant_protocol::ask::{AskGroup, AskView, PermissionOutcome, PermissionRes
 use super::{Answers, Conversation, LeaveReason};
 use crate::cli::asks::{PendingAsk, TypedAnswer, hint, parse, put};
 use crate::cli::page::{Ink, Printer};
-use crate::cli::present::TerminalInput;
+use crate::cli::typed::TerminalInput;
 
 /// How long the demo shows its own asks before it answers them.
 const DEMO_READS: Duration = Duration::from_millis(900);
@@ -38,6 +38,10 @@ impl Conversation {
 
     /// Prints the next ask, if none is on the page. If no person is present, answers it.
     pub(super) fn put_next(&mut self) {
+        if self.is_typing() {
+            // A question comes when the line is entered, so that the line is not its answer.
+            return;
+        }
         while let Some(ask) = self.desk.next(Instant::now()).cloned() {
             match &self.answers {
                 Answers::Person(_) if ask.group == AskGroup::NonBlocking => {
@@ -74,6 +78,15 @@ impl Conversation {
     pub(super) async fn typed(&mut self, typed: TerminalInput) -> Result<(), LeaveReason> {
         let (text, at) = match typed {
             TerminalInput::Line { text, at } => (text, at),
+            TerminalInput::Ready => {
+                self.pages.rest().prompt();
+                return Ok(());
+            }
+            TerminalInput::Key => {
+                self.begin_prompt();
+                return Ok(());
+            }
+            TerminalInput::Prompt(end) => return self.prompt_ended(end).await,
             TerminalInput::Gone => {
                 self.answers = Answers::Nobody;
                 if let Some(ask) = self.desk.current().cloned() {
@@ -140,7 +153,7 @@ impl Conversation {
         }
     }
 
-    fn answer(&mut self, outcome: PermissionOutcome) {
+    pub(super) fn answer(&mut self, outcome: PermissionOutcome) {
         match self.desk.answered() {
             Some(PendingAsk { request: None, .. }) => self.decided = Some(outcome),
             Some(delivery) => self.respond(&delivery, outcome),
@@ -162,10 +175,12 @@ impl Conversation {
 
     pub(super) fn listen(&mut self, prompt: bool) {
         // First, because it discards input, and input after the prompt must count.
-        if let Answers::Person(person) = &mut self.answers {
-            person.listen();
-        }
-        if prompt {
+        let ready = match &mut self.answers {
+            // In the loop a hint waits for no line of its own: keys begin a prompt, which may answer it.
+            Answers::Person(person) => (prompt || person.line().is_none()) && person.listen(),
+            Answers::Nobody | Answers::Elsewhere | Answers::Demo => true,
+        };
+        if prompt && ready {
             self.pages.rest().prompt();
         }
     }

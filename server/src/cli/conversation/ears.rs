@@ -6,8 +6,8 @@ use std::future::pending;
 use std::time::Instant;
 
 use crate::cli::client::IncomingStream;
-use crate::cli::present::TerminalInput;
 use crate::cli::signals::{ProcessSignal, Signals};
+use crate::cli::typed::TerminalInput;
 use crate::transport::client::Incoming;
 
 use super::Answers;

@@ -128,8 +128,7 @@ impl Conversation {
                 let notice = self.notice_message.take();
                 let was_shown = notice.is_some_and(|notice| message.message == client::message(&notice));
                 if message.is_problem() && !was_shown {
-                    self.view.aside(&mut self.pages);
-                    note(&message.message);
+                    self.note(&message.message);
                 }
             }
             _ => {}
@@ -161,8 +160,7 @@ impl Conversation {
             Update::Ask(AskChange::Changed { ask }) => self.desk.replace(ask),
             Update::Notice { message } if self.view.is_text() => {
                 if !self.view.has_printed(message) {
-                    self.view.aside(&mut self.pages);
-                    note(message);
+                    self.note(message);
                 }
                 self.notice_message = Some(format!("Adjutant: {message}"));
                 self.last_notice.clone_from(message);

@@ -5,14 +5,17 @@
 use std::io::{IsTerminal, stdout};
 use std::time::{Duration, Instant};
 
+use adjutant_protocol::model::ModelView;
 use adjutant_protocol::state::{State, SubState};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use serde_json::value::RawValue;
 
-use crate::cli::page::{Ink, Printer};
+use crate::cli::page::{self, Ink, Printer};
 use crate::cli::pages::Pages;
 use crate::cli::show::Show;
 use crate::clock::now_ms;
+
+use super::work::WorkStatus;
 
 /// How long the page may stay unchanged before it says what the run waits for.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -24,6 +27,8 @@ pub struct View {
     /// Whether everything goes to one page even if standard output is no terminal.
     together: bool,
     waiting: Option<WaitNotice>,
+    /// In the loop.
+    work: Option<WorkStatus>,
 }
 
 enum Form {
@@ -46,6 +51,11 @@ impl View {
         View::of(if person { show.with_person() } else { show }, quiet)
     }
 
+    /// Prints the loop: one page with a status line, for the person who types there.
+    pub fn of_loop() -> Self {
+        View { work: Some(WorkStatus::default()), ..View::of(Show::new(false).with_person(), false) }
+    }
+
     /// Prints everything on standard output, also if that is no terminal.
     pub fn together() -> Self {
         View { together: true, ..View::of(Show::new(false), false) }
@@ -58,16 +68,18 @@ impl View {
 
     /// Prints one update a line.
     pub fn json(quiet: bool) -> Self {
-        View { form: Form::Json, quiet, together: false, waiting: None }
+        View { form: Form::Json, quiet, together: false, waiting: None, work: None }
     }
 
     fn of(show: Show, quiet: bool) -> Self {
-        View { form: Form::Text(Box::new(show)), quiet, together: false, waiting: None }
+        View { form: Form::Text(Box::new(show)), quiet, together: false, waiting: None, work: None }
     }
 
     /// Returns the pages. If standard output goes to a file or a program, it gets only the answer.
     pub fn pages(&self) -> Pages {
-        if self.is_text() && (self.together || stdout().is_terminal()) {
+        if self.work.is_some() {
+            Pages::one(Printer::of_loop())
+        } else if self.is_text() && (self.together || stdout().is_terminal()) {
             Pages::one(Printer::of_stdout())
         } else {
             Pages::two(Printer::of_stdout(), Printer::of_stderr())
@@ -86,6 +98,9 @@ impl View {
 
     pub fn update(&mut self, pages: &mut Pages, raw: &RawValue, params: &SessionUpdateParams) {
         self.watch(&params.update);
+        if let Some(work) = &mut self.work {
+            work.update(&params.update);
+        }
         match &mut self.form {
             Form::Text(show) => show.update(pages, &params.update, now_ms()),
             Form::Json if self.quiet && !is_answer(&params.update) => {}
@@ -118,13 +133,57 @@ impl View {
         }
     }
 
-    /// Returns when `still` will print, unless an update comes before.
-    pub fn remark_at(&self) -> Option<Instant> {
+    /// Writes a line about the program itself: in the loop on its page, else on standard error.
+    pub fn note(&mut self, pages: &mut Pages, text: &str) {
+        self.aside(pages);
+        if self.work.is_some() {
+            text.lines().for_each(|line| pages.rest().line(line));
+        } else {
+            page::note(text);
+        }
+    }
+
+    /// Sets the windows of the models, for the status line.
+    pub fn know_models(&mut self, models: &[ModelView]) {
+        if let Some(work) = &mut self.work {
+            work.know(models);
+        }
+    }
+
+    /// Begins the time of a run of the loop.
+    pub fn begin_work(&mut self) {
+        if let Some(work) = &mut self.work {
+            work.begin(Instant::now());
+        }
+    }
+
+    /// Ends the time of a run of the loop.
+    pub fn end_work(&mut self) {
+        if let Some(work) = &mut self.work {
+            work.end();
+        }
+    }
+
+    /// Returns when `still` will print or draw, unless an update comes before.
+    pub fn wakes_at(&self) -> Option<Instant> {
+        let work = self.work.as_ref().and_then(WorkStatus::draws_at);
+        [work, self.remark_at()].into_iter().flatten().min()
+    }
+
+    fn remark_at(&self) -> Option<Instant> {
         self.waiting.as_ref().map(|waiting| waiting.next)
     }
 
-    /// Prints what the run waits for, if that is due: first after `SILENCE`, then at growing distances.
+    /// Draws the status of a run in the loop, if the terminal can erase. Else prints what the run waits for,
+    /// if that is due: first after `SILENCE`, then at growing distances.
     pub fn still(&mut self, pages: &mut Pages, now: Instant) {
+        let what = self.waiting.as_ref().map(|waiting| waiting.what);
+        if let Some(work) = &mut self.work
+            && let Some(status) = work.status(what, now)
+            && pages.rest().has_status()
+        {
+            return pages.rest().status(&status);
+        }
         let Some(waiting) = self.waiting.as_mut().filter(|waiting| now >= waiting.next) else { return };
         let waited = now.saturating_duration_since(waiting.since);
         waiting.next = now + waited.max(SILENCE);

@@ -137,3 +137,95 @@ fn halves(text: &str, at: usize) -> (&str, &str) {
     }
     text.split_at(at)
 }
+
+/// A page of the loop, and what is written on it.
+fn looped(width: usize, colour: bool) -> (Printer, Paper) {
+    let paper = Paper::default();
+    let mut page = Printer::new(paper.clone(), Look { width, colour, wrap: true });
+    page.live = Some(Live::new(true));
+    page.markdown = Some(Markdown::default());
+    (page, paper)
+}
+
+const MARKDOWN: &str =
+    "## A head\nUse `cargo test` and **be bold**.\n- one item of a list\n```diff\n-a b\n+c\n```\n";
+
+/// Returns a text without colours.
+fn uncoloured(text: &str) -> String {
+    let mut rest = text.split("\u{1b}[");
+    let first = rest.next().unwrap_or_default().to_owned();
+    rest.fold(first, |text, piece| text + piece.split_once('m').map_or("", |(_, after)| after))
+}
+
+#[test]
+fn finding_e8_markdown_gets_inks_and_keeps_every_character() {
+    let (mut page, paper) = looped(60, true);
+    page.flow(MARKDOWN);
+    page.end_flow();
+    let text = paper.text();
+    for piece in [
+        "\u{1b}[1mhead\u{1b}[0m",
+        "\u{1b}[36m`cargo\u{1b}[0m",
+        "\u{1b}[31m-",
+        "\u{1b}[32m+",
+        "\u{1b}[1mbold*",
+    ] {
+        assert!(text.contains(piece), "{piece:?} is not in {text:?}");
+    }
+    assert_eq!(uncoloured(&text), MARKDOWN);
+    let (mut page, paper) = looped(60, false);
+    page.flow(MARKDOWN);
+    page.end_flow();
+    assert_eq!(paper.text(), MARKDOWN, "without colour nothing is added");
+}
+
+#[test]
+fn finding_e8_lines_of_a_list_are_indented_where_they_go_on() {
+    let (mut page, paper) = looped(20, false);
+    page.flow("- one item of a list that goes on\ntext that goes on and on\n");
+    page.end_flow();
+    assert_eq!(paper.text(), "- one item of a list\n  that goes on\ntext that goes on\nand on\n");
+}
+
+#[test]
+fn s3_finding_e8_no_sequence_of_a_model_reaches_the_loop() {
+    let (mut page, paper) = looped(60, true);
+    page.flow("# \u{1b}]0;title\u{7}\n`\u{1b}[2J`\n```\n\u{1b}[31m\n```\n");
+    page.end_flow();
+    assert_eq!(uncoloured(&paper.text()), "# \\u{1b}]0;title\\u{7}\n`\\u{1b}[2J`\n```\n\\u{1b}[31m\n```\n");
+}
+
+#[test]
+fn finding_e8_a_status_is_erased_by_text_and_text_waits_for_a_typed_line() {
+    let (mut page, paper) = looped(20, false);
+    page.status("1 s");
+    page.line("text");
+    assert_eq!(paper.text(), "1 s\u{1b}[3D\u{1b}[Ktext\n");
+    page.status("a status that is too long for the page");
+    page.wait();
+    page.line("more");
+    page.status("2 s");
+    assert_eq!(paper.text(), "1 s\u{1b}[3D\u{1b}[Ktext\n");
+    page.go_on();
+    assert_eq!(paper.text(), "1 s\u{1b}[3D\u{1b}[Ktext\nmore\n");
+}
+
+proptest! {
+    #[test]
+    fn finding_e8_any_text_in_any_pieces_keeps_its_characters(text in "[a-c #*`+\n-]{0,60}", at in 0_usize..60) {
+        let written = |colour: bool, parts: &[&str]| {
+            let (mut page, paper) = looped(1000, colour);
+            parts.iter().for_each(|part| page.flow(part));
+            page.end_flow();
+            paper.text()
+        };
+        let (one, two) = halves(&text, at);
+        let whole = written(true, &[&text]);
+        prop_assert_eq!(&written(true, &[one, two]), &whole);
+        prop_assert_eq!(uncoloured(&whole), written(false, &[&text]));
+        let (mut page, paper) = plain(1000, true);
+        page.flow(&text);
+        page.end_flow();
+        prop_assert_eq!(uncoloured(&whole), paper.text());
+    }
+}

@@ -10,7 +10,8 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::page::{Ink, Printer};
-use crate::cli::present::{Person, TerminalInput};
+use crate::cli::present::Person;
+use crate::cli::typed::TerminalInput;
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +104,10 @@ impl QuestionDesk {
         self.page.entered();
         match typed {
             TerminalInput::Line { text, .. } => Ok(one_line(text.trim(), usize::MAX)),
-            TerminalInput::Gone => Err(QuestionEnd::Gone),
+            // Only the loop has the others.
+            TerminalInput::Gone | TerminalInput::Ready | TerminalInput::Key | TerminalInput::Prompt(_) => {
+                Err(QuestionEnd::Gone)
+            }
         }
     }
 }

@@ -139,6 +139,7 @@ fn finding_a_key_is_not_shown_after_a_suspension_and_the_terminal_is_given_back(
         send(terminal.running.pid(), signal);
         let Terminal { screen, running } = terminal;
         running.wait().expect(code);
+        screen.ended();
         assert!(screen.echoes(), "{signal:?} leaves a terminal without echo");
         let text = screen.text();
         assert!(text.ends_with("nothing was written\n"), "{text}");
