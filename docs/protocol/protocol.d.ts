@@ -275,7 +275,7 @@ export type CancelParams = { sessionId: SessionId,
  */
 runId?: RunId, };
 
-export type ReplayFrom = { "type": "start" } | { "type": "_seq", seq: number, };
+export type ReplayFrom = { "type": "start" } | { "type": "_seq", seq: number, } | { "type": "last", items: number, };
 
 export type ResumeParams = { sessionId: SessionId, replayFrom?: ReplayFrom,
 /**
@@ -300,7 +300,11 @@ model?: string, configOptions: Array<ConfigOption>,
 /**
  * The number in `replayFrom` is higher than that of the last update, so nothing is replayed.
  */
-gap?: boolean, asks: Array<AskView>,
+gap?: boolean,
+/**
+ * With `last`: present if there are older items, as `before` for `agent/session/items`.
+ */
+before?: number, asks: Array<AskView>,
 /**
  * The plan of the task; absent if there is none.
  */
@@ -309,6 +313,30 @@ plan?: Array<PlanEntry>,
  * Problems that the server found in the log.
  */
 notices: Array<string>, };
+
+export type ItemsParams = { sessionId: SessionId,
+/**
+ * The `before` of the later page, or of the answer to `resume`; if absent, the newest page.
+ */
+before?: number,
+/**
+ * At most this many items, 1 to 1,000.
+ */
+limit: number, };
+
+export type ItemsResult = {
+/**
+ * In the order of their numbers, as `agent/session/update` has them.
+ */
+updates: Array<SessionUpdateParams>,
+/**
+ * Present if there are older items: `before` for the next older page.
+ */
+before?: number,
+/**
+ * Number of the last update of the session that the page knows. Later ones come as updates.
+ */
+seq: number, };
 
 export type SessionListParams = {
 /**

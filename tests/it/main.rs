@@ -27,6 +27,7 @@ mod grounding;
 mod held;
 mod images;
 mod inbox;
+mod items;
 mod keys;
 mod kill;
 mod lanes;

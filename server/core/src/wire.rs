@@ -6,6 +6,7 @@
 pub mod ask;
 mod convert;
 pub mod deciding;
+pub mod items;
 pub mod models;
 pub mod options;
 pub mod origin;

@@ -9,6 +9,7 @@ pub mod commands;
 pub mod document;
 pub mod errors;
 pub mod ids;
+pub mod items;
 pub mod methods;
 pub mod model;
 pub mod operation;

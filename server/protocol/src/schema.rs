@@ -8,8 +8,8 @@ use ts_rs::TS;
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
-    ask, capability, commands, document, errors, ids, model, operation, option, origin, overview, plan,
-    review, rewind, session, start, state, update,
+    ask, capability, commands, document, errors, ids, items, model, operation, option, origin, overview,
+    plan, review, rewind, session, start, state, update,
 };
 
 macro_rules! wire_types {
@@ -56,6 +56,8 @@ macro_rules! wire_types {
             session::ReplayFrom,
             session::ResumeParams,
             session::ResumeResult,
+            items::ItemsParams,
+            items::ItemsResult,
             session::SessionListParams,
             session::SessionListResult,
             session::SessionEntry,

@@ -258,6 +258,9 @@ pub enum ReplayFrom {
         #[ts(type = "number")]
         seq: u64,
     },
+    /// Only the newest items, 1 to 1,000, and the newest state.
+    #[serde(rename = "last")]
+    Last { items: u32 },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
@@ -294,6 +297,10 @@ pub struct ResumeResult {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(optional, as = "Option<bool>")]
     pub gap: bool,
+    /// With `last`: present if there are older items, as `before` for `agent/session/items`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "number")]
+    pub before: Option<u64>,
     pub asks: Vec<AskView>,
     /// The plan of the task; absent if there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
