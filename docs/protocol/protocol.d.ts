@@ -1064,11 +1064,27 @@ path: string, };
 
 export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "_denied" | "_interrupted";
 
+export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other";
+
+export type FileLocation = { uri: string,
+/**
+ * Whole lines, as they were when the call read or changed them; absent for the whole file.
+ */
+range?: Range, };
+
 export type ToolCallView = { toolCallId: ToolCallId,
 /**
  * The name of the tool, as the model uses it.
  */
-tool: string, title: string, status: ToolStatus,
+tool: string, title: string, kind: ToolKind, status: ToolStatus,
+/**
+ * The files that it changes, and at the end of a read those that it read; at most 20.
+ */
+locations?: Array<FileLocation>,
+/**
+ * The beginning of its arguments for people, at most 1,000 characters. Hidden characters are escaped.
+ */
+argumentsText?: string,
 /**
  * One line about the result; absent while there is none.
  */

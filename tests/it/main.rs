@@ -63,6 +63,7 @@ mod start;
 mod streams;
 mod tidy;
 mod timed;
+mod tool_calls;
 mod tools;
 mod toolset;
 mod unprivileged;

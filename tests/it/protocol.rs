@@ -217,7 +217,11 @@ fn updates() -> Vec<Value> {
         json!({ "sessionUpdate": "agent_thought_chunk", "messageId": "m", "text": "t" }),
         json!({
             "sessionUpdate": "tool_call_update", "toolCallId": "c", "tool": "read_file", "title": "t",
-            "status": "_interrupted"
+            "kind": "read", "status": "_interrupted", "argumentsText": "path: a",
+            "locations": [{
+                "uri": "file:///a",
+                "range": { "start": { "line": 0, "character": 0 }, "end": { "line": 1, "character": 0 } }
+            }]
         }),
         json!({ "sessionUpdate": "tool_call_content_chunk", "toolCallId": "c", "text": "t" }),
         state_update,

@@ -4,6 +4,7 @@
 //! because they are opaque texts.
 
 pub mod ask;
+pub mod call;
 mod convert;
 pub mod deciding;
 pub mod items;

@@ -138,6 +138,8 @@ macro_rules! wire_types {
             review::ReviewBaseResult,
             ask::UnsavedDocument,
             update::ToolStatus,
+            update::ToolKind,
+            update::FileLocation,
             update::ToolCallView,
             update::TurnView,
             update::TurnPhase,

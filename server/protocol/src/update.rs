@@ -9,7 +9,7 @@ use ts_rs::TS;
 use crate::ask::{AskView, Resolution};
 use crate::operation::FileOperation;
 use crate::option::{ConfigChange, ConfigOption};
-use crate::origin::Origin;
+use crate::origin::{Origin, Range};
 use crate::plan::PlanEntry;
 use crate::session::{RunEnd, UsageView};
 use crate::state::StateView;
@@ -177,6 +177,32 @@ pub enum ToolStatus {
     Interrupted,
 }
 
+/// What a tool does, for an icon; the names are those of the Agent Client Protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    Read,
+    Edit,
+    Delete,
+    Move,
+    Search,
+    Execute,
+    Think,
+    Fetch,
+    Other,
+}
+
+/// A file of a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct FileLocation {
+    pub uri: String,
+    /// Whole lines, as they were when the call read or changed them; absent for the whole file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub range: Option<Range>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCallView {
@@ -184,7 +210,16 @@ pub struct ToolCallView {
     /// The name of the tool, as the model uses it.
     pub tool: String,
     pub title: String,
+    pub kind: ToolKind,
     pub status: ToolStatus,
+    /// The files that it changes, and at the end of a read those that it read; at most 20.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<FileLocation>>")]
+    pub locations: Vec<FileLocation>,
+    /// The beginning of its arguments for people, at most 1,000 characters. Hidden characters are escaped.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[ts(optional, as = "Option<String>")]
+    pub arguments_text: String,
     /// One line about the result; absent while there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
