@@ -68,6 +68,7 @@ mod tools;
 mod toolset;
 mod unprivileged;
 mod unsaved;
+mod usage;
 mod waits;
 mod windows;
 mod wires;

@@ -18,5 +18,6 @@ pub mod round;
 pub mod start;
 pub mod state;
 pub mod transcript;
+pub mod usage;
 
 pub use convert::image_in_words;

@@ -52,6 +52,7 @@ macro_rules! wire_types {
             session::RunEnd,
             session::RunEdits,
             session::UsageView,
+            session::ContextUsage,
             session::CancelParams,
             session::ReplayFrom,
             session::ResumeParams,

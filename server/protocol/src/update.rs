@@ -11,7 +11,7 @@ use crate::operation::FileOperation;
 use crate::option::{ConfigChange, ConfigOption};
 use crate::origin::{Origin, Range};
 use crate::plan::PlanEntry;
-use crate::session::{RunEnd, UsageView};
+use crate::session::{ContextUsage, RunEnd, UsageView};
 use crate::state::StateView;
 use crate::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 
@@ -86,6 +86,8 @@ pub enum Update {
     PlanUpdate {
         entries: Vec<PlanEntry>,
     },
+    /// Ephemeral: how full the context of the model is.
+    UsageUpdate(ContextUsage),
     #[serde(rename = "_turn")]
     Turn(TurnView),
     #[serde(rename = "_run")]
@@ -108,7 +110,7 @@ pub enum Update {
 
 impl Update {
     /// Every kind, and whether it is lasting. A table in `docs/protocol.md` is generated from it.
-    pub const KINDS: [(&'static str, bool); 17] = [
+    pub const KINDS: [(&'static str, bool); 18] = [
         ("user_message", true),
         ("agent_message", true),
         ("agent_message_chunk", false),
@@ -120,6 +122,7 @@ impl Update {
         ("notice", false),
         ("config_option_update", true),
         ("plan_update", true),
+        ("usage_update", false),
         ("_turn", true),
         ("_run", true),
         ("_complete", true),
@@ -142,6 +145,7 @@ impl Update {
             Update::Notice { .. } => "notice",
             Update::ConfigOptionUpdate { .. } => "config_option_update",
             Update::PlanUpdate { .. } => "plan_update",
+            Update::UsageUpdate(_) => "usage_update",
             Update::Turn(_) => "_turn",
             Update::Run(_) => "_run",
             Update::Complete { .. } => "_complete",

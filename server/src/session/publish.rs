@@ -13,6 +13,7 @@ use adjutant_core::record::{AllowedBy, CallResult, Event, Payload, Record};
 use adjutant_core::session::{Call, Session};
 use adjutant_core::wire::items::{ItemPage, Items};
 use adjutant_core::wire::state::{self, Projector};
+use adjutant_core::wire::usage;
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::session::ResumeResult;
 use adjutant_protocol::state::{RequiredAction, State, StateView};
@@ -240,6 +241,12 @@ impl Publisher {
                 for message in warning.into_iter().chain(self.old_text(session, call, result)) {
                     let notice = self.params(session, Update::Notice { message }, true);
                     self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(notice))));
+                }
+            }
+            Event::Replied { reply, .. } if reply.usage.is_some() => {
+                if let Some(context) = usage::context(session, &self.place.world.settings()) {
+                    let update = self.params(session, Update::UsageUpdate(context), true);
+                    self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(update))));
                 }
             }
             Event::OutsideChanged { .. } => {

@@ -9,7 +9,7 @@ use adjutant_core::machine::input::{Answer, Choice, Input, Prompt};
 use adjutant_core::policy::choices::Follows;
 use adjutant_core::prompt::image::Image;
 use adjutant_core::record::{Event, KeyUse, Outcome};
-use adjutant_core::wire::{plan, state};
+use adjutant_core::wire::{plan, state, usage};
 use adjutant_protocol::ask::{AskRespondResult, AskView, RespondStatus};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{
@@ -367,6 +367,7 @@ impl SessionTask {
                 .map(|ask| adjutant_core::wire::ask::view(&self.session, ask))
                 .collect(),
             plan: plan::entries(&self.session.plan),
+            usage: usage::context(&self.session, &self.place.world.settings()),
             notices: self.notices.clone(),
         };
         let past = match from {

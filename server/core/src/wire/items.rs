@@ -141,6 +141,7 @@ fn key(run: Option<&RunId>, update: &Update) -> Option<ItemKey> {
         Update::ConfigOptionUpdate { .. }
         | Update::Rule { .. }
         | Update::Notice { .. }
+        | Update::UsageUpdate(_)
         | Update::StateUpdate(_) => return None,
     })
 }

@@ -215,6 +215,7 @@ fn resume_result(seq: u64) -> ResumeResult {
         model: None,
         asks: Vec::new(),
         plan: Vec::new(),
+        usage: None,
         notices: Vec::new(),
     }
 }
