@@ -269,13 +269,23 @@ line?: string, };
 
 export type UsageView = { inputTokens: number, outputTokens: number, cacheReadTokens: number, cacheWriteTokens: number, };
 
+export type ContextUsage = {
+/**
+ * The tokens of the request and its reply.
+ */
+contextUsed: number,
+/**
+ * The window of the model that replied; absent if it is not known.
+ */
+contextSize?: number, };
+
 export type CancelParams = { sessionId: SessionId,
 /**
  * Cancels only this run; if absent, the open run.
  */
 runId?: RunId, };
 
-export type ReplayFrom = { "type": "start" } | { "type": "_seq", seq: number, };
+export type ReplayFrom = { "type": "start" } | { "type": "_seq", seq: number, } | { "type": "last", items: number, };
 
 export type ResumeParams = { sessionId: SessionId, replayFrom?: ReplayFrom,
 /**
@@ -300,15 +310,47 @@ model?: string, configOptions: Array<ConfigOption>,
 /**
  * The number in `replayFrom` is higher than that of the last update, so nothing is replayed.
  */
-gap?: boolean, asks: Array<AskView>,
+gap?: boolean,
+/**
+ * With `last`: present if there are older items, as `before` for `agent/session/items`.
+ */
+before?: number, asks: Array<AskView>,
 /**
  * The plan of the task; absent if there is none.
  */
 plan?: Array<PlanEntry>,
 /**
+ * Absent while no reply came with its usage.
+ */
+usage?: ContextUsage,
+/**
  * Problems that the server found in the log.
  */
 notices: Array<string>, };
+
+export type ItemsParams = { sessionId: SessionId,
+/**
+ * The `before` of the later page, or of the answer to `resume`; if absent, the newest page.
+ */
+before?: number,
+/**
+ * At most this many items, 1 to 1,000.
+ */
+limit: number, };
+
+export type ItemsResult = {
+/**
+ * In the order of their numbers, as `agent/session/update` has them.
+ */
+updates: Array<SessionUpdateParams>,
+/**
+ * Present if there are older items: `before` for the next older page.
+ */
+before?: number,
+/**
+ * Number of the last update of the session that the page knows. Later ones come as updates.
+ */
+seq: number, };
 
 export type SessionListParams = {
 /**
@@ -568,7 +610,7 @@ images?: Array<ImageView>, } | { "sessionUpdate": "agent_message", messageId: Me
 /**
  * The stream ended here too early; the next attempt replaces this item.
  */
-interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "tool_call_update" } & ToolCallView | { "sessionUpdate": "tool_call_content_chunk", toolCallId: ToolCallId, text: string, } | { "sessionUpdate": "state_update" } & StateView | { "sessionUpdate": "notice", message: string, } | { "sessionUpdate": "config_option_update", configOptions: Array<ConfigOption>, changed: ConfigChange, } | { "sessionUpdate": "plan_update", entries: Array<PlanEntry>, } | { "sessionUpdate": "_turn" } & TurnView | { "sessionUpdate": "_run" } & RunView | { "sessionUpdate": "_complete", summary: string, } | { "sessionUpdate": "_ask" } & AskChange | { "sessionUpdate": "_change_set" } & ChangeSetView | { "sessionUpdate": "_rule", text: string, };
+interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "tool_call_update" } & ToolCallView | { "sessionUpdate": "tool_call_content_chunk", toolCallId: ToolCallId, text: string, } | { "sessionUpdate": "state_update" } & StateView | { "sessionUpdate": "notice", message: string, } | { "sessionUpdate": "config_option_update", configOptions: Array<ConfigOption>, changed: ConfigChange, } | { "sessionUpdate": "plan_update", entries: Array<PlanEntry>, } | { "sessionUpdate": "usage_update" } & ContextUsage | { "sessionUpdate": "_turn" } & TurnView | { "sessionUpdate": "_run" } & RunView | { "sessionUpdate": "_complete", summary: string, } | { "sessionUpdate": "_ask" } & AskChange | { "sessionUpdate": "_change_set" } & ChangeSetView | { "sessionUpdate": "_rule", text: string, };
 
 export type DoctorParams = {
 /**
@@ -1075,11 +1117,27 @@ path: string, };
 
 export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "_denied" | "_interrupted";
 
+export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other";
+
+export type FileLocation = { uri: string,
+/**
+ * Whole lines, as they were when the call read or changed them; absent for the whole file.
+ */
+range?: Range, };
+
 export type ToolCallView = { toolCallId: ToolCallId,
 /**
  * The name of the tool, as the model uses it.
  */
-tool: string, title: string, status: ToolStatus,
+tool: string, title: string, kind: ToolKind, status: ToolStatus,
+/**
+ * The files that it changes, and at the end of a read those that it read; at most 20.
+ */
+locations?: Array<FileLocation>,
+/**
+ * The beginning of its arguments for people, at most 1,000 characters. Hidden characters are escaped.
+ */
+argumentsText?: string,
 /**
  * One line about the result; absent while there is none.
  */

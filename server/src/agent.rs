@@ -5,6 +5,7 @@
 
 pub mod configured;
 mod content;
+mod items;
 mod methods;
 mod opening;
 pub mod reopen;
@@ -97,6 +98,7 @@ table! {
         names::SESSION_NEW => session_new,
         names::SESSION_LIST => session_list,
         names::SESSION_RESUME => session_resume,
+        names::SESSION_ITEMS => session_items,
         names::SESSION_CLOSE => session_close,
         names::SESSION_DELETE => session_delete,
         names::SESSION_PROMPT => session_prompt,

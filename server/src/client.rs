@@ -39,7 +39,7 @@ use crate::editor::NoAnswer;
 use crate::transport::code::METHOD_NOT_FOUND;
 use crate::transport::{Out, ReplyError};
 
-use backfill::{Backfill, UpdateRange};
+use backfill::{Backfill, PastUpdates};
 use face::{Face, Note, Request};
 pub use items::CarriedHunks;
 use items::{Items, OpenItems};
@@ -244,11 +244,16 @@ impl ClientLink {
         }
     }
 
-    /// Sends a range of past updates again, after everything queued before. Changes nothing that is open.
-    pub fn replay(&self, session: &SessionId, range: UpdateRange) {
+    /// Sends past updates again, after everything queued before. Changes nothing that is open.
+    pub fn replay(&self, session: &SessionId, past: PastUpdates) {
         if self.surfaces.updates {
-            self.outbound.replay(session.clone(), range);
+            self.outbound.replay(session.clone(), past);
         }
+    }
+
+    /// Whether the client wants an update in an answer.
+    pub fn wants(&self, update: &Update) -> bool {
+        self.outbound.wants(update)
     }
 
     /// Sends an update that is in no log, and so cannot be read from there later.

@@ -15,6 +15,7 @@ mod leaving;
 pub mod mailbox;
 mod outside;
 mod page;
+pub mod paging;
 mod prepare;
 mod publish;
 mod recording;
@@ -47,6 +48,7 @@ use adjutant_core::machine::step::{Step, next_steps, unfinished_writes};
 use adjutant_core::policy::unfinished;
 use adjutant_core::record::{Event, SeenHunk};
 use adjutant_core::session::Session;
+use adjutant_core::wire::items::Items;
 use futures_util::FutureExt;
 use tracing::Instrument;
 
@@ -101,17 +103,17 @@ pub struct SessionTask {
 }
 
 impl SessionTask {
-    /// Creates the task of a session. `session` is folded from its log, or new; `last_update` is the
-    /// number of its last lasting update.
+    /// Creates the task of a session. `session` is folded from its log, or new; `items` has its
+    /// lasting updates.
     pub fn new(
         place: Arc<SessionWorld>,
         session: Session,
         log: Log,
         mail: Mail,
-        last_update: u64,
+        items: Items,
         notices: Vec<String>,
     ) -> Self {
-        let publisher = Publisher::new(place.clone(), &session, last_update);
+        let publisher = Publisher::new(place.clone(), &session, items);
         let tools = place.world.tools.current();
         Self {
             session: session.with_tools(tools.set().clone()),
@@ -291,6 +293,7 @@ impl SessionTask {
                 }
                 self.resume(from, reply);
             }
+            Message::Items { before, limit, reply } => self.items(before, limit, reply),
             Message::Transcript { reply } => self.transcript(reply),
             Message::Transcribed(begun) => self.publisher.transcribed(begun),
             Message::Asks { reply } => self.asks(reply),

@@ -127,7 +127,7 @@ impl Sessions {
 
     /// Runs the task of a session until it leaves memory.
     async fn live(self, life: Life, loaded: LoadedSession, mailbox: Mailbox, mail: Mail) {
-        let LoadedSession { session, roots, log, last_update, notices, epoch } = loaded;
+        let LoadedSession { session, roots, log, items, notices, epoch } = loaded;
         let dir = log.place().dir.clone();
         let place = Arc::new(SessionWorld {
             world: self.world.clone(),
@@ -138,7 +138,7 @@ impl Sessions {
             mailbox,
             looks: Default::default(),
         });
-        let task = SessionTask::new(place, session, log, mail, last_update, notices);
+        let task = SessionTask::new(place, session, log, mail, items, notices);
         let (end, mut mail) = task.run(epoch, || life.leaves()).await;
         life.leaves();
         self.world.reviews.leaves(life.id());

@@ -179,7 +179,8 @@ impl Past {
         self.input(Input::Step { step: step.expect("there is work"), report });
     }
 
-    fn turn(&mut self, number: usize) {
+    /// Adds a turn whose reply and output have about `size` bytes each.
+    fn turn(&mut self, number: usize, size: usize) {
         let call = RequestedCall {
             id: format!("call_{number}"),
             name: "read_file".to_owned(),
@@ -187,7 +188,7 @@ impl Past {
         };
         self.report(Report::TurnBegan);
         self.report(Report::ReplyStarted);
-        let (text, stop) = ("I read it. ".repeat(LARGE / 11), StopCause::ToolCalls);
+        let (text, stop) = ("I read it. ".repeat(size.div_ceil(11)), StopCause::ToolCalls);
         self.report(Report::Replied(Said { text, calls: vec![call], stop, ..Said::default() }));
         let payload = Payload::Read { path: "a.txt".to_owned(), everywhere: false };
         self.report(Report::Prepared(Box::new(
@@ -195,7 +196,7 @@ impl Past {
         )));
         self.report(Report::Finished(CallResult {
             end: CallEnd::Completed,
-            output: "hello\n".repeat(LARGE / 6).into(),
+            output: "hello\n".repeat(size.div_ceil(6)).into(),
             summary: "1 line".to_owned(),
             elapsed_ms: 1,
             cause: None,
@@ -205,8 +206,8 @@ impl Past {
         }));
     }
 
-    /// Returns a session with one run whose log has at least `bytes` bytes.
-    fn of(id: &SessionId, root: &str, bytes: usize) -> Past {
+    /// Returns a session with one run.
+    fn new(id: &SessionId, root: &str) -> Past {
         let session = Session::new(id.clone(), vec![root.to_owned()]);
         let mut past = Past { session, log: Vec::new(), now: 0 };
         line::put_header(&mut past.log, &id.0, 1);
@@ -225,12 +226,16 @@ impl Past {
             comments: Vec::new(),
             key: None,
         }));
-        let mut turns = 0;
-        while past.log.len() < bytes {
-            turns += 1;
-            past.turn(turns);
-        }
         past
+    }
+
+    /// Writes its log to the state directory of a workspace.
+    fn plant(&self, workspace: &Workspace) {
+        let dir = session_dir(workspace, &self.session.id);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).expect("a folder");
+        let log = dir.join("events.jsonl");
+        fs::write(&log, &self.log).expect("a log");
+        fs::set_permissions(&log, fs::Permissions::from_mode(0o600)).expect("for its owner");
     }
 }
 
@@ -239,12 +244,13 @@ fn s09_a_long_past_is_told_again_in_bounded_memory() {
     let workspace = Workspace::new("//- /a.txt\nhello\n");
     let id = SessionId::from("s-0123456789abcdef");
     let bytes = if is_slow() { 192 << 20 } else { 48 << 20 };
-    let past = Past::of(&id, &workspace.path().display().to_string(), bytes);
-    let dir = session_dir(&workspace, &id);
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).expect("a folder");
-    let log = dir.join("events.jsonl");
-    fs::write(&log, &past.log).expect("a log");
-    fs::set_permissions(&log, fs::Permissions::from_mode(0o600)).expect("for its owner");
+    let mut past = Past::new(&id, &workspace.path().display().to_string());
+    let mut turns = 0;
+    while past.log.len() < bytes {
+        turns += 1;
+        past.turn(turns, LARGE);
+    }
+    past.plant(&workspace);
     drop(past);
     let mut server = Server::spawn(BINARY, &workspace, &["lsp"]);
     let deadline = std::time::Duration::from_secs(60);
@@ -266,4 +272,30 @@ fn s09_a_long_past_is_told_again_in_bounded_memory() {
     );
     assert!(grown <= GROWTH, "the server grew by {} MiB", grown >> 20);
     editor.shutdown();
+}
+
+#[test]
+fn s09_a_session_of_ten_thousand_items_is_opened_by_two_hundred_of_them() {
+    const TURNS: usize = 5_000;
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    let id = SessionId::from("s-0123456789abcdef");
+    let mut past = Past::new(&id, &workspace.path().display().to_string());
+    // A message and a call each.
+    (1..=TURNS).for_each(|number| past.turn(number, 200));
+    past.plant(&workspace);
+    drop(past);
+    let rig = Rig::start(&workspace);
+    let begun = std::time::Instant::now();
+    let now = rig.resume(&id, Some(ReplayFrom::Last { items: 200 }));
+    rig.resume(&id, None);
+    let took = begun.elapsed();
+    let updates = lasting(&rig.updates());
+    eprintln!("{} of {} updates in {} ms", updates.len(), now.seq, took.as_millis());
+    let messages =
+        updates.iter().filter(|params| matches!(params.update, Update::AgentMessage { .. })).count();
+    // The ask that the interrupted run opens is one of the items.
+    assert!((99..=100).contains(&messages), "{messages} messages");
+    assert!(updates.len() < 1_000, "{} updates", updates.len());
+    assert!(now.before.is_some_and(|before| before > now.seq / 2), "there are older ones: {:?}", now.before);
+    rig.end();
 }

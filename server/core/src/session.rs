@@ -32,7 +32,9 @@ pub use crate::session::applied::{
 };
 pub use crate::session::hunks::{ChangeState, Changes, HunkState};
 pub use crate::session::reads::{KnownRead, Reads};
-pub use crate::session::run::{Call, CallPhase, EndedRun, OpenAsk, Run, RunEdits, Turn, TurnPhase, UsedKey};
+pub use crate::session::run::{
+    Call, CallPhase, ContextFill, EndedRun, OpenAsk, Run, RunEdits, Turn, TurnPhase, UsedKey,
+};
 use crate::tool::Toolset;
 
 /// How many keys, closed asks and ended runs a session remembers: the newest of each.
@@ -66,6 +68,8 @@ pub struct Session {
     pub applied: AppliedChanges,
     /// The plan of the task, as the model last gave it; empty if there is none.
     pub plan: Vec<PlanStep>,
+    /// How full the context of the model was after the last reply with a usage.
+    pub context: Option<ContextFill>,
     /// The last commands that ran.
     pub commands: VecDeque<RanCommand>,
     /// The lines of files that the model knows.

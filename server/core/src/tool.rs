@@ -14,8 +14,8 @@ pub use crate::record::Effect;
 use crate::record::Mode;
 pub use given::Arguments;
 pub use set::{SameName, Toolset};
-pub use strict::nearest;
 pub(crate) use strict::nearest_with_distance;
+pub use strict::{fields_of, nearest};
 
 /// The most bytes of a path.
 pub const MAX_PATH: usize = 4096;

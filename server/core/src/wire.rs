@@ -4,8 +4,10 @@
 //! because they are opaque texts.
 
 pub mod ask;
+pub mod call;
 mod convert;
 pub mod deciding;
+pub mod items;
 pub mod models;
 pub mod options;
 pub mod origin;
@@ -16,5 +18,6 @@ pub mod round;
 pub mod start;
 pub mod state;
 pub mod transcript;
+pub mod usage;
 
 pub use convert::image_in_words;

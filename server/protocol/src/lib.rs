@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod document;
 pub mod errors;
 pub mod ids;
+pub mod items;
 pub mod methods;
 pub mod model;
 pub mod operation;

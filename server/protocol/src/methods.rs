@@ -24,6 +24,7 @@ pub struct Method {
 pub const SESSION_NEW: &str = "agent/session/new";
 pub const SESSION_LIST: &str = "agent/session/list";
 pub const SESSION_RESUME: &str = "agent/session/resume";
+pub const SESSION_ITEMS: &str = "agent/session/items";
 pub const SESSION_CLOSE: &str = "agent/session/close";
 pub const SESSION_DELETE: &str = "agent/session/delete";
 pub const SESSION_PROMPT: &str = "agent/session/prompt";
@@ -52,7 +53,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 28] = [
+pub const METHODS: [Method; 29] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -73,6 +74,13 @@ pub const METHODS: [Method; 28] = [
         "ResumeParams",
         "ResumeResult",
         "attaches to a session: returns its current state, then replays updates",
+    ),
+    row(
+        SESSION_ITEMS,
+        ClientRequest,
+        "ItemsParams",
+        "ItemsResult",
+        "returns a page of older items with all their lasting updates",
     ),
     row(
         SESSION_CLOSE,

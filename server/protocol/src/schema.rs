@@ -8,8 +8,8 @@ use ts_rs::TS;
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
-    ask, capability, commands, doctor, document, errors, ids, model, operation, option, origin, overview,
-    plan, review, rewind, session, start, state, update,
+    ask, capability, commands, doctor, document, errors, ids, items, model, operation, option, origin,
+    overview, plan, review, rewind, session, start, state, update,
 };
 
 macro_rules! wire_types {
@@ -52,10 +52,13 @@ macro_rules! wire_types {
             session::RunEnd,
             session::RunEdits,
             session::UsageView,
+            session::ContextUsage,
             session::CancelParams,
             session::ReplayFrom,
             session::ResumeParams,
             session::ResumeResult,
+            items::ItemsParams,
+            items::ItemsResult,
             session::SessionListParams,
             session::SessionListResult,
             session::SessionEntry,
@@ -141,6 +144,8 @@ macro_rules! wire_types {
             review::ReviewBaseResult,
             ask::UnsavedDocument,
             update::ToolStatus,
+            update::ToolKind,
+            update::FileLocation,
             update::ToolCallView,
             update::TurnView,
             update::TurnPhase,

@@ -222,6 +222,19 @@ pub struct RunEdits {
     pub line: Option<String>,
 }
 
+/// How full the context of the model was after its last reply, in tokens as the provider counted them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextUsage {
+    /// The tokens of the request and its reply.
+    #[ts(type = "number")]
+    pub context_used: u64,
+    /// The window of the model that replied; absent if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub context_size: Option<u32>,
+}
+
 /// Token counts as the provider reported them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
@@ -258,6 +271,9 @@ pub enum ReplayFrom {
         #[ts(type = "number")]
         seq: u64,
     },
+    /// Only the newest items, 1 to 1,000, and the newest state.
+    #[serde(rename = "last")]
+    Last { items: u32 },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
@@ -294,11 +310,19 @@ pub struct ResumeResult {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(optional, as = "Option<bool>")]
     pub gap: bool,
+    /// With `last`: present if there are older items, as `before` for `agent/session/items`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "number")]
+    pub before: Option<u64>,
     pub asks: Vec<AskView>,
     /// The plan of the task; absent if there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[ts(optional, as = "Option<Vec<PlanEntry>>")]
     pub plan: Vec<PlanEntry>,
+    /// Absent while no reply came with its usage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub usage: Option<ContextUsage>,
     /// Problems that the server found in the log.
     pub notices: Vec<String>,
 }

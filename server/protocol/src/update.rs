@@ -9,9 +9,9 @@ use ts_rs::TS;
 use crate::ask::{AskView, Resolution};
 use crate::operation::FileOperation;
 use crate::option::{ConfigChange, ConfigOption};
-use crate::origin::Origin;
+use crate::origin::{Origin, Range};
 use crate::plan::PlanEntry;
-use crate::session::{RunEnd, UsageView};
+use crate::session::{ContextUsage, RunEnd, UsageView};
 use crate::state::StateView;
 use crate::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 
@@ -86,6 +86,8 @@ pub enum Update {
     PlanUpdate {
         entries: Vec<PlanEntry>,
     },
+    /// Ephemeral: how full the context of the model is.
+    UsageUpdate(ContextUsage),
     #[serde(rename = "_turn")]
     Turn(TurnView),
     #[serde(rename = "_run")]
@@ -108,7 +110,7 @@ pub enum Update {
 
 impl Update {
     /// Every kind, and whether it is lasting. A table in `docs/protocol.md` is generated from it.
-    pub const KINDS: [(&'static str, bool); 17] = [
+    pub const KINDS: [(&'static str, bool); 18] = [
         ("user_message", true),
         ("agent_message", true),
         ("agent_message_chunk", false),
@@ -120,6 +122,7 @@ impl Update {
         ("notice", false),
         ("config_option_update", true),
         ("plan_update", true),
+        ("usage_update", false),
         ("_turn", true),
         ("_run", true),
         ("_complete", true),
@@ -142,6 +145,7 @@ impl Update {
             Update::Notice { .. } => "notice",
             Update::ConfigOptionUpdate { .. } => "config_option_update",
             Update::PlanUpdate { .. } => "plan_update",
+            Update::UsageUpdate(_) => "usage_update",
             Update::Turn(_) => "_turn",
             Update::Run(_) => "_run",
             Update::Complete { .. } => "_complete",
@@ -177,6 +181,32 @@ pub enum ToolStatus {
     Interrupted,
 }
 
+/// What a tool does, for an icon; the names are those of the Agent Client Protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    Read,
+    Edit,
+    Delete,
+    Move,
+    Search,
+    Execute,
+    Think,
+    Fetch,
+    Other,
+}
+
+/// A file of a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct FileLocation {
+    pub uri: String,
+    /// Whole lines, as they were when the call read or changed them; absent for the whole file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub range: Option<Range>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCallView {
@@ -184,7 +214,16 @@ pub struct ToolCallView {
     /// The name of the tool, as the model uses it.
     pub tool: String,
     pub title: String,
+    pub kind: ToolKind,
     pub status: ToolStatus,
+    /// The files that it changes, and at the end of a read those that it read; at most 20.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<FileLocation>>")]
+    pub locations: Vec<FileLocation>,
+    /// The beginning of its arguments for people, at most 1,000 characters. Hidden characters are escaped.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[ts(optional, as = "Option<String>")]
+    pub arguments_text: String,
     /// One line about the result; absent while there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]

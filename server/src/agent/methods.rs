@@ -10,6 +10,7 @@ use adjutant_core::wire::round;
 use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, AskRespondResult};
 use adjutant_protocol::doctor::{DoctorParams, DoctorResult};
 use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::items::MAX_PAGE_ITEMS;
 use adjutant_protocol::model::{ModelListParams, ModelListResult};
 use adjutant_protocol::option::{SetConfigOptionParams, SetConfigOptionResult};
 use adjutant_protocol::review::{
@@ -20,8 +21,8 @@ use adjutant_protocol::review::{
 use adjutant_protocol::rewind::{PreviewParams, RewindParams, RewindPreview};
 use adjutant_protocol::session::{
     CancelParams, ContentBlock, Delivery, Done, NewSessionParams, NewSessionResult, Overrides, PromptParams,
-    PromptResult, ResumeParams, ResumeResult, SessionListParams, SessionListResult, SessionParams,
-    WaitParams, WaitResult,
+    PromptResult, ReplayFrom, ResumeParams, ResumeResult, SessionListParams, SessionListResult,
+    SessionParams, WaitParams, WaitResult,
 };
 use adjutant_protocol::{AskId, SessionId};
 use serde::de::DeserializeOwned;
@@ -74,6 +75,9 @@ impl Agent {
     }
 
     pub(super) async fn session_resume(&self, params: ResumeParams) -> Result<ResumeResult> {
+        if let Some(ReplayFrom::Last { items }) = params.replay_from {
+            check_limit("items", items)?;
+        }
         let ResumePoint { result, place } =
             self.sessions.resume(&params.session_id, params.replay_from, params.unattended).await?;
         let release = place.reached().await;
@@ -380,6 +384,14 @@ impl Agent {
 pub fn digest_of(params: &impl serde::Serialize) -> Result<String> {
     let body = serde_json::to_vec(params).map_err(|why| ErrorBody::invalid_params(why.to_string()))?;
     Ok(adjutant_core::digest_parts(&[&body]))
+}
+
+/// Refuses a number of items that no page has.
+pub fn check_limit(name: &str, items: u32) -> Result<()> {
+    if (1..=MAX_PAGE_ITEMS).contains(&items) {
+        return Ok(());
+    }
+    Err(ErrorBody::invalid_params(format!("`{name}` is {items}; give 1 to {MAX_PAGE_ITEMS}")))
 }
 
 /// Waits for the reply to a posted request.

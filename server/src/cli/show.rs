@@ -137,7 +137,8 @@ impl Show {
             | Update::AgentThought { .. }
             | Update::AgentThoughtChunk { .. }
             | Update::ToolCallContentChunk { .. }
-            | Update::StateUpdate(_) => {}
+            | Update::StateUpdate(_)
+            | Update::UsageUpdate(_) => {}
             Update::ChangeSet(change) => self.note_change(change),
         }
     }

@@ -42,6 +42,32 @@ impl UpdateRange {
     }
 }
 
+/// Past updates that a client requested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastUpdates {
+    pub range: UpdateRange,
+    /// The numbers of those in the range that are sent, ascending; `None` for all.
+    pub only: Option<Vec<u64>>,
+}
+
+impl PastUpdates {
+    /// Returns all updates from `first` to `last`, or `None` if there is none.
+    pub fn all(first: u64, last: u64) -> Option<Self> {
+        (first <= last).then(|| Self { range: UpdateRange::of_updates(first, last), only: None })
+    }
+
+    /// Returns the updates with these ascending numbers, or `None` if there is none.
+    pub fn only(updates: Vec<u64>) -> Option<Self> {
+        let range = UpdateRange::of_updates(*updates.first()?, *updates.last()?);
+        Some(Self { range, only: Some(updates) })
+    }
+
+    /// Whether the update with a number of the range is sent.
+    pub fn has(&self, seq: u64) -> bool {
+        self.only.as_ref().is_none_or(|only| only.binary_search(&seq).is_ok())
+    }
+}
+
 /// A request for a range of past messages. The receiver drops `messages` after the last one.
 #[derive(Debug)]
 pub struct Backfill {

@@ -17,7 +17,7 @@ use adjutant_protocol::update::{SessionUpdateParams, Update};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::backfill::{Backfill, LastingMessage, UpdateRange};
+use super::backfill::{Backfill, LastingMessage, PastUpdates, UpdateRange};
 use super::face::Request;
 use crate::transport::{Out, PendingReply, SendError};
 use queue::{Queue, QueueEntry, piece};
@@ -110,6 +110,11 @@ impl OutboundQueue {
         }
     }
 
+    /// Whether the client wants an update.
+    pub fn wants(&self, update: &Update) -> bool {
+        (self.shared.wanted)(update)
+    }
+
     /// Queues an update that is in no log.
     pub fn last_word(&self, params: &SessionUpdateParams) {
         if (self.shared.wanted)(&params.update) {
@@ -165,9 +170,9 @@ impl OutboundQueue {
         self.lock().close();
     }
 
-    /// Queues a range of past updates, to be read from the log.
-    pub fn replay(&self, session: SessionId, range: UpdateRange) {
-        self.queue(|queue| queue.barrier(QueueEntry::Replay(session, range)));
+    /// Queues past updates, to be read from the log.
+    pub fn replay(&self, session: SessionId, past: PastUpdates) {
+        self.queue(|queue| queue.barrier(QueueEntry::Replay(session, past)));
     }
 
     /// Marks the place of an answer: nothing queued later is sent before it.
@@ -195,9 +200,9 @@ impl OutboundQueue {
                 }
                 QueueEntry::Resolved(params) => out.notify(methods::ASK_RESOLVED, &*params).await,
                 QueueEntry::Gap(session, range) => self.backfill(&out, session, range, |_| true).await,
-                QueueEntry::Replay(session, range) => {
-                    self.backfill(&out, session, range, |missed| matches!(missed, LastingMessage::Update(_)))
-                        .await
+                QueueEntry::Replay(session, past) => {
+                    let is_sent = |missed: &LastingMessage| matches!(missed, LastingMessage::Update(params) if past.has(params.seq));
+                    self.backfill(&out, session, past.range, is_sent).await
                 }
                 QueueEntry::Notification { method, params } => out.notify(method, &*params).await,
                 QueueEntry::Marker(marker) => {
@@ -233,7 +238,7 @@ impl OutboundQueue {
         out: &Out,
         session: SessionId,
         range: UpdateRange,
-        is_sent: fn(&LastingMessage) -> bool,
+        is_sent: impl Fn(&LastingMessage) -> bool,
     ) -> Result<(), SendError> {
         let (messages, mut past) = mpsc::channel(BACKFILL_ROOM);
         let name = session.clone();
@@ -340,15 +345,17 @@ mod tests {
     async fn f8_a_log_that_nobody_can_read_holds_up_what_comes_behind_it_for_a_while_only() {
         let (out, _parts) = crate::transport::channel();
         let (outbound, mut asked) = OutboundQueue::with_silence(out, |_| true, Duration::from_millis(20));
-        outbound.replay("s-1".into(), UpdateRange::of_updates(1, 3));
-        outbound.replay("s-2".into(), UpdateRange::of_updates(1, 3));
+        let past = PastUpdates::all(1, 3).expect("updates");
+        let replay = |session: &str| outbound.replay(session.into(), past.clone());
+        replay("s-1");
+        replay("s-2");
         outbound.flushed().await;
         // The reader hangs, so neither request was received.
         let first = asked.recv().await.expect("it was asked for");
         assert_eq!(first.session.0, "s-1");
         assert!(first.messages.is_closed(), "what comes now comes too late");
         // One that is read after all is sent.
-        outbound.replay("s-3".into(), UpdateRange::of_updates(1, 3));
+        replay("s-3");
         let third = asked.recv().await.expect("it is asked for");
         assert_eq!(third.session.0, "s-3");
         drop(third);

@@ -21,6 +21,7 @@ use adjutant_protocol::{AskId, ChangeSetId, RunId};
 use tokio::sync::{mpsc, oneshot};
 
 use super::images::PendingImages;
+use super::paging::PublishedPage;
 use super::transcript_files::TranscriptFile;
 use crate::client::{OrderingBarrier, RenderedFile};
 
@@ -104,6 +105,12 @@ pub enum Message {
         /// Whether the client also consents to an unattended run.
         unattended: bool,
         reply: Reply<ResumePoint>,
+    },
+    /// A client asks for a page of items.
+    Items {
+        before: Option<u64>,
+        limit: usize,
+        reply: Reply<PublishedPage>,
     },
     /// A client asks for the transcript, which grows from then on.
     Transcript {
@@ -229,6 +236,7 @@ impl Message {
             }
             Message::Wait { reply, .. } => answer(reply, refused),
             Message::Resume { reply, .. } => answer(reply, refused),
+            Message::Items { reply, .. } => answer(reply, refused),
             Message::Transcript { reply } => answer(reply, refused),
             Message::Asks { reply } => answer(reply, refused),
             Message::Hunks { reply } => answer(reply, refused),

@@ -11,7 +11,9 @@ use adjutant_core::policy::cause::Cause;
 use adjutant_core::policy::{outside, tasks, unsaved};
 use adjutant_core::record::{AllowedBy, CallResult, Event, Payload, Record};
 use adjutant_core::session::{Call, Session};
+use adjutant_core::wire::items::{ItemPage, Items};
 use adjutant_core::wire::state::{self, Projector};
+use adjutant_core::wire::usage;
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::session::ResumeResult;
 use adjutant_protocol::state::{RequiredAction, State, StateView};
@@ -21,9 +23,10 @@ use adjutant_protocol::{AskId, ChangeSetId, SessionId, ToolCallId};
 use super::SessionWorld;
 use super::mailbox::{ClientError, Message, Reply, ResumePoint};
 use super::page::TranscriptProgress;
+use super::paging::PublishedPage;
 use super::stream::StreamDelta;
 use super::transcript_files::TranscriptFile;
-use crate::client::backfill::UpdateRange;
+use crate::client::backfill::PastUpdates;
 use crate::client::{OpenRun, RenderedFile};
 
 enum QueuedUpdate {
@@ -62,14 +65,15 @@ impl Snapshot {
 /// A client that begins to follow a session.
 pub struct Follower {
     pub result: ResumeResult,
-    /// Updates after this number are sent again.
-    pub after: u64,
+    /// The updates that are sent again.
+    pub past: Option<PastUpdates>,
     pub reply: Reply<ResumePoint>,
 }
 
 pub struct Publisher {
     place: Arc<SessionWorld>,
     projector: Projector,
+    items: Items,
     waiting: VecDeque<(u64, QueuedUpdate)>,
     durable: u64,
     /// Number of the last lasting update.
@@ -100,7 +104,7 @@ impl Drop for Publisher {
 }
 
 impl Publisher {
-    pub fn new(place: Arc<SessionWorld>, session: &Session, seq: u64) -> Self {
+    pub fn new(place: Arc<SessionWorld>, session: &Session, items: Items) -> Self {
         // An answer names only its ask, also when the ask is from before a restart.
         index(&place, |asks| asks.extend(known_asks(session)));
         Self {
@@ -108,9 +112,10 @@ impl Publisher {
             place,
             waiting: VecDeque::new(),
             durable: 0,
-            seq,
+            seq: items.last(),
             sub: 0,
-            released: (seq, 0),
+            released: (items.last(), 0),
+            items,
             attached: !session.created,
             run_published: false,
             closed_asks: 0,
@@ -156,7 +161,7 @@ impl Publisher {
     /// Queues the answer to a client that begins to follow, after the updates that its state includes.
     pub fn resumed(&mut self, session: &Session, following: Follower, barrier: u64) {
         self.waiting.push_back((barrier, QueuedUpdate::Snapshot(Box::new(Snapshot::of(session)))));
-        let replays = following.after < following.result.seq;
+        let replays = following.past.is_some();
         self.waiting.push_back((barrier, QueuedUpdate::Resumed(Box::new(following))));
         if let Some(view) = self.passing.clone().filter(|_| replays) {
             // The replayed updates end with a state that is older than this one.
@@ -183,6 +188,24 @@ impl Publisher {
         self.seq
     }
 
+    /// Returns the newest items up to the last update.
+    pub fn last_items(&self, limit: usize) -> ItemPage {
+        self.items.page(u64::MAX, limit, self.seq)
+    }
+
+    /// Returns the number of the newest state.
+    pub fn last_state(&self) -> Option<u64> {
+        self.items.last_state()
+    }
+
+    /// Returns a page of items as far as their updates are published.
+    pub fn items_before(&self, before: Option<u64>, limit: usize) -> PublishedPage {
+        let last = self.released.0;
+        let ItemPage { updates, before } = self.items.page(before.unwrap_or(u64::MAX), limit, last);
+        let updates = updates.into_iter().filter_map(|seq| Some((seq, self.items.item_of(seq)?))).collect();
+        PublishedPage { updates, before, last }
+    }
+
     /// Queues the updates of one record. They wait until the event with the number `barrier` is durable.
     pub fn publish(&mut self, session: &Session, record: &Record, barrier: u64) {
         let run = self.projector.run_of(session, record);
@@ -194,6 +217,7 @@ impl Publisher {
             if !passing {
                 self.seq += 1;
                 self.sub = 0;
+                self.items.add(run.as_ref(), &update);
             }
             if let Update::StateUpdate(view) = &update {
                 self.passing = passing.then(|| view.clone());
@@ -217,6 +241,12 @@ impl Publisher {
                 for message in warning.into_iter().chain(self.old_text(session, call, result)) {
                     let notice = self.params(session, Update::Notice { message }, true);
                     self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(notice))));
+                }
+            }
+            Event::Replied { reply, .. } if reply.usage.is_some() => {
+                if let Some(context) = usage::context(session, &self.place.world.settings()) {
+                    let update = self.params(session, Update::UsageUpdate(context), true);
+                    self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(update))));
                 }
             }
             Event::OutsideChanged { .. } => {
@@ -409,11 +439,12 @@ fn index(place: &SessionWorld, change: impl FnOnce(&mut HashMap<AskId, SessionId
 /// Answers with the present state, then sends the past updates. The answer is ordered between the
 /// updates before it and the updates after it (docs/protocol.md, Sessions).
 fn follow(place: &SessionWorld, following: Follower) {
-    let Follower { result, after, reply } = following;
-    let last = result.seq;
+    let Follower { result, past, reply } = following;
     let answer = ResumePoint { result, place: place.world.link.ordering_barrier() };
-    if reply.send(Ok(answer)).is_ok() && after < last {
+    if reply.send(Ok(answer)).is_ok()
+        && let Some(past) = past
+    {
         // The log is read as fast as the client reads, while the session continues.
-        place.world.link.replay(&place.id, UpdateRange::of_updates(after + 1, last));
+        place.world.link.replay(&place.id, past);
     }
 }

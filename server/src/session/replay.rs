@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use adjutant_core::record::{self, Event, Record};
 use adjutant_core::session::Session;
+use adjutant_core::wire::items::Items;
 use adjutant_core::wire::state::{self, Projector};
 use adjutant_protocol::ask::AskResolvedParams;
 use adjutant_protocol::update::{SessionUpdateParams, Update};
@@ -116,6 +117,8 @@ impl FoldedSession {
 pub struct ReplayedSession {
     pub folded: FoldedSession,
     projector: Projector,
+    /// The items of its lasting updates.
+    pub items: Items,
     /// The number of the last lasting update.
     pub seq: u64,
 }
@@ -130,12 +133,14 @@ struct ReplayedRecord {
 impl ReplayedSession {
     pub fn new(id: &SessionId) -> Self {
         let folded = FoldedSession::new(id);
-        Self { projector: Projector::new(&folded.session), folded, seq: 0 }
+        Self { projector: Projector::new(&folded.session), folded, items: Items::default(), seq: 0 }
     }
 
-    /// Applies one record and counts its updates.
+    /// Applies one record and numbers its updates.
     pub fn fold(&mut self, record: &RecordRaw) {
-        self.replay(record);
+        if let Some(ReplayedRecord { run, updates, .. }) = self.replay(record) {
+            updates.iter().for_each(|update| self.items.add(run.as_ref(), update));
+        }
     }
 
     fn replay(&mut self, record: &RecordRaw) -> Option<ReplayedRecord> {

@@ -9,7 +9,7 @@ use adjutant_core::machine::input::{Answer, Choice, Input, Prompt};
 use adjutant_core::policy::choices::Follows;
 use adjutant_core::prompt::image::Image;
 use adjutant_core::record::{Event, KeyUse, Outcome};
-use adjutant_core::wire::{plan, state};
+use adjutant_core::wire::{plan, state, usage};
 use adjutant_protocol::ask::{AskRespondResult, AskView, RespondStatus};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{
@@ -21,10 +21,12 @@ use tokio::sync::oneshot;
 use super::deciding::ReviewWait;
 use super::images::{self, PendingImages};
 use super::mailbox::{ClientError, MAX_WORDS, Message, PostedPrompt, Reply, ResumePoint};
+use super::paging::PublishedPage;
 use super::publish::Follower;
 use super::recording::RecordError;
 use super::{SessionTask, choosing};
 use crate::client::RenderedFile;
+use crate::client::backfill::PastUpdates;
 use crate::clock::now_ms;
 use crate::faults::point;
 use crate::scarce;
@@ -346,6 +348,10 @@ impl SessionTask {
             let _ = reply.send(Err(self.refused(Refusal::Nothing)));
             return;
         }
+        let page = match from {
+            Some(ReplayFrom::Last { items }) => Some(self.publisher.last_items(items as usize)),
+            _ => None,
+        };
         let result = ResumeResult {
             state: state::view(&self.session),
             seq: self.publisher.seq(),
@@ -353,6 +359,7 @@ impl SessionTask {
             mode: self.session.open_run().map_or(self.session.choices.mode, |run| run.policy.mode).into(),
             model: self.session.open_run().map(|run| run.model.clone()),
             config_options: super::options_of(&self.session, &self.place.world.settings()),
+            before: page.as_ref().and_then(|page| page.before),
             gap: matches!(from, Some(ReplayFrom::Seq { seq }) if seq > self.publisher.seq()),
             asks: self
                 .session
@@ -360,14 +367,29 @@ impl SessionTask {
                 .map(|ask| adjutant_core::wire::ask::view(&self.session, ask))
                 .collect(),
             plan: plan::entries(&self.session.plan),
+            usage: usage::context(&self.session, &self.place.world.settings()),
             notices: self.notices.clone(),
         };
-        let after = match from {
-            None => result.seq,
-            Some(ReplayFrom::Start) => 0,
-            Some(ReplayFrom::Seq { seq }) => seq,
+        let past = match from {
+            None => None,
+            Some(ReplayFrom::Start) => PastUpdates::all(1, result.seq),
+            Some(ReplayFrom::Seq { seq }) => PastUpdates::all(seq.saturating_add(1), result.seq),
+            Some(ReplayFrom::Last { .. }) => {
+                let mut updates = page.map(|page| page.updates).unwrap_or_default();
+                // A client that follows the updates alone learns the state too.
+                if let Some(state) = self.publisher.last_state() {
+                    updates.insert(updates.partition_point(|seq| *seq < state), state);
+                }
+                PastUpdates::only(updates)
+            }
         };
-        self.publisher.resumed(&self.session, Follower { result, after, reply }, self.barrier);
+        self.publisher.resumed(&self.session, Follower { result, past, reply }, self.barrier);
+    }
+
+    /// Answers with the numbers of the updates of a page of items.
+    pub(super) fn items(&mut self, before: Option<u64>, limit: usize, reply: Reply<PublishedPage>) {
+        self.place.mailbox.note_handled();
+        let _ = reply.send(Ok(self.publisher.items_before(before, limit)));
     }
 
     /// Returns the error for a request whose input was not recorded. If only the log had no room for the moment, the

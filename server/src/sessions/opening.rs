@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::session::Session;
+use adjutant_core::wire::items::Items;
 use adjutant_protocol::errors::ErrorName;
 
 use crate::clock::now_ms;
@@ -30,8 +31,8 @@ pub struct LoadedSession {
     pub session: Session,
     pub roots: Roots,
     pub log: Log,
-    /// The number of its last lasting update.
-    pub last_update: u64,
+    /// The items of its lasting updates.
+    pub items: Items,
     /// Notices for the user about its log, folders and tools.
     pub notices: Vec<String>,
     /// The epoch of a log that has events; `None` for a new session.
@@ -46,7 +47,14 @@ impl LoadedSession {
         place: log::LogPlace,
     ) -> Self {
         let session = session(roots.paths().map(|path| path.display().to_string()).collect());
-        Self { session, roots, log: Log::create(place, now_ms()), last_update: 0, notices, epoch: None }
+        Self {
+            session,
+            roots,
+            log: Log::create(place, now_ms()),
+            items: Items::default(),
+            notices,
+            epoch: None,
+        }
     }
 }
 
@@ -66,7 +74,7 @@ pub fn open(world: &Arc<World>, place: &log::LogPlace) -> Result<LoadedSession, 
     if let Err(error) = blobs.sweep() {
         tracing::warn!(%error, "what an earlier process left half-written stays");
     }
-    let (strays, session, seq) = (replayed.folded.strays(), replayed.folded.session, replayed.seq);
+    let (strays, session, items) = (replayed.folded.strays(), replayed.folded.session, replayed.items);
     let folders: Vec<PathBuf> = session.roots.iter().map(PathBuf::from).collect();
     let (roots, problems) = Roots::open(&folders);
     let notices = opened.notices.into_iter().chain(strays).map(|notice| notice.to_string());
@@ -75,14 +83,7 @@ pub fn open(world: &Arc<World>, place: &log::LogPlace) -> Result<LoadedSession, 
         .is_some_and(|run| !run.toolset.is_empty() && run.toolset != world.tools.current().set().hash());
     let of_tools = other_tools.then(|| OTHER_TOOLS.to_owned());
     let notices = notices.chain(problems).chain(of_tools).collect();
-    Ok(LoadedSession {
-        session,
-        roots,
-        log: opened.log,
-        last_update: seq,
-        notices,
-        epoch: Some(opened.epoch),
-    })
+    Ok(LoadedSession { session, roots, log: opened.log, items, notices, epoch: Some(opened.epoch) })
 }
 
 /// Deletes the files of a session. Refused while a process has it open.

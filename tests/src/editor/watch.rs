@@ -41,6 +41,8 @@ pub struct Watch {
 struct SessionWatch {
     /// Whether the client saw every update of the session.
     whole: bool,
+    /// The replay leaves numbers out up to this one.
+    gaps_until: u64,
     seq: Option<u64>,
     sub: Option<u64>,
     runs: BTreeMap<RunId, RunSeen>,
@@ -83,6 +85,9 @@ impl Watch {
         watch.items.missed_until = Some(now.seq);
         if let Some(ReplayFrom::Seq { seq }) = from {
             watch.seq = Some(seq);
+        }
+        if let Some(ReplayFrom::Last { .. }) = from {
+            watch.gaps_until = now.seq;
         }
         if from.is_none() {
             watch.seq = Some(now.seq);
@@ -182,6 +187,8 @@ impl SessionWatch {
         };
         let passes =
             matches!(&params.update, Update::StateUpdate(view) if passes(view)) && params.sub.is_some();
+        let gaps =
+            gaps || self.seq.is_some_and(|last| last < self.gaps_until && params.seq <= self.gaps_until + 1);
         let (seq, lasting) = (params.seq, is_lasting(params.update.kind()) && !passes);
         if lasting == params.sub.is_some() {
             let is = if lasting { "lasting" } else { "ephemeral" };

@@ -26,6 +26,14 @@ impl Settings {
         Some(provider.facts(&model))
     }
 
+    /// Returns the context window of a model in tokens, if the table or the settings have it.
+    pub fn known_window(&self, model: &str) -> Option<u32> {
+        let (provider, model) = self.provider_for(Some(model)).ok()?;
+        provider
+            .context_window
+            .or_else(|| Some(known(&model)).filter(|facts| facts.known).map(|facts| facts.context_window))
+    }
+
     /// Returns whether a model accepts images; false if it cannot be used.
     pub fn takes_images(&self, model: &str) -> bool {
         self.facts(model).is_some_and(|facts| facts.images)

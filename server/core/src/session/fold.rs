@@ -8,7 +8,9 @@ mod review;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Call, CallPhase, EndedRun, OpenAsk, REMEMBERED, Run, Session, Turn, TurnPhase, UsedKey};
+use super::{
+    Call, CallPhase, ContextFill, EndedRun, OpenAsk, REMEMBERED, Run, Session, Turn, TurnPhase, UsedKey,
+};
 use crate::machine::retry::{FailureClass, Tries};
 use crate::policy::observation::ObservedPath;
 use crate::prompt::image::{Image, Picture, withheld};
@@ -238,6 +240,11 @@ impl Session {
                 turn.partial.clear();
                 turn.phase = TurnPhase::Acting;
                 run.usage = run.usage.and(reply.usage.unwrap_or_default());
+                if let Some(usage) = reply.usage {
+                    let model = run.fallback.as_ref().unwrap_or(&run.model).clone();
+                    let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+                    self.context = Some(ContextFill { tokens, model });
+                }
                 self.history.push(ModelMessage::Assistant { reply: reply.clone() });
             }
             Event::TurnFailed { failure, .. } => {

@@ -48,6 +48,15 @@ pub struct Run {
     pub mistakes: u32,
 }
 
+/// How full the context of a model was after a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextFill {
+    /// Of the request and its reply.
+    pub tokens: u64,
+    /// The model that replied.
+    pub model: String,
+}
+
 /// One model call with its consequences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {

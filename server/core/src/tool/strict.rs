@@ -53,6 +53,14 @@ pub fn parse(tool: &Tool, arguments: &str) -> Result<Arguments, Reason> {
     Ok(given)
 }
 
+/// Returns the arguments of a call by name, unchecked and in the order of the model; `None` if they are not one JSON object.
+pub fn fields_of(arguments: &str) -> Option<Vec<(String, Value)>> {
+    serde_json::from_str::<Object>(arguments)
+        .ok()
+        .filter(|object| object.flaw.is_none())
+        .map(|object| object.fields)
+}
+
 /// Returns why a mode does not offer a tool. `is_hidden` is true if another mode offers it.
 pub fn unknown<'a>(is_hidden: bool, name: &str, known: impl Iterator<Item = &'a str>) -> Reason {
     let known = nearest(name, known);

@@ -4,14 +4,16 @@
 
 use adjutant_protocol::state::{RequiredAction, StateView};
 use adjutant_protocol::update::{
-    AskChange, ChangeSetView, HunkState as WireHunkState, HunkView, RunView, ToolCallView, ToolStatus,
+    AskChange, ChangeSetView, HunkState as WireHunkState, HunkView, RunView, ToolStatus,
     TurnPhase as WireTurnPhase, TurnView, Update,
 };
 
-use super::{ask, options, plan};
+use super::{ask, call, options, plan};
 use crate::machine::retry::CallFailure;
 use crate::policy::unsaved;
-use crate::record::{AskKind, CallEnd, ChangeSetId, Event, Record, ReviewState, Rule, RunId, ToolCallId};
+use crate::record::{
+    AskKind, CallEnd, CallResult, ChangeSetId, Event, Record, ReviewState, Rule, RunId, ToolCallId,
+};
 use crate::session::run::SessionState;
 use crate::session::{AppliedHunk, HunkState};
 use crate::session::{Call, Session};
@@ -217,15 +219,8 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
 
 fn call_updates(session: &Session, event: &Event) -> Vec<Update> {
     match event {
-        Event::CallOpened { call, tool, title, .. } => vec![Update::ToolCallUpdate(ToolCallView {
-            tool_call_id: call.clone(),
-            tool: tool.clone(),
-            title: title.clone(),
-            status: ToolStatus::Pending,
-            summary: None,
-            elapsed_ms: None,
-        })],
-        Event::ToolStarted { call, .. } => call_view(session, call, ToolStatus::InProgress),
+        Event::CallOpened { call, .. } => call_view(session, call, ToolStatus::Pending, None),
+        Event::ToolStarted { call, .. } => call_view(session, call, ToolStatus::InProgress, None),
         Event::ApplyStarted { change_set, hunks, .. } => {
             let mut updates = started_calls(session, change_set, hunks);
             updates.extend(change_view(session, change_set));
@@ -233,7 +228,7 @@ fn call_updates(session: &Session, event: &Event) -> Vec<Update> {
             updates
         }
         Event::ToolFinished { call, result } => {
-            let mut updates = call_view(session, call, ended_status(result.end));
+            let mut updates = call_view(session, call, ended_status(result.end), Some(result));
             if let Some(Update::ToolCallUpdate(view)) = updates.first_mut() {
                 view.summary = Some(unsaved::after(&result.summary, &result.unsaved));
                 view.elapsed_ms = Some(result.elapsed_ms);
@@ -327,8 +322,14 @@ fn run_ended(session: &Session, run: &RunId) -> Vec<Update> {
     cut.into_iter().chain([end]).collect()
 }
 
-fn call_view(session: &Session, id: &ToolCallId, status: ToolStatus) -> Vec<Update> {
-    session.call(id).map(|call| Update::ToolCallUpdate(tool_call(call, status))).into_iter().collect()
+fn call_view(
+    session: &Session,
+    id: &ToolCallId,
+    status: ToolStatus,
+    result: Option<&CallResult>,
+) -> Vec<Update> {
+    let view = session.call(id).map(|call| call::view(session, call, status, result));
+    view.map(Update::ToolCallUpdate).into_iter().collect()
 }
 
 /// Returns what is left of the open ask about a change of which a part was decided.
@@ -345,18 +346,8 @@ fn started_calls(session: &Session, change_set: &ChangeSetId, hunks: &[String]) 
         hunks.is_empty()
             || state.waited_for(&call.id).into_iter().any(|id| hunks.iter().any(|hunk| hunk == id))
     };
-    calls.filter(waits).map(|call| Update::ToolCallUpdate(tool_call(call, ToolStatus::InProgress))).collect()
-}
-
-fn tool_call(call: &Call, status: ToolStatus) -> ToolCallView {
-    ToolCallView {
-        tool_call_id: call.id.clone(),
-        tool: call.tool.clone(),
-        title: call.title.clone(),
-        status,
-        summary: None,
-        elapsed_ms: None,
-    }
+    let begun = |call| Update::ToolCallUpdate(call::view(session, call, ToolStatus::InProgress, None));
+    calls.filter(waits).map(begun).collect()
 }
 
 fn ended_status(end: CallEnd) -> ToolStatus {

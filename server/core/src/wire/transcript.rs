@@ -90,6 +90,7 @@ impl Transcript {
             | Update::AgentThoughtChunk { .. }
             | Update::ToolCallContentChunk { .. }
             | Update::StateUpdate(_)
+            | Update::UsageUpdate(_)
             | Update::Notice { .. }
             | Update::ChangeSet(_) => return None,
         };

@@ -18,6 +18,9 @@ fn message(text: &str, interrupted: bool) -> Update {
 
 fn call(status: ToolStatus, title: &str, summary: Option<&str>) -> Update {
     Update::ToolCallUpdate(ToolCallView {
+        kind: adjutant_protocol::update::ToolKind::Other,
+        locations: Vec::new(),
+        arguments_text: String::new(),
         tool_call_id: "call-1".into(),
         tool: "read_file".to_owned(),
         title: title.to_owned(),

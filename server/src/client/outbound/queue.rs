@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::oneshot;
 
-use super::super::backfill::{UpdateCursor, UpdateRange};
+use super::super::backfill::{PastUpdates, UpdateCursor, UpdateRange};
 use crate::transport::{Out, PendingReply};
 
 /// Bytes of waiting updates, of all sessions. At the bound chunks are withheld and gaps are left.
@@ -37,7 +37,7 @@ pub enum QueueEntry {
     Gap(SessionId, UpdateRange),
     /// Past updates of this session that the client requested. It resumed the session, so it has no
     /// open ask whose end it still needs.
-    Replay(SessionId, UpdateRange),
+    Replay(SessionId, PastUpdates),
     /// Reports when everything before it has been handed to the writer.
     Marker(oneshot::Sender<()>),
     /// A request to the client. It is not sent if its caller has left.

@@ -24,6 +24,9 @@ fn running(sub: SubState) -> Update {
 
 fn call(title: &str) -> Update {
     Update::ToolCallUpdate(ToolCallView {
+        kind: adjutant_protocol::update::ToolKind::Other,
+        locations: Vec::new(),
+        arguments_text: String::new(),
         tool_call_id: "call-1".into(),
         tool: "read_file".to_owned(),
         title: title.to_owned(),

@@ -1,7 +1,7 @@
 //! Updates in, words out, and never two in one second.
 
 use adjutant_protocol::state::RequiredAction;
-use adjutant_protocol::update::{ToolCallView, TurnView};
+use adjutant_protocol::update::{ToolCallView, ToolKind, TurnView};
 
 use super::*;
 
@@ -20,6 +20,9 @@ fn state(state: State, sub: Option<SubState>) -> Update {
 
 fn call(title: &str, status: ToolStatus) -> Update {
     Update::ToolCallUpdate(ToolCallView {
+        kind: ToolKind::Other,
+        locations: Vec::new(),
+        arguments_text: String::new(),
         tool_call_id: "call-1".into(),
         tool: "read_file".to_owned(),
         title: title.to_owned(),

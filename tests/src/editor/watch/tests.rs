@@ -4,8 +4,8 @@ use adjutant_protocol::ask::{AskKind, AskView, Resolution};
 use adjutant_protocol::session::{Mode, ReplayFrom, ResumeResult, RunEnd, UsageView};
 use adjutant_protocol::state::{Outcome, RequiredAction, State, StateView, StopReason};
 use adjutant_protocol::update::{
-    AskChange, ChangeSetView, HunkState, HunkView, RunView, SessionUpdateParams, ToolCallView, ToolStatus,
-    TurnPhase, TurnView, Update,
+    AskChange, ChangeSetView, HunkState, HunkView, RunView, SessionUpdateParams, ToolCallView, ToolKind,
+    ToolStatus, TurnPhase, TurnView, Update,
 };
 
 use super::{Watch, World, is_lasting};
@@ -151,6 +151,9 @@ fn state(state: State, asks: &[&str]) -> Update {
 
 fn call(id: &str, status: ToolStatus) -> Update {
     Update::ToolCallUpdate(ToolCallView {
+        kind: ToolKind::Other,
+        locations: Vec::new(),
+        arguments_text: String::new(),
         tool_call_id: id.into(),
         tool: "edit_file".into(),
         title: "Edit".into(),
@@ -204,6 +207,7 @@ fn resume_result(seq: u64) -> ResumeResult {
     ResumeResult {
         config_options: Vec::new(),
         gap: false,
+        before: None,
         state: state_view(State::Running, &[]),
         seq,
         title: "t".into(),
@@ -211,6 +215,7 @@ fn resume_result(seq: u64) -> ResumeResult {
         model: None,
         asks: Vec::new(),
         plan: Vec::new(),
+        usage: None,
         notices: Vec::new(),
     }
 }

@@ -13,6 +13,9 @@ fn message(text: &str, interrupted: bool) -> Update {
 
 fn call(title: &str, status: ToolStatus, summary: &str) -> Update {
     Update::ToolCallUpdate(ToolCallView {
+        kind: adjutant_protocol::update::ToolKind::Other,
+        locations: Vec::new(),
+        arguments_text: String::new(),
         tool_call_id: "call-1".into(),
         tool: "read_file".to_owned(),
         title: title.to_owned(),

@@ -47,7 +47,7 @@ fn words(queue: &mut Queue) -> Vec<String> {
                     |cursor: UpdateCursor| format!("{}{}", cursor.seq, if cursor.behind { "+" } else { "" });
                 format!("gap {session} {}..{}", cursor(first), cursor(last))
             }
-            QueueEntry::Replay(session, UpdateRange { first, last }) => {
+            QueueEntry::Replay(session, PastUpdates { range: UpdateRange { first, last }, .. }) => {
                 format!("replay {session} {}..{}", first.seq, last.seq)
             }
             QueueEntry::Notification { method, .. } => method.to_owned(),
@@ -108,7 +108,8 @@ fn f8_a_gap_that_waits_grows_though_there_is_room_again() {
 fn f8_no_gap_grows_across_a_past_that_is_told_again() {
     let (mut queue, n) = full();
     queue.update(lasting("s", n + 1, 10));
-    queue.barrier(QueueEntry::Replay("s".into(), UpdateRange::of_updates(1, n + 1)));
+    let past = PastUpdates { range: UpdateRange::of_updates(1, n + 1), only: None };
+    queue.barrier(QueueEntry::Replay("s".into(), past));
     queue.update(lasting("s", n + 2, 10));
     let words = words(&mut queue);
     let gap = |seq| format!("gap s {seq}..{seq}");
