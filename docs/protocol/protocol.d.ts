@@ -615,7 +615,7 @@ interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: 
 export type DoctorParams = {
 /**
  * Whether each model is asked for one word. That costs a few tokens and takes at most 30 s for each; without it no
- * provider is called.
+ * provider is called. Refused as `Overloaded` while another such request is under way.
  */
 callModels?: boolean, };
 
@@ -631,7 +631,8 @@ export type Check = {
  */
 check: string, health: Health,
 /**
- * One line for the user, ready to be drawn; nothing in it is markup. Never holds a key.
+ * One line for the user, ready to be drawn; nothing in it is markup. A key is cut out of it, also
+ * of a provider's words; of a part of one that a provider repeats, nothing is known.
  */
 text: string,
 /**

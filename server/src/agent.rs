@@ -66,6 +66,8 @@ pub struct Agent {
     pub configured: ClientConfiguration,
     /// What this connection has started.
     pub starts: Starts,
+    /// Held while the models are called for a check.
+    probing: tokio::sync::Semaphore,
     out: Out,
 }
 

@@ -6,7 +6,7 @@ use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::rig::Rig;
+use crate::rig::{Rig, assert_overloaded};
 
 fn checks(rig: &Rig, params: Value) -> Vec<Check> {
     let found: DoctorResult = rig.call(methods::DOCTOR, params);
@@ -40,6 +40,27 @@ fn p26_a_client_learns_what_works_and_no_key() {
     for check in found.iter().chain(&called) {
         assert!(!check.text.contains(&key), "{check:?}");
     }
+    rig.end();
+}
+
+#[test]
+fn p26_the_models_are_called_for_one_check_at_a_time() {
+    let model = ModelServer::start([Reply::text("ok").hold_after(1), Reply::text("ok")]);
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.openai(&model.base_url());
+    let rig = Rig::start(&workspace);
+    let first = rig.request_nowait(methods::DOCTOR, json!({ "callModels": true }));
+    model.wait_for_holding(1);
+    assert_overloaded(rig.request(methods::DOCTOR, json!({ "callModels": true })));
+    assert_eq!(
+        of(&checks(&rig, json!({})), "provider").text,
+        "not called",
+        "a check without them is answered"
+    );
+    rig.cancel_request(&first);
+    rig.await_response(&first).expect_err("it was cancelled");
+    let called = checks(&rig, json!({ "callModels": true }));
+    assert!(of(&called, "provider").text.starts_with("answers, in "), "{called:#?}");
     rig.end();
 }
 

@@ -33,6 +33,7 @@ fn s43_a_tool_call_can_be_drawn_with_its_kind_its_files_and_its_arguments() {
         Reply::call("move_file", json!({"from": "a.txt", "to": "b.txt"})),
         Reply::call("delete_file", json!({"path": "c.txt"})),
         Reply::call("made_up", json!({"long": "x".repeat(9_000)})),
+        Reply::call("forged\u{1b}[2m", json!({"x: 1\npath": "safe.txt"})),
         Reply::text("Done."),
     ]);
     let workspace = Workspace::new("//- /a.txt\none\ntwo\nthree\nfour\n//- /c.txt\nsee\n");
@@ -83,4 +84,6 @@ fn s43_a_tool_call_can_be_drawn_with_its_kind_its_files_and_its_arguments() {
     let unknown = of("made_up", ToolStatus::Failed);
     assert_eq!((unknown.kind, unknown.arguments_text.chars().count()), (ToolKind::Other, 1_000));
     assert!(unknown.arguments_text.ends_with("xx…"));
+    let forged = of("forged\\u{1b}[2m", ToolStatus::Failed);
+    assert_eq!(forged.arguments_text, "x: 1 path: safe.txt", "a name begins no line");
 }

@@ -9,7 +9,7 @@ use ts_rs::TS;
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct DoctorParams {
     /// Whether each model is asked for one word. That costs a few tokens and takes at most 30 s for each; without it no
-    /// provider is called.
+    /// provider is called. Refused as `Overloaded` while another such request is under way.
     #[ts(optional, as = "Option<bool>")]
     pub call_models: bool,
 }
@@ -29,7 +29,8 @@ pub struct Check {
     /// What was checked, in a word, such as `settings` or `model`. Several checks may have the same.
     pub check: String,
     pub health: Health,
-    /// One line for the user, ready to be drawn; nothing in it is markup. Never holds a key.
+    /// One line for the user, ready to be drawn; nothing in it is markup. A key is cut out of it, also
+    /// of a provider's words; of a part of one that a provider repeats, nothing is known.
     pub text: String,
     /// What to do about it, if it is one command.
     #[serde(default, skip_serializing_if = "Option::is_none")]

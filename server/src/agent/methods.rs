@@ -107,6 +107,14 @@ impl Agent {
         let DoctorParams { call_models } = params.unwrap_or_default();
         let mut checks = Vec::new();
         let models = &self.sessions.world().models;
+        // Each call of a model costs tokens.
+        let _held = match call_models.then(|| self.probing.try_acquire()).transpose() {
+            Ok(held) => held,
+            Err(_) => {
+                let why = "the models are being called already; wait for that answer";
+                return Err(ClientError::new(ErrorName::Overloaded, why).into());
+            }
+        };
         examine(self.configured.sources(), call_models.then_some(models), |check| checks.push(check)).await;
         Ok(DoctorResult { checks })
     }

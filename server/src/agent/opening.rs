@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use super::configured::{ClientConfiguration, says_nothing};
 use super::start::Starts;
@@ -100,7 +101,8 @@ impl Agent {
         let problems =
             state_problem.into_iter().chain(loaded.problems.iter().map(ToString::to_string)).collect();
         let configured = ClientConfiguration::new(sources);
-        let agent = Agent { sessions, configured, starts: Starts::default(), out: out.clone() };
+        let probing = Semaphore::new(1);
+        let agent = Agent { sessions, configured, starts: Starts::default(), probing, out: out.clone() };
         Ok(OpenedAgent { agent, problems })
     }
 }

@@ -8,12 +8,14 @@ use serde_json::Value;
 
 use crate::record::{CallResult, FileChange, FileOperation};
 use crate::session::{Call, Session};
-use crate::text::display::{Surface, display, display_command};
+use crate::text::display::{Surface, display, display_command, one_line};
 use crate::text::review::Hunk;
 use crate::tool::{Effect, MAX_ARGUMENTS, fields_of};
 
 /// The most characters of the arguments in an update.
 const MAX_ARGUMENTS_SHOWN: usize = 1_000;
+/// The most characters of a name that the model wrote, of a tool or an argument.
+const MAX_NAME: usize = 100;
 /// The most locations of a call.
 const MAX_LOCATIONS: usize = 20;
 
@@ -22,7 +24,7 @@ pub fn view(session: &Session, call: &Call, status: ToolStatus, result: Option<&
     let arguments = arguments(call);
     ToolCallView {
         tool_call_id: call.id.clone(),
-        tool: call.tool.clone(),
+        tool: one_line(&call.tool, MAX_NAME),
         title: call.title.clone(),
         kind: kind(&call.tool, call.effect),
         status,
@@ -68,11 +70,13 @@ fn arguments(call: &Call) -> String {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
+        // A name with a line break would look like another argument.
+        let shown = one_line(name, MAX_NAME);
         if text.contains('\n') {
-            lines.push(format!("{name}:"));
+            lines.push(format!("{shown}:"));
             lines.extend(text.lines().map(|line| format!("  {line}")));
         } else {
-            lines.push(format!("{name}: {text}"));
+            lines.push(format!("{shown}: {text}"));
         }
     }
     lines.join("\n")
