@@ -70,7 +70,9 @@ pub async fn chat(sources: Sources, person: Person) -> anyhow::Result<Exit> {
 }
 
 async fn converse(talk: &mut Conversation) -> Result<Exit, LeaveReason> {
-    talk.learn_models().await?;
+    if !talk.learn_models().await? {
+        talk.remark("No model is set up yet: leave, and run `adjutant setup`.");
+    }
     let mut interrupted = false;
     while let Some(end) = talk.next_line().await? {
         let line = match end {

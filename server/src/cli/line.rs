@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use tokio::sync::mpsc;
 
-use super::typed::TerminalInput;
+use super::typed::{TerminalInput, read_rest_of_paste};
 use editor::LineEditor;
 use history::History;
 
@@ -191,6 +191,7 @@ impl TerminalReader {
         let mut bytes = vec![0; MOST_ANSWER];
         let length = self.terminal.read(&mut bytes).unwrap_or(0);
         bytes.truncate(length);
+        read_rest_of_paste(&mut self.terminal, &mut bytes, MOST_ANSWER);
         // A line that the end of the input cut off is no answer: the user did not press Enter.
         if bytes.last() != Some(&b'\n') {
             return Ok(TerminalInput::Gone);

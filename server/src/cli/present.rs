@@ -13,7 +13,7 @@ use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 
 use super::line::{Line, Reading};
-use super::typed::TerminalInput;
+use super::typed::{TerminalInput, read_rest_of_paste};
 
 /// The most bytes of one typed line.
 const MOST_TYPED: u64 = 64 * 1024;
@@ -63,12 +63,13 @@ impl Person {
     pub fn reading(stream: impl Read + Send + 'static, terminal: Option<File>) -> Option<Self> {
         let (want, wanted) = blocking::channel::<()>();
         let (read, lines) = mpsc::channel(4);
+        let mut pasted = terminal.as_ref().and_then(|terminal| terminal.try_clone().ok());
         // A thread of its own and not of the runtime: a read that never returns must not keep the
         // process from ending.
         let started = std::thread::Builder::new().name("terminal".to_owned()).spawn(move || {
             let mut stream = BufReader::with_capacity(1024, stream);
             while wanted.recv().is_ok() {
-                let typed = read_line(&mut stream);
+                let typed = read_line(&mut stream, pasted.as_mut());
                 let over = typed == TerminalInput::Gone;
                 if read.blocking_send(typed).is_err() || over {
                     return;
@@ -132,13 +133,17 @@ impl Person {
     }
 }
 
-fn read_line(stream: &mut impl BufRead) -> TerminalInput {
+/// Reads a line; of a terminal, with what was pasted together with it.
+fn read_line(stream: &mut impl BufRead, terminal: Option<&mut File>) -> TerminalInput {
     let mut bytes = Vec::new();
     match stream.take(MOST_TYPED).read_until(b'\n', &mut bytes) {
         Err(_) => TerminalInput::Gone,
         // A line that the end of the input cut off is no answer: the user did not press Enter.
         Ok(length) if bytes.last() != Some(&b'\n') && (length as u64) < MOST_TYPED => TerminalInput::Gone,
         Ok(_) => {
+            if let Some(terminal) = terminal {
+                read_rest_of_paste(terminal, &mut bytes, MOST_TYPED as usize);
+            }
             TerminalInput::Line { text: String::from_utf8_lossy(&bytes).into_owned(), at: Instant::now() }
         }
     }

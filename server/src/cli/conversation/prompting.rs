@@ -88,10 +88,11 @@ impl Conversation {
     }
 
     /// Asks the server for the windows of the models. Without them the status line has no share.
-    pub async fn learn_models(&mut self) -> Result<(), LeaveReason> {
+    /// Returns whether there are any.
+    pub async fn learn_models(&mut self) -> Result<bool, LeaveReason> {
         let listed: ModelListResult = self.request(methods::MODEL_LIST, &ModelListParams {}).await?;
         self.view.know_models(&listed.models);
-        Ok(())
+        Ok(!listed.models.is_empty())
     }
 
     /// Ends the work of a run of the loop: keys are for the next prompt.

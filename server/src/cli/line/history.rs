@@ -8,6 +8,8 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
 use crate::settings::private_dir;
 
 /// The most prompts that are kept.
@@ -30,7 +32,13 @@ impl History {
     /// Returns the prompts, oldest first.
     pub fn entries(&self) -> Vec<String> {
         let Some(folder) = &self.folder else { return Vec::new() };
-        let Ok(file) = fs::File::open(folder.join("history")) else { return Vec::new() };
+        // Opening something else, such as a pipe, must not wait.
+        let without_waiting = OFlags::NONBLOCK.bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(without_waiting).open(folder.join("history"));
+        let Ok(file) = file else { return Vec::new() };
+        if !file.metadata().is_ok_and(|found| found.is_file()) {
+            return Vec::new();
+        }
         let mut bytes = Vec::new();
         if file.take(MOST_BYTES).read_to_end(&mut bytes).is_err() {
             return Vec::new();
@@ -85,6 +93,17 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn finding_e8_what_is_no_file_is_no_history_and_holds_nothing_up() {
+        let place = tempfile::tempdir().expect("a folder");
+        let path = place.path().join("history");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).expect("a pipe");
+        let history = History::open(Some(place.path()));
+        assert_eq!(history.entries(), [""; 0]);
+        history.add("kept");
+        assert_eq!(history.entries(), ["kept"]);
+    }
 
     #[test]
     fn finding_e8_the_history_is_private_bounded_and_whole() {

@@ -149,6 +149,34 @@ fn finding_e8_a_question_in_the_loop_is_answered_as_today() {
 }
 
 #[test]
+fn finding_e8_prompts_that_come_at_once_run_one_after_the_other() {
+    let workspace = workspace(TWO);
+    let mut terminal = Terminal::looped(&workspace, 80);
+    // As a terminal without bracketed paste sends several lines, or a fast typist.
+    terminal.screen.types(b"one\rtwo\r");
+    terminal.sees("The first answer.");
+    terminal.sees("The second answer.");
+    let (ran, screen) = terminal.leaves();
+    ran.expect(0);
+    assert!(screen.contains("> one") && screen.contains("> two"), "{screen}");
+    let history = std::fs::read_to_string(workspace.state_dir().join("history")).expect("the history");
+    assert_eq!(history, "\"one\"\n\"two\"\n");
+}
+
+#[test]
+fn finding_e8_a_paste_whose_first_line_is_yes_allows_nothing() {
+    let workspace = workspace(&(EDIT.to_owned() + LAST_OUTPUT + TWO));
+    let mut terminal = Terminal::looped(&workspace, 80);
+    terminal.screen.types(b"change it\r");
+    terminal.decides("? Edit a.txt", "y\nuse tabs", "I was told: ");
+    terminal.waits_for_a_prompt();
+    assert_eq!(workspace.read("a.txt"), "one\n");
+    let (ran, screen) = terminal.leaves();
+    ran.expect(0);
+    assert!(screen.contains("use tabs"), "{screen}");
+}
+
+#[test]
 fn finding_e8_text_typed_while_it_works_steers() {
     let workspace = workspace(SLOW);
     let mut terminal = Terminal::looped(&workspace, 80);
@@ -170,8 +198,9 @@ fn finding_e8_a_prompt_without_a_model_is_given_back_with_the_cure() {
     let workspace = workspace(TWO);
     workspace.config("");
     let mut terminal = Terminal::looped(&workspace, 80);
+    terminal.sees("No model is set up yet");
     terminal.screen.types(b"fix it\r");
-    terminal.sees("adjutant setup");
+    terminal.sees("no model is configured");
     wait_until("the prompt to be given back", || terminal.drawn().ends_with("\n> fix it"));
     terminal.screen.types(b"\x15");
     terminal.leaves().0.expect(0);
