@@ -199,7 +199,7 @@ fn n03_a_decision_whose_carrier_is_killed_is_carried_out_once_by_the_next() {
 }
 
 /// Begins an undo of `b.txt` in a second editor, types there while the first process stops at a point, lets that go on, and
-/// returns the answer about the hunk and what the second editor was told.
+/// returns the answer, the text in the second editor, the text on disk, and the messages of the second editor.
 fn typed_while_held_at(point: &str) -> (DecidedHunk, String, String, Vec<String>) {
     let Reviewed { rig, model: _model, workspace, session, .. } = Reviewed::start();
     rig.save("a.txt");
@@ -214,7 +214,7 @@ fn typed_while_held_at(point: &str) -> (DecidedHunk, String, String, Vec<String>
     let asked = second.request_nowait(methods::REVIEW_DECIDE, decision(&hunk(&second, "4"), "undo"));
     wait_until("the first process to stop", || holder.stderr().contains("held at "));
     second.replace("b.txt", "4\n", "4\nmine\n");
-    // An answer without the word of the held process is one that needs none.
+    // A request that was not taken is answered while the first process is stopped.
     let early = point == "letters-read";
     let release =
         || std::fs::write(workspace.state_dir().join("fault-released"), "").expect("it is released");

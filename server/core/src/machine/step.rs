@@ -174,8 +174,8 @@ pub fn unfinished_writes(session: &Session) -> usize {
     live.iter().filter(is_unfinished).count() + session.applied.unfinished_reviews()
 }
 
-/// Returns the changes of open documents whose outcome the log does not have: the server sent the edit, or was about to. Only the
-/// text tells whether the editor made it.
+/// Returns the changes of open documents whose outcome the log does not have: the server sent the edit, or was about to. Whether
+/// the editor made the edit shows in the text of the document alone.
 pub fn unproved_edits(session: &Session) -> impl Iterator<Item = &ChangeState> {
     session.changes.values().filter(|state| state.change.open && state.has(HunkState::Applying))
 }

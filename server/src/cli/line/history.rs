@@ -81,7 +81,7 @@ impl History {
         let written = file.write_all(lines.concat().as_bytes());
         let kept = written.and_then(|()| fs::rename(&path, folder.join("history")));
         if kept.is_err() {
-            // It holds prompts, and nobody reads it again.
+            // The file holds prompts, and no later loop reads it under this name.
             let _ = fs::remove_file(&path);
         }
         Ok(kept?)
