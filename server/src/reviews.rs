@@ -252,6 +252,12 @@ impl Reviews {
         titles
     }
 
+    /// Whether the file of a document has changes. Blocks.
+    pub fn has_changes(&self, uri: &str) -> bool {
+        let target = target_of(uri);
+        self.lock().all.values().flat_map(|known| &known.changes).any(|change| change.target == target)
+    }
+
     /// Returns the changes of one file, oldest first. `target` is its URI after following every link.
     pub fn of_file(&self, target: &str) -> Vec<OwnedChange> {
         self.of(|change| change.target == target)

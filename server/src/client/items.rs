@@ -26,8 +26,8 @@ use super::run_progress::{OpenRun, ProgressOutput, RunProgress};
 use crate::clock::now_ms;
 use crate::documents::{Documents, Text};
 
-/// How long code actions wait for the hunks of a text that has just changed.
-const CATCH_UP: Duration = Duration::from_millis(300);
+/// How long code actions wait for the hunks of a text that has just changed. The next look is 100 ms away; a busy machine takes longer.
+const CATCH_UP: Duration = Duration::from_secs(1);
 
 /// The hunks of one file that a code action has to carry.
 #[derive(Clone, Debug)]
@@ -53,6 +53,8 @@ struct ItemsState {
     waiting: Notify,
     /// Counts the changes of `hunks`.
     reviewed: watch::Sender<u64>,
+    /// The number of the last notification of a document that `hunks` knows of.
+    looked: watch::Sender<u64>,
 }
 
 /// How a client shows runs and asks.
@@ -115,6 +117,7 @@ impl Items {
             shown,
             waiting: Notify::new(),
             reviewed: watch::Sender::new(0),
+            looked: watch::Sender::new(0),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -293,6 +296,19 @@ impl Items {
                 Ok(Err(_)) | Err(_) => return Vec::new(),
             }
         }
+    }
+
+    /// Notes that the hunks are known for all notifications of documents up to this number.
+    pub fn looked(&self, notification: u64) {
+        self.shared.looked.send_replace(notification);
+    }
+
+    /// Waits a moment until the hunks are known for the documents of now: one may just have been opened.
+    pub async fn catch_up(&self) {
+        let now = *self.shared.documents.watch().borrow();
+        let mut looked = self.shared.looked.subscribe();
+        // Later it is looked at with the next request.
+        let _ = tokio::time::timeout(CATCH_UP, looked.wait_for(|number| *number >= now)).await;
     }
 
     /// Sends progress when it is due and follows the documents, until the future is dropped.

@@ -6,7 +6,7 @@ use adjutant_protocol::commands::REVIEW;
 use adjutant_protocol::review::ReviewHunk;
 use tower_lsp::ls_types::{CodeLens, CodeLensParams, Command, Position, Range};
 
-use super::actions::changes::{arguments, decisions};
+use super::actions::changes::{arguments, decisions, drawn};
 use crate::agent::Agent;
 use crate::documents::Text;
 
@@ -14,7 +14,7 @@ use crate::documents::Text;
 pub(super) async fn of_document(agent: &Agent, params: &CodeLensParams) -> Vec<CodeLens> {
     let world = agent.sessions.world();
     let uri = params.text_document.uri.as_str();
-    let hunks = world.link.items().hunks_of(uri).await;
+    let hunks = drawn(world, uri).await;
     let Text::Open(now) = world.documents.under(uri) else { return Vec::new() };
     // A change that removed the end of a text is below its last line.
     let last = u32::try_from(now.text.len_lines().saturating_sub(1)).unwrap_or(u32::MAX);

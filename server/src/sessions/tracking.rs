@@ -83,15 +83,15 @@ pub async fn follow(sessions: Sessions) {
         if !watched {
             return;
         }
+        let (notification, number) = (*texts.borrow_and_update(), *changes.borrow_and_update());
         if world.reviews.is_empty() && documents.is_empty() {
             continue;
         }
-        let number = *changes.borrow_and_update();
-        texts.mark_unchanged();
         let here = world.clone();
         let (followed, seen) = aside(move || look(&here, documents, number, began)).await;
         documents = followed;
         seen.updates.into_iter().for_each(|update| world.link.review(update));
+        world.link.items().looked(notification);
         for ((session, change_set), FoundHunks { hunks, is_in_text, by }) in seen.found {
             if let Some(mailbox) = sessions.in_memory(&session) {
                 mailbox.post(Message::Found { change_set, hunks, is_in_text, by });

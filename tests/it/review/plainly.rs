@@ -155,6 +155,25 @@ fn n09_a_hover_does_not_double_what_a_client_draws() {
     plain.rig.end();
 }
 
+/// The actions are asked for in the moment in which the document is opened, as a user does who goes to a file for its change.
+#[test]
+fn n03_what_is_opened_has_its_decisions_at_once() {
+    let plain = numbered(plain::capabilities(), "number them");
+    let keep = "Adjutant: Yes, keep change (−1 +1)".to_owned();
+    plain.rig.open("b.txt");
+    plain.rig.save("a.txt");
+    plain.rig.close("a.txt");
+    for _ in 0..10 {
+        // What is typed is looked at just before.
+        plain.rig.type_at("b.txt", 0, "more\n");
+        plain.rig.open("a.txt");
+        let titles = plain.titles("a.txt", at(0, 0));
+        assert!(titles.contains(&keep), "{titles:?}");
+        plain.rig.close("a.txt");
+    }
+    plain.rig.end();
+}
+
 #[test]
 fn n03_code_lenses_keep_and_undo_where_an_editor_has_them() {
     let lens = json!({"codeLens": {}, "workspace": {"codeLens": {"refreshSupport": true}}});

@@ -3,6 +3,7 @@
 //! A decision names exactly the hunks that were offered, and the text that the user sees in their place.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use adjutant_core::wire::deciding::in_decisions;
 use adjutant_protocol::commands::{ChosenHunks, REVIEW, ReviewArguments};
@@ -13,13 +14,13 @@ use tower_lsp::ls_types::{CodeActionParams, Diagnostic};
 
 use super::{ActionOffer, KEEP, UNDO, is_from_adjutant};
 use crate::agent::Agent;
+use crate::aside::aside;
+use crate::session::World;
 
 /// Returns the actions for the applied changes of a document.
 pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<ActionOffer> {
-    let uri = params.text_document.uri.as_str();
-    let link = &agent.sessions.world().link;
-    let all: Vec<ReviewHunk> =
-        link.items().hunks_of(uri).await.into_iter().filter(ReviewHunk::is_unreviewed).collect();
+    let drawn = drawn(agent.sessions.world(), params.text_document.uri.as_str()).await;
+    let all: Vec<ReviewHunk> = drawn.into_iter().filter(ReviewHunk::is_unreviewed).collect();
     let (from, to) = (params.range.start.line, params.range.end.line);
     // A change that only removed lines has its place before a line.
     let is_here = |hunk: &&ReviewHunk| hunk.line <= to && from < hunk.lines().end;
@@ -45,6 +46,21 @@ pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<Act
         offers.push(offer(title, KEEP, ReviewAction::Keep, &all, Vec::new()));
     }
     offers
+}
+
+/// Returns the applied hunks of a document as the client shows them. Waits a moment for those of a document that was just opened.
+pub(in crate::lsp) async fn drawn(world: &Arc<World>, uri: &str) -> Vec<ReviewHunk> {
+    let items = world.link.items();
+    let hunks = items.hunks_of(uri).await;
+    if !hunks.is_empty() || world.reviews.is_empty() {
+        return hunks;
+    }
+    let (here, document) = (world.clone(), uri.to_owned());
+    if !aside(move || here.reviews.has_changes(&document)).await {
+        return hunks;
+    }
+    items.catch_up().await;
+    items.hunks_of(uri).await
 }
 
 /// Returns what a user can decide about an applied change, by the titles of a menu: sorted, undo is before keep.
