@@ -6,7 +6,7 @@
 use adjutant_protocol::ask::{AskSubject, AskView, UnsavedDocument};
 use adjutant_protocol::update::{ToolStatus, Update};
 use adjutant_testkit::command::Line;
-use adjutant_testkit::editor::{Options, Place};
+use adjutant_testkit::editor::{Options, Place, SaveBehaviour};
 use adjutant_testkit::fixture::path_of_uri;
 use adjutant_testkit::model::Reply;
 use adjutant_testkit::process::wait_until;
@@ -168,6 +168,116 @@ fn shown(plain: &Plain, count: usize) -> String {
     let params = plain.rig.await_shown(count);
     let path = path_of_uri(params["uri"].as_str().unwrap_or_default()).expect("a file is shown");
     std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// Starts `cat a.txt` while `a.txt` and `c.txt` are not saved, and returns its ask.
+fn asked_while_unsaved(stage: &Stage) -> (AskView, adjutant_protocol::RunId) {
+    typed(&stage.rig, &["a.txt", "c.txt"]);
+    let run = stage.send([cat()]);
+    (stage.rig.await_ask(), run)
+}
+
+#[test]
+fn n06_save_and_run_saves_what_the_question_names_and_nothing_else() {
+    let stage = Stage::new(FILES);
+    let (ask, run) = asked_while_unsaved(&stage);
+    let options: Vec<(&str, Option<&str>)> =
+        ask.options.iter().map(|option| (option.option_id.as_str(), option.label.as_deref())).collect();
+    let expected = [("save_and_run", "Save and run"), ("allow", "Run as saved"), ("reject", "Reject")];
+    assert_eq!(options, expected.map(|(id, label)| (id, Some(label))));
+    // It becomes unsaved while the question waits.
+    typed(&stage.rig, &["d.txt"]);
+    stage.rig.type_at("a.txt", Place::End, "three\n");
+    stage.rig.answer(&ask.ask_id, "save_and_run");
+    let outputs = stage.finish(&run);
+    assert!(
+        outputs[0].contains("one\ntwo\nthree\n") && outputs[0].contains("older text on disk: d.txt]"),
+        "{outputs:?}"
+    );
+    assert_eq!(stage.workspace.read("c.txt"), "one\ntwo\n");
+    assert_eq!(stage.workspace.read("d.txt"), "one\n", "the question did not name it");
+    assert!(stage.rig.await_message().contains("saw d.txt as it was saved last"));
+    let reason = stage.rig.saves_asked()[0]["reason"].clone();
+    assert_eq!(reason, "you chose to save it before a command runs");
+}
+
+#[test]
+fn n06_run_as_saved_saves_nothing() {
+    let stage = Stage::new(FILES);
+    let (ask, run) = asked_while_unsaved(&stage);
+    stage.rig.answer(&ask.ask_id, "allow");
+    let outputs = stage.finish(&run);
+    assert!(outputs[0].contains("older text on disk: a.txt, c.txt]"), "{outputs:?}");
+    assert!(stage.rig.await_message().contains("saw a.txt, c.txt as they were saved last"));
+    assert!(stage.rig.saves_asked().is_empty());
+    assert_eq!(stage.workspace.read("a.txt"), "one\n");
+}
+
+#[test]
+fn n06_nothing_runs_when_a_file_could_not_be_saved() {
+    let refuse = SaveBehaviour::Refuse("No space left on device".to_owned());
+    let lies = "the editor said so, but the file does not show it";
+    for (save, why) in [(refuse, "No space left on device"), (SaveBehaviour::SaySavedDoNothing, lies)] {
+        let stage = Stage::new(FILES);
+        stage.rig.set_save(save);
+        typed(&stage.rig, &["a.txt"]);
+        let run = stage.send([Reply::call("run_command", json!({ "command": "touch ran" }))]);
+        let ask = stage.rig.await_ask();
+        stage.rig.answer(&ask.ask_id, "save_and_run");
+        let outputs = stage.finish(&run);
+        assert!(outputs[0].contains("nothing was run") && outputs[0].contains(why), "{outputs:?}");
+        let told = stage.rig.await_message();
+        assert!(told.contains("\"a.txt\" could not be saved first") && told.contains(why), "{told}");
+        assert!(!stage.workspace.path().join("ran").exists());
+        assert_eq!(stage.rig.text_of("a.txt"), "one\ntwo\n");
+    }
+}
+
+#[test]
+fn n06_what_a_formatter_makes_of_a_file_at_save_and_run_is_what_the_command_sees() {
+    let stage = Stage::new(FILES);
+    stage.rig.set_save(SaveBehaviour::Format("two".to_owned(), "2".to_owned()));
+    let (ask, run) = asked_while_unsaved(&stage);
+    stage.rig.answer(&ask.ask_id, "save_and_run");
+    let outputs = stage.finish(&run);
+    assert!(outputs[0].contains("one\n2\n") && !outputs[0].contains("older text"), "{outputs:?}");
+}
+
+/// A file that is saved or closed by then needs nothing.
+#[test]
+fn n06_save_and_run_asks_for_no_save_of_what_is_saved_or_closed_by_then() {
+    let stage = Stage::new(FILES);
+    let (ask, run) = asked_while_unsaved(&stage);
+    stage.rig.save("a.txt");
+    stage.rig.close("c.txt");
+    stage.rig.answer(&ask.ask_id, "save_and_run");
+    let outputs = stage.finish(&run);
+    assert!(outputs[0].contains("one\ntwo\n") && !outputs[0].contains("older text"), "{outputs:?}");
+    assert!(stage.rig.saves_asked().is_empty());
+    assert_eq!(stage.workspace.read("c.txt"), "one\n", "what was closed without saving stays so");
+}
+
+/// An editor that cannot be asked to save gets the usual answers; another terminal may save by the editor's session.
+#[test]
+fn n06_save_and_run_is_there_for_whom_the_editor_can_save() {
+    let plain = Plain::new(FILES, [cat(), Reply::text("Done.")]);
+    typed(&plain.rig, &["a.txt"]);
+    let started = plain.command("adjutant.start", json!(["go"])).expect("the run starts");
+    let popup = plain.rig.await_popup();
+    assert_eq!(popup.actions, ["Reject", "Show", "Yes, once", "Yes, always…"]);
+    plain.rig.press(&popup, Some("Reject"));
+    plain.finish(&started);
+    plain.rig.end();
+
+    let stage = Stage::new(FILES);
+    let (ask, run) = asked_while_unsaved(&stage);
+    let program = env!("CARGO_BIN_EXE_adjutant");
+    let asks = Line::new(program, &stage.workspace, &["asks"]).run().expect(0).stdout.clone();
+    assert!(asks.contains("save_and_run"), "{asks}");
+    Line::new(program, &stage.workspace, &["answer", &ask.ask_id.0, "save_and_run"]).run().expect(0);
+    let outputs = stage.finish(&run);
+    assert!(outputs[0].contains("one\ntwo\n"), "{outputs:?}");
+    assert_eq!(stage.workspace.read("a.txt"), "one\ntwo\n");
 }
 
 /// The list of unsaved files in an ask is not part of the approval.

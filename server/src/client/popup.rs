@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use adjutant_core::policy::ask::SAVE_AND_RUN;
 use adjutant_core::policy::unsaved;
 use adjutant_core::text::cells;
 use adjutant_core::text::display::{Readable, Surface, display, display_command, display_diff, one_line};
@@ -282,13 +283,15 @@ fn written(ask: &AskView, room: SurfaceRoom, whole: bool) -> String {
         None => {}
     }
     lines.extend(body.map(|body| body.text.trim_end().to_owned()));
-    lines.extend(always(ask).filter(|_| whole));
+    lines.extend(explained(ask).filter(|_| whole));
     lines.join(room.between())
 }
 
-/// Returns what "always" would allow; its button has no room for that.
-fn always(ask: &AskView) -> Option<String> {
-    let option = ask.options.iter().find(|option| option.kind == OptionKind::AllowAlways)?;
+/// Returns what "always" would allow, or what is saved first; a button has no room for that.
+fn explained(ask: &AskView) -> Option<String> {
+    let is_long =
+        |option: &&AskOption| option.kind == OptionKind::AllowAlways || option.option_id == SAVE_AND_RUN;
+    let option = ask.options.iter().find(is_long)?;
     Some(format!("“{}” = {}", label(option), one_line(&option.name, MAX_LINE)))
 }
 
@@ -297,7 +300,7 @@ pub fn text(ask: &AskView, at: Option<&str>, room: SurfaceRoom) -> String {
     let mut lines = vec![words(ask, room)];
     match at {
         Some(at) => {
-            lines.extend(always(ask).filter(|_| !fits(ask, room)));
+            lines.extend(explained(ask).filter(|_| !fits(ask, room)));
             lines.push(format!("The whole of it is open: {}", one_line(room.place(at), MAX_LINE)));
         }
         None if !fits(ask, room) => lines.push(room.too_long().to_owned()),

@@ -3,6 +3,8 @@
 //! Observes the world and returns what it found; never decides, because the verdict
 //! is core's. Before a tool runs, everything that was approved is read again (A3).
 
+mod saving;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -113,7 +115,9 @@ async fn prepare_one(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: 
             let (place, call, given) = (place.clone(), call.id.clone(), given.clone());
             aside(move || match launch(&place, &call, &given) {
                 Ok(launch) => {
-                    Preparation { unsaved: unsaved(&place), ..Preparation::of(command_payload(&launch)) }
+                    let can_save = place.world.link.surfaces().abilities.save;
+                    let (unsaved, payload) = (unsaved(&place), command_payload(&launch));
+                    Preparation { unsaved, can_save, ..Preparation::of(payload) }
                 }
                 Err(why) => Preparation::refused(why),
             })
@@ -261,6 +265,7 @@ async fn run_launched(
     call: &Call,
     given: Arguments,
 ) -> Result<ToolOutput, Reason> {
+    saving::save_first(place, call).await?;
     let (here, id, allowed) = (place.clone(), call.id.clone(), call.payload.clone());
     let ready = aside(move || {
         let launch = launch(&here, &id, &given)?;

@@ -118,7 +118,8 @@ fn n06_finding_d12_the_question_and_the_answer_say_what_a_command_does_not_see()
     const NOT_SAVED: &str = "Not saved yet: greet.py. The command sees the file as it was saved last.";
     let stage = || {
         let cat = Reply::call("run_command", json!({ "command": "cat greet.py" }));
-        Stage::new("//- /greet.py\nprint(1)\n", [cat, Reply::text("Seen.")])
+        let again = [cat.clone(), Reply::text("Seen.")];
+        Stage::new("//- /greet.py\nprint(1)\n", [cat, Reply::text("Seen.")].into_iter().chain(again))
     };
     each(stage, |editor| {
         editor.type_at_top("TYPED = 1");
@@ -130,13 +131,19 @@ fn n06_finding_d12_the_question_and_the_answer_say_what_a_command_does_not_see()
         editor.wait_true("the same in the tab of the whole", &whole);
         press(editor, "q");
         editor.wait_asked("cat greet.py");
-        editor.choose("Yes, once");
+        editor.choose("Run as saved");
         editor.wait_end("done");
         let said = chat(editor);
         assert!(said.contains("✓ Run cat greet.py · exit code 0"), "{said}");
         assert!(said.contains("; it saw greet.py as last saved"), "at the result:\n{said}");
         assert!(said.contains("\nThe command \"cat greet.py\" saw greet.py as it was saved last"), "{said}");
         assert_eq!(editor.stage.workspace.read("greet.py"), "print(1)\n", "nothing was saved unasked");
+        editor.command("Look again");
+        editor.wait_asked("cat greet.py");
+        editor.choose("Save and run");
+        let request = editor.stage.model.wait_for_requests(4)[3].json().to_string();
+        assert!(request.contains("TYPED = 1"), "the command saw it: {request}");
+        assert_eq!(editor.stage.workspace.read("greet.py"), "TYPED = 1\nprint(1)\n");
     });
 }
 

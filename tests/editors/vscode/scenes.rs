@@ -311,6 +311,24 @@ fn finding_a1_d8_a_command_is_shown_byte_for_byte_and_no_approval_comes_to_stand
     assert!(!stage.workspace.exists("pwned"));
 }
 
+#[test]
+fn n06_save_and_run_saves_the_file_that_the_question_names() {
+    let cat = Reply::call("run_command", json!({ "command": "cat greet.py" }));
+    let stage = Stage::new("//- /greet.py\nprint(1)\n", [cat, Reply::text("Seen.")]);
+    let code = Code::open(&stage, scenes::FILE);
+    code.type_at_top("TYPED = 1");
+    code.command("Look at it");
+    let asked = wait_for("the question", || code.asked().filter(|asked| asked.contains("cat greet.py")));
+    assert!(asked.contains("Not saved yet: greet.py."), "{asked}");
+    assert!(asked.contains("“Save and run” = Save the files that are named here"), "{asked}");
+    code.picture("n06-save-and-run");
+    code.choose("Save and run");
+    let request = stage.model.wait_for_requests(2)[1].json().to_string();
+    assert!(request.contains("TYPED = 1"), "the command saw it: {request}");
+    assert_eq!(stage.workspace.read("greet.py"), "TYPED = 1\nprint(1)\n");
+    code.wait_end("done");
+}
+
 /// The extension's function gives the same texts as the server's, and VS Code's own expression finds no link.
 #[test]
 fn finding_a1_the_extension_shows_texts_as_the_server_does() {

@@ -326,6 +326,8 @@ pub struct Preparation {
     pub prospect: Prospect,
     /// Open documents that are not saved: a command would not see their text.
     pub unsaved: Vec<UnsavedText>,
+    /// Whether the editor saves them if it is asked.
+    pub can_save: bool,
 }
 
 /// What a call would do.
@@ -345,12 +347,17 @@ pub enum Prospect {
 impl Preparation {
     /// Returns a preparation of a call that names no file.
     pub fn of(payload: Payload) -> Self {
-        Self { seen: None, prospect: Prospect::Payload(payload), unsaved: Vec::new() }
+        Self { seen: None, prospect: Prospect::Payload(payload), unsaved: Vec::new(), can_save: false }
     }
 
     /// Returns a preparation that refuses the call; the reason quotes no file.
     pub fn refused(why: Reason) -> Self {
-        Self { seen: None, prospect: Prospect::Refused { why, may_reveal: false }, unsaved: Vec::new() }
+        Self {
+            seen: None,
+            prospect: Prospect::Refused { why, may_reveal: false },
+            unsaved: Vec::new(),
+            can_save: false,
+        }
     }
 
     /// Returns the same for a call about this file.

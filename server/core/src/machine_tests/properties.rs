@@ -306,7 +306,7 @@ proptest! {
         for (index, record) in log.iter().enumerate() {
             let (call, allowed_by, edit) = match &record.event {
                 Event::ApplyStarted { call, allowed_by, .. } => (call, allowed_by, true),
-                Event::ToolStarted { call, allowed_by } => (call, allowed_by, false),
+                Event::ToolStarted { call, allowed_by, .. } => (call, allowed_by, false),
                 _ => continue,
             };
             let asked: Vec<crate::record::AskId> = log[..index]

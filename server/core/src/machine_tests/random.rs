@@ -422,7 +422,12 @@ fn prepared(bench: &Bench, calls: &[ToolCallId], dice: &mut Dice<'_>) -> Report 
             names_unknown: true,
             ..ObservedPath::inside("a")
         };
-        let prepared = Preparation { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
+        let prepared = Preparation {
+            seen: Some(seen),
+            prospect: Prospect::Forbidden,
+            unsaved: Vec::new(),
+            can_save: false,
+        };
         return Report::Prepared(Box::new(prepared));
     }
     match tool {

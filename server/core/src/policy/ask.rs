@@ -13,6 +13,8 @@ pub use digest::{changes_digest, payload_digest};
 pub const ALLOW: &str = "allow";
 pub const ALLOW_ALWAYS: &str = "allow_always";
 pub const REJECT: &str = "reject";
+/// Saves the documents that the ask names, then allows once.
+pub const SAVE_AND_RUN: &str = "save_and_run";
 pub const RETRY: &str = "retry";
 pub const WAIT: &str = "wait";
 pub const CONTINUE: &str = "continue";
@@ -66,6 +68,16 @@ pub fn options(kind: AskKind, always: Option<&str>, suggestions: &[String]) -> V
         AskKind::ResumeTask => vec![choose(RESUME, "Resume"), choose(DISCARD, "Discard")],
         AskKind::CommandOutput => vec![choose(CONTINUE, "Let it run"), choose(ABORT, "Stop the command")],
     }
+}
+
+/// Returns the options of a command while open documents are not saved and the editor can save them. There is no standing answer: it would
+/// also be one for a text that is not saved.
+pub fn save_options() -> Vec<AskOption> {
+    vec![
+        option(SAVE_AND_RUN, "Save the files that are named here, then run it once", OptionKind::AllowOnce),
+        option(ALLOW, "Run it once, on the files as they were saved last", OptionKind::AllowOnce),
+        option(REJECT, "Reject", OptionKind::RejectOnce),
+    ]
 }
 
 /// Returns how long the option "wait" waits before the next attempt, in milliseconds. `asked` is the time that the

@@ -240,6 +240,9 @@ pub enum Event {
         call: ToolCallId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allowed_by: Option<AllowedBy>,
+        /// URIs of open documents that the user wants saved before the call.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        saves: Vec<String>,
     },
     ToolFinished {
         call: ToolCallId,

@@ -308,8 +308,11 @@ impl Session {
                 hunks::fold(&mut self.changes, &record.event);
                 self.note_applied(record, before);
             }
-            Event::ToolStarted { call, .. } => {
-                self.with_call(call, |call| call.phase = CallPhase::Started { at: record.at });
+            Event::ToolStarted { call, saves, .. } => {
+                self.with_call(call, |call| {
+                    call.phase = CallPhase::Started { at: record.at };
+                    call.saves.clone_from(saves);
+                });
                 let payload = self.call(call).and_then(|call| call.payload.as_ref());
                 if let Some((Payload::Command { line, .. }, run)) = payload.zip(self.run.as_ref()) {
                     let ran = RanCommand::new(run.id.clone(), line);
@@ -368,6 +371,7 @@ impl Session {
             change_set: None,
             names: if effect == Effect::OwnEdit { names_of_files(reply, index) } else { Vec::new() },
             output_asked: false,
+            saves: Vec::new(),
             output: None,
         };
         if let Some(turn) = self.run.as_mut().and_then(|run| run.turn.as_mut()) {

@@ -109,6 +109,8 @@ pub struct Call {
     pub names: Vec<String>,
     /// Whether the user was asked to stop or keep this long command.
     pub output_asked: bool,
+    /// URIs of open documents that the user wants saved before it runs.
+    pub saves: Vec<String>,
     /// Its result, until the results of all calls before it are in the history.
     pub output: Option<Arc<str>>,
 }

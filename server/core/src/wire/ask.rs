@@ -3,7 +3,7 @@
 use adjutant_protocol::ask::{AskOption, AskSubject, AskView, EditedFile, OptionKind, UnsavedDocument};
 
 use super::convert::diff_of;
-use crate::policy::ask::{WAIT, edits_title};
+use crate::policy::ask::{ALLOW, SAVE_AND_RUN, WAIT, edits_title};
 use crate::policy::permission::read_asks;
 use crate::record::{self, Ask, AskId, FileChange, Payload, UnsavedText};
 use crate::session::{Call, ChangeState, HunkState, Session};
@@ -12,10 +12,15 @@ use crate::text::display::one_line;
 /// The most characters of a button. A longer one pushes the others off a toast.
 pub const MAX_LABEL: usize = 16;
 
-/// Returns the label of the button for an option. Some editors sort buttons by label; then *Reject* and *Show*
+/// Returns the label of the button for an option, as it came with the ask. Some editors sort buttons by label; then *Reject* and *Show*
 /// come before every approval.
 pub fn label(option: &AskOption) -> String {
+    option.label.clone().unwrap_or_else(|| usual_label(option))
+}
+
+fn usual_label(option: &AskOption) -> String {
     match (option.kind, option.option_id.as_str()) {
+        (OptionKind::AllowOnce, SAVE_AND_RUN) => "Save and run".to_owned(),
         (OptionKind::AllowOnce, _) => "Yes, once".to_owned(),
         (OptionKind::AllowAlways, _) => "Yes, always…".to_owned(),
         (OptionKind::RejectOnce, _) => "Reject".to_owned(),
@@ -57,10 +62,15 @@ fn title(session: &Session, ask: &Ask) -> String {
 
 /// Returns options as clients see them, each with the label of its button.
 pub fn options(stored: &[record::AskOption]) -> Vec<AskOption> {
+    let saves = stored.iter().any(|option| option.option_id == SAVE_AND_RUN);
     let options = stored.iter().map(|option| {
         let record::AskOption { option_id, name, kind } = option.clone();
         let option = AskOption { option_id, name, kind: kind.into(), label: None };
-        AskOption { label: Some(label(&option)), ..option }
+        let label = match option.option_id.as_str() {
+            ALLOW if saves => "Run as saved".to_owned(),
+            _ => usual_label(&option),
+        };
+        AskOption { label: Some(label), ..option }
     });
     options.collect()
 }

@@ -2,6 +2,7 @@
 //!
 //! Never counts an unclear line as a yes.
 
+use adjutant_core::policy::ask::SAVE_AND_RUN;
 use adjutant_protocol::ask::{AskOption, AskView, OptionKind, PermissionOutcome};
 
 /// The meaning of a typed line.
@@ -48,6 +49,9 @@ fn permission(ask: &AskView, line: &str, lower: &str) -> TypedAnswer {
     if lower == "p" && !ask.files().is_empty() {
         return TypedAnswer::Changes;
     }
+    if let ("s", Some(option)) = (lower, saving(ask)) {
+        return TypedAnswer::Answer(select(option, None));
+    }
     let kind = match lower {
         "y" | "yes" => OptionKind::AllowOnce,
         "always" => OptionKind::AllowAlways,
@@ -63,8 +67,14 @@ fn permission(ask: &AskView, line: &str, lower: &str) -> TypedAnswer {
     }
 }
 
+/// Returns the option of a kind that does nothing else.
 pub fn of_kind(ask: &AskView, kind: OptionKind) -> Option<&AskOption> {
-    ask.options.iter().find(|option| option.kind == kind)
+    ask.options.iter().find(|option| option.kind == kind && option.option_id != SAVE_AND_RUN)
+}
+
+/// Returns the option that saves files before it allows.
+pub fn saving(ask: &AskView) -> Option<&AskOption> {
+    ask.options.iter().find(|option| option.option_id == SAVE_AND_RUN)
 }
 
 fn numbered<'a>(ask: &'a AskView, line: &str) -> Option<&'a AskOption> {

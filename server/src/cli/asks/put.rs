@@ -9,7 +9,7 @@ use adjutant_protocol::operation::FileOperation;
 
 use crate::cli::page::{Ink, Printer};
 
-use super::answer::{has_several_changes, of_kind};
+use super::answer::{has_several_changes, of_kind, saving};
 
 /// Columns of a narrow screen, and rows of a text that fits it together with the lines after it.
 const COLUMNS: usize = 80;
@@ -96,6 +96,9 @@ pub fn hint(ask: &AskView) -> String {
         let always = of_kind(ask, OptionKind::AllowAlways);
         let always = always.map(|option| format!(" · always = {}", option.name)).unwrap_or_default();
         let changes = if has_several_changes(ask) { " · p = change by change" } else { "" };
+        if saving(ask).is_some() {
+            return "s = save the files in the editor, then run · y = run on the files as saved · n = reject · any other text = reject with this reason".to_owned();
+        }
         return format!(
             "y = yes, once · n = reject{always}{changes} · any other text = reject with this reason"
         );

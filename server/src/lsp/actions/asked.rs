@@ -180,6 +180,9 @@ fn title(ask: &AskView, offer: &Offer, words: &str) -> String {
     let edits = !ask.files().is_empty();
     let verb = match option {
         Some(option) if option.kind == OptionKind::AllowOnce && edits => "Yes, apply".to_owned(),
+        Some(option) if option.kind == OptionKind::AllowOnce && !offer.title.starts_with("Yes") => {
+            format!("Yes: {}", offer.title)
+        }
         Some(option) if option.kind == OptionKind::AllowAlways => {
             format!("{}: {}", offer.title, one_line(&option.name, MAX_WHOLE))
         }

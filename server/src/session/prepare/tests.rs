@@ -66,6 +66,7 @@ fn read(path: &str) -> Call {
         change_set: None,
         names: Vec::new(),
         output_asked: false,
+        saves: Vec::new(),
         output: None,
     }
 }

@@ -125,7 +125,7 @@ fn answer_covered(session: &Session, answered: &Ask, rule: &Rule, answer: &Answe
                 Resolution::Selected { option_id: id.clone(), text: None, surface: answer.surface.clone() };
             events.push(Event::AskClosed { ask: ask.id.clone(), resolution });
             let allowed_by = Some(AllowedBy::Standing { rule: rule.clone() });
-            events.push(Event::ToolStarted { call: call.id.clone(), allowed_by });
+            events.push(Event::ToolStarted { call: call.id.clone(), allowed_by, saves: Vec::new() });
         }
     }
     events
@@ -155,7 +155,14 @@ fn permission_of(
         batch.extend(standing_rule(act).map(|rule| Event::RuleAdded { rule }));
     }
     let allowed_by = Some(AllowedBy::Answer { ask: ask.id.clone() });
-    batch.push(Event::ToolStarted { call: call.id.clone(), allowed_by });
+    // Only the documents that the ask named: the user has not seen that any other is unsaved.
+    let saves = match &answer.choice {
+        Choice::Option { id, .. } if id == ask::SAVE_AND_RUN => {
+            ask.unsaved.iter().map(|document| document.uri.clone()).collect()
+        }
+        Choice::Option { .. } | Choice::Text(_) => Vec::new(),
+    };
+    batch.push(Event::ToolStarted { call: call.id.clone(), allowed_by, saves });
     Ok(())
 }
 

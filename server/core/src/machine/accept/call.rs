@@ -25,11 +25,16 @@ pub fn prepared(
     prepared: Preparation,
 ) -> Result<Vec<Event>, Refusal> {
     let current = current(session, id)?;
-    let Preparation { seen, prospect, unsaved } = prepared;
+    let Preparation { seen, prospect, unsaved, can_save } = prepared;
     match (prospect, seen) {
-        (Prospect::Payload(payload), seen) => {
-            prepared_payload(session, stamp, current, payload, seen, unsaved)
-        }
+        (Prospect::Payload(payload), seen) => prepared_payload(
+            session,
+            stamp,
+            current,
+            payload,
+            seen,
+            UnsavedDocuments { documents: unsaved, can_save },
+        ),
         (Prospect::Refused { why, may_reveal }, seen) => {
             Ok(end_unprepared(session, stamp, unprepared(session, current, seen, Some(why), may_reveal)))
         }
@@ -52,7 +57,7 @@ fn prepared_payload(
     current: Current<'_>,
     payload: Payload,
     seen: Option<ObservedPath>,
-    unsaved: Vec<UnsavedText>,
+    unsaved: UnsavedDocuments,
 ) -> Result<Vec<Event>, Refusal> {
     let Current { run, call } = current;
     let digest = ask::payload_digest(&payload, seen.as_ref());
@@ -78,7 +83,11 @@ fn prepared_payload(
                 end_calls(session, stamp, &mut events, vec![(call, result)]);
             }
             Verdict::Allow(by) => {
-                events.push(Event::ToolStarted { call: call.id.clone(), allowed_by: Some(by) });
+                events.push(Event::ToolStarted {
+                    call: call.id.clone(),
+                    allowed_by: Some(by),
+                    saves: Vec::new(),
+                });
             }
             Verdict::Deny(why) => end_calls(session, stamp, &mut events, vec![(call, denied(&why))]),
             Verdict::Ask(why) => {
@@ -176,6 +185,13 @@ pub fn close_asks<'a>(session: &Session, calls: impl IntoIterator<Item = &'a Cal
         .collect()
 }
 
+/// The open documents whose text a command would not see.
+struct UnsavedDocuments {
+    documents: Vec<UnsavedText>,
+    /// Whether the editor saves them if it is asked.
+    can_save: bool,
+}
+
 /// Returns the ask about a call that is not an edit.
 fn payload_ask(
     stamp: &Stamp,
@@ -183,7 +199,7 @@ fn payload_ask(
     payload: &Payload,
     seen: Option<&ObservedPath>,
     reason: Reason,
-    unsaved: Vec<UnsavedText>,
+    UnsavedDocuments { documents: unsaved, can_save }: UnsavedDocuments,
 ) -> Ask {
     let Current { run, call } = current;
     let Reason { cause, text: mut why } = reason;
@@ -207,6 +223,10 @@ fn payload_ask(
         _ => (AskKind::Tool, call.title.clone(), "Allow reading this file in this session", Vec::new()),
     };
     let always = Act::of(payload, seen).and_then(standing_rule).map(|_| always);
+    let options = match can_save && !unsaved.is_empty() {
+        true => ask::save_options(),
+        false => ask::options(kind, always, &suggestions),
+    };
     Ask {
         id: stamp.id("ask").as_str().into(),
         kind,
@@ -215,7 +235,7 @@ fn payload_ask(
         changes: Vec::new(),
         title,
         description: Some(why),
-        options: ask::options(kind, always, &suggestions),
+        options,
         free_text: ask::takes_text(kind),
         digest: ask::payload_digest(payload, seen),
         opened_at: stamp.now,
