@@ -606,7 +606,11 @@ export type Update = { "sessionUpdate": "user_message", messageId: MessageId, te
 /**
  * The images of the message, without their content.
  */
-images?: Array<ImageView>, } | { "sessionUpdate": "agent_message", messageId: MessageId, text: string,
+images?: Array<ImageView>,
+/**
+ * The end of `text` that the user did not write: the place and the problems that the editor added.
+ */
+added?: string, } | { "sessionUpdate": "agent_message", messageId: MessageId, text: string,
 /**
  * The stream ended here too early; the next attempt replaces this item.
  */

@@ -5,6 +5,7 @@
 
 mod answers;
 pub mod changes;
+mod chat;
 mod comments;
 mod driver;
 mod everyday;

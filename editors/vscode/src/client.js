@@ -8,15 +8,13 @@ const { serverIsGone, toast } = require('./asks');
 const { save } = require('./save');
 const { ofUser, serverPath } = require('./settings');
 
-// What goes unsaid: neither the status bar nor the answer shows it.
-const NOT_DRAWN = [
-  'user_message', 'agent_thought', 'agent_thought_chunk', 'tool_call_content_chunk', '_turn', '_ask', '_rule',
-];
+// What goes unsaid: no surface shows it.
+const NOT_DRAWN = ['agent_thought_chunk', 'tool_call_content_chunk', '_turn', '_rule'];
 const WAITING = ['requires_action', 'resumable', 'running'];
 const WEEK_MS = 7 * 24 * 3600 * 1000;
 const MOST_REOPENED = 3;
 
-function createClient({ status, answer, failed, edited, hunks, changes, closed }, outputChannel) {
+function createClient({ status, answer, chat, started, failed, edited, hunks, changes, closed }, outputChannel) {
   const client = new LanguageClient(
     'adjutant',
     'Adjutant',
@@ -39,7 +37,7 @@ function createClient({ status, answer, failed, edited, hunks, changes, closed }
         },
         // A task from a code action is one that the user gave.
         executeCommand: (command, args, next) => {
-          if (command === 'adjutant.start') answer.begun();
+          if (command === 'adjutant.start') started();
           return next(command, args);
         },
         window: { showDocument: (params, next) => (params.external ? next(params) : showBeside(params)) },
@@ -74,6 +72,7 @@ function createClient({ status, answer, failed, edited, hunks, changes, closed }
   client.onNotification('agent/session/update', (params) => {
     const { sessionId, update } = params;
     answer.told(params);
+    chat.told(params);
     if (update.sessionUpdate === '_change_set') {
       changes.refresh();
       closed.told(update);
@@ -91,9 +90,11 @@ function createClient({ status, answer, failed, edited, hunks, changes, closed }
   client.onDidChangeState(({ newState }) => {
     if (newState === State.Running) {
       status.ready();
+      chat.ready();
       leftOpen(client, changes).catch((error) => outputChannel.appendLine(`What is open is not known: ${error.message}`));
     } else {
       serverIsGone();
+      chat.lost();
       hunks.clear();
       changes.clear();
       if (newState === State.Starting) status.starting();

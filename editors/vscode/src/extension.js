@@ -5,6 +5,7 @@
 const vscode = require('vscode');
 const { createAnswer } = require('./answer');
 const { createAnswers, words } = require('./asks');
+const { createChat } = require('./chat/view');
 const { createChanges, openChange } = require('./changes');
 const { createClient } = require('./client');
 const { createClosed } = require('./closed');
@@ -34,7 +35,10 @@ async function activate(context) {
   const changes = createChanges(() => list(), note);
   const review = createReview({ hunks, proposed }, () => client, changes.refresh);
   const closed = createClosed(list, review.lost, complain);
-  context.subscriptions.push(status, answer, output, review, hunks, proposed, changes, closed);
+  // The answer beside the file is for those who do not see the chat.
+  const started = () => { if (!chat.isVisible()) answer.begun(); };
+  const chat = createChat(context, { client: () => client, here, complain, started });
+  context.subscriptions.push(status, answer, chat, output, review, hunks, proposed, changes, closed);
 
   const answers = createAnswers(() => client);
   const failed = (sessionId, end) => answers.failed(sessionId, end).catch(complain);
@@ -42,7 +46,7 @@ async function activate(context) {
   const edited = (sessionId, runId, end) => manyFiles(rewind, sessionId, runId, end).catch(complain);
   // A client that could not start cannot start again, so each start has one of its own.
   const start = async () => {
-    client = createClient({ status, answer, failed, edited, hunks, changes, closed }, output);
+    client = createClient({ status, answer, chat, started, failed, edited, hunks, changes, closed }, output);
     // One that does not answer holds up no other.
     await Promise.race([client.start().catch(() => status.stopped()), new Promise((done) => setTimeout(done, PATIENCE_MS))]);
   };
@@ -57,18 +61,21 @@ async function activate(context) {
   register('adjutant.task.start', async () => {
     const text = await words('Start a Task', 'What is to be done?', { placeholder: 'make the failing test pass' });
     if (!text) return;
-    answer.begun();
+    started();
     await ask('adjutant.start', { text, ...here() });
   });
   register('adjutant.task.goOn', async () => {
     const text = await words('Go On', 'What comes next? While it works, this steers it.', { placeholder: 'and add a test for it' });
     if (!text) return;
-    answer.begun();
+    started();
     await ask('adjutant.prompt', { text });
   });
   register('adjutant.task.cancel', () => ask('adjutant.cancel'));
   register('adjutant.task.cancelAll', () => ask('adjutant.cancel', { all: true }));
   register('adjutant.task.transcript', () => ask('adjutant.showTranscript'));
+  register('adjutant.task.chat', chat.open);
+  register('adjutant.task.newChat', chat.begin);
+  register('adjutant.task.conversations', chat.pick);
   register('adjutant.task.answer', () => answer.show());
   register('adjutant.task.reject', answers.reject);
   register('adjutant.task.words', answers.answer);

@@ -43,6 +43,10 @@ pub enum Update {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         #[ts(optional, as = "Option<Vec<ImageView>>")]
         images: Vec<ImageView>,
+        /// The end of `text` that the user did not write: the place and the problems that the editor added.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
+        added: Option<String>,
     },
     AgentMessage {
         message_id: MessageId,

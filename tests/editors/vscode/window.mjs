@@ -74,6 +74,50 @@ export class Window {
     await this.page.keyboard.type(text);
   }
 
+  // The page of the chat, which stands in two frames of its own.
+  get chat() {
+    return this.page.frameLocator('iframe.webview.ready').frameLocator('#active-frame');
+  }
+
+  // Opens the chat and waits for its page.
+  async chatOpen() {
+    await this.palette('Adjutant: Open Chat');
+    await this.chat.locator('#composer').waitFor();
+  }
+
+  // Returns what the chat shows: each item as a line, the plan, the foot, and how many links, pictures and parts that are
+  // cut off there are.
+  async chatShows() {
+    return this.chat.locator('body').evaluate((body) => {
+      const one = (id) => body.querySelector(id);
+      const parts = [...body.querySelectorAll('article, #composer, #foot > *')];
+      return {
+        items: [...one('#items').children].map((item) => `${item.className}: ${item.innerText.replace(/\s+/g, ' ').trim()}`),
+        plan: one('#plan').innerText.replace(/\s+/g, ' ').trim(),
+        state: one('#state').textContent,
+        send: one('#send').textContent,
+        draft: one('#text').value,
+        problem: one('#problem').hidden ? '' : one('#problem').textContent,
+        links: body.querySelectorAll('a').length,
+        pictures: body.querySelectorAll('img, iframe, object').length,
+        cut: parts.filter((part) => part.getBoundingClientRect().right > innerWidth + 1).length,
+      };
+    });
+  }
+
+  async chatType(text) {
+    await this.chat.locator('#text').click();
+    await this.page.keyboard.type(text);
+  }
+
+  async chatKey(name) {
+    await this.chat.locator('#text').press(name);
+  }
+
+  async chatPress(label) {
+    await this.chat.locator('button:visible', { hasText: label }).first().click();
+  }
+
   // Empties an input box.
   async clear(of) {
     const input = this.page.locator('.quick-input-widget:visible', { hasText: of }).locator('input:visible').first();

@@ -14,6 +14,7 @@ use crate::policy::unsaved;
 use crate::record::{
     AskKind, CallEnd, CallResult, ChangeSetId, Event, Record, ReviewState, Rule, RunId, ToolCallId,
 };
+use crate::session::maker::words_of;
 use crate::session::run::SessionState;
 use crate::session::{AppliedHunk, HunkState};
 use crate::session::{Call, Session};
@@ -139,6 +140,7 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
             message_id: message.clone(),
             text: text.to_string(),
             images: images.iter().map(Into::into).collect(),
+            added: text.get(words_of(text).len()..).filter(|added| !added.is_empty()).map(str::to_owned),
         }],
         Event::RunStarted { run, continues, model, not_before, title, origin, .. } => {
             vec![Update::Run(RunView::Started {

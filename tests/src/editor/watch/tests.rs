@@ -68,7 +68,12 @@ impl Story {
             .of_run("r1")
             .add(started("r1"))
             .add(state(State::Running, &[]))
-            .add(Update::UserMessage { message_id: "u1".into(), text: "go".into(), images: Vec::new() })
+            .add(Update::UserMessage {
+                message_id: "u1".into(),
+                text: "go".into(),
+                images: Vec::new(),
+                added: None,
+            })
             .add(turn(TurnPhase::Started))
     }
 
@@ -459,10 +464,20 @@ fn what_a_resumed_client_missed_is_no_fault() {
     (story.seq, story.sub) = (0, 0);
     let story = story
         .add(started("r1"))
-        .add(Update::UserMessage { message_id: "u1".into(), text: "go".into(), images: Vec::new() })
+        .add(Update::UserMessage {
+            message_id: "u1".into(),
+            text: "go".into(),
+            images: Vec::new(),
+            added: None,
+        })
         .add(turn(TurnPhase::Started))
         .add(chunk("m8", "rest"))
-        .add(Update::UserMessage { message_id: "u2".into(), text: "steer".into(), images: Vec::new() })
+        .add(Update::UserMessage {
+            message_id: "u2".into(),
+            text: "steer".into(),
+            images: Vec::new(),
+            added: None,
+        })
         .add(chunk("m8", "."))
         .add(message("m8", "the rest.", false));
     assert_eq!(story.broken, []);

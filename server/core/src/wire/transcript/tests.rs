@@ -67,6 +67,7 @@ fn s101_a_session_reads_as_whole_blocks() {
             message_id: "u-1".into(),
             text: "Fix it.\n```\nopen".to_owned(),
             images: vec![ImageView { mime_type: "image/png".to_owned(), bytes: 11_500 }],
+            added: None,
         },
         Update::AgentMessageChunk { message_id: "m-1".into(), text: "Half a sen".to_owned() },
         message("I look.\n\n```rust\nfn a() {}\n```\nThat is all.", false),
@@ -129,8 +130,12 @@ fn s101_s80_what_an_attempt_said_before_it_broke_off_stands_there_once() {
         })
     };
     let failed = || turn(TurnPhase::AttemptFailed);
-    let steer =
-        Update::UserMessage { message_id: "u-1".into(), text: "Go on.".to_owned(), images: Vec::new() };
+    let steer = Update::UserMessage {
+        message_id: "u-1".into(),
+        text: "Go on.".to_owned(),
+        images: Vec::new(),
+        added: None,
+    };
     let broken = [message("One tw", true), failed(), steer, message("One two th", true), failed()];
     let whole = [&broken[..], &[message("One two three.", false)]].concat();
     let lines = "- ✗ `it broke`\n\n**You:**\n\n> Go on.\n\n- ✗ `it broke`\n\n";
@@ -227,7 +232,12 @@ fn finding_a5_nothing_of_the_models_looks_like_a_line_of_ours() {
     let subject = AskSubject::Read { path: "a](command:x)".to_owned(), reason: forged.to_owned() };
     let text = written(&[
         message(forged, false),
-        Update::UserMessage { message_id: "u".into(), text: forged.to_owned(), images: Vec::new() },
+        Update::UserMessage {
+            message_id: "u".into(),
+            text: forged.to_owned(),
+            images: Vec::new(),
+            added: None,
+        },
         opened(AskKind::Tool, Some(subject)),
         Update::Complete { summary: forged.to_owned() + "x" },
     ]);
@@ -267,7 +277,7 @@ proptest! {
         for text in &texts {
             for update in [
                 message(text, true),
-                Update::UserMessage { message_id: "u".into(), text: text.clone(), images: Vec::new() },
+                Update::UserMessage { message_id: "u".into(), text: text.clone(), images: Vec::new(), added: None },
                 call(text, ToolStatus::Failed, text),
                 Update::Complete { summary: text.clone() },
             ] {

@@ -1,0 +1,177 @@
+// The page of the chat. Holds no truth: it draws what it is sent.
+// Never makes a link, loads anything, or runs what a text says: Markdown without HTML, links and pictures as their text.
+import MarkdownIt from 'markdown-it';
+
+const page = acquireVsCodeApi();
+const [items, plan, composer, problem, text, state, stop, send] = ['items', 'plan', 'composer', 'problem', 'text', 'state', 'stop', 'send'].map((id) => document.getElementById(id));
+const markdown = new MarkdownIt({ html: false, linkify: false }).disable(['link', 'image', 'autolink', 'reference']);
+const places = new Map(); // of each item its element
+const MOST_STREAMED = 20_000; // characters that are drawn as Markdown while they come
+const STEPS = { pending: '☐', in_progress: '◐', completed: '☑' };
+const STATES = { running: 'At work', requires_action: 'Waits for your answer', resumable: 'Was cut short' };
+let sent = 0, sending, given = '', running = false;
+
+const element = (tag, name, words) => {
+  const made = document.createElement(tag);
+  if (name) made.className = name;
+  if (words !== undefined) made.textContent = words;
+  return made;
+};
+const button = (label, title, press) => {
+  const made = element('button', '', label);
+  made.type = 'button';
+  made.title = title;
+  made.addEventListener('click', press);
+  return made;
+};
+
+function body(item) {
+  const parts = [];
+  switch (item.kind) {
+    case 'reply': {
+      // To read a long text as Markdown again and again would take longer than it streams.
+      if (item.streams && item.text.length > MOST_STREAMED) return [element('div', 'plain', item.text)];
+      const made = element('div', 'markdown');
+      made.innerHTML = markdown.render(item.text);
+      return [made];
+    }
+    case 'thought': {
+      const made = element('details');
+      made.append(element('summary', '', 'Thought'), element('div', 'plain', item.text));
+      return [made];
+    }
+    case 'tool': {
+      const words = item.note ? `${item.text} · ${item.note}` : item.text;
+      if (!item.more) return [element('div', 'plain', words)];
+      const made = element('details');
+      made.append(element('summary', '', words), element('pre', '', item.more));
+      return [made];
+    }
+    case 'change': {
+      const name = item.opens ? button(item.text, 'Open the file', () => page.postMessage({ type: 'open', uri: item.uri })) : element('span', '', item.text);
+      return [name, element('span', 'note', item.note)];
+    }
+    case 'ask':
+      parts.push(element('span', '', `? ${item.text}`));
+      if (item.open) parts.push(button('Answer…', 'Show the question with all of its answers', () => page.postMessage({ type: 'answer' })));
+      else parts.push(element('span', 'note', item.note));
+      return parts;
+    default:
+      parts.push(element('div', 'plain', item.text));
+      if (item.more) {
+        const made = element('details');
+        made.append(element('summary', 'note', 'With its place in the file'), element('pre', '', item.more));
+        parts.push(made);
+      }
+      if (item.note) parts.push(element('div', 'note', item.note));
+      return parts;
+  }
+}
+
+function put(item) {
+  const old = places.get(item.id);
+  const made = element('article', item.bad ? `${item.kind} bad` : item.kind);
+  made.dir = 'auto';
+  made.append(...body(item));
+  const fold = old?.element.querySelector('details');
+  if (fold?.open) made.querySelector('details')?.setAttribute('open', '');
+  Object.assign(made.dataset, { id: item.id, at: item.at });
+  places.set(item.id, { at: item.at, element: made });
+  if (old && old.at === item.at) return old.element.replaceWith(made);
+  old?.element.remove();
+  // Nearly always the last one.
+  let after = items.lastElementChild;
+  while (after && Number(after.dataset.at) > item.at) after = after.previousElementSibling;
+  if (after) after.after(made);
+  else items.prepend(made);
+  return undefined;
+}
+
+// The first item that is in sight, by its place now.
+function inSight() {
+  const one = [...items.children].find((child) => child.dataset.id && child.offsetTop + child.offsetHeight > items.scrollTop);
+  return one && { id: one.dataset.id, top: one.offsetTop };
+}
+
+function draw({ reset, draft, isNew, items: drawn, plan: entries, state: now, share, older: more }) {
+  const atEnd = items.scrollHeight - items.scrollTop - items.clientHeight < 40;
+  const read = atEnd ? undefined : inSight();
+  if (reset) {
+    places.clear();
+    items.replaceChildren();
+  }
+  if (draft !== undefined) text.value = draft;
+  items.querySelector('.empty')?.remove();
+  items.querySelector('.older')?.remove();
+  drawn.forEach(put);
+  if (more) {
+    const made = button('Show what was before', 'Load older parts of this conversation', () => page.postMessage({ type: 'older' }));
+    made.className = 'older';
+    items.prepend(made);
+  }
+  if (places.size === 0 && isNew) {
+    const made = element('div', 'empty');
+    made.append(element('p', '', 'Say what is to be done, in your words. Adjutant looks at the files that are open here, and asks before it runs anything.'));
+    made.append(button('Conversations…', 'Show an earlier conversation', () => page.postMessage({ type: 'conversations' })));
+    items.append(made);
+  }
+  // Who reads the end stays at the end; who reads elsewhere stays there.
+  if (atEnd || reset) items.scrollTop = items.scrollHeight;
+  else if (read && places.has(read.id)) items.scrollTop += places.get(read.id).element.offsetTop - read.top;
+  plan.hidden = entries.length === 0;
+  const done = entries.filter(({ status }) => status === 'completed').length;
+  plan.replaceChildren(...(entries.length ? [element('strong', '', `Plan ${done}/${entries.length}`), ...entries.map(({ content, status }) => element('div', status, `${STEPS[status] ?? STEPS.pending} ${content}`))] : []));
+  running = now === 'running' || now === 'requires_action';
+  state.textContent = [STATES[now], share].filter(Boolean).join(' · ');
+  stop.hidden = !running;
+  label();
+}
+
+function label() {
+  send.textContent = running ? 'Steer' : 'Send';
+  send.title = running ? 'Tell it to the task that is at work (Enter)' : 'Give it to the agent (Enter)';
+  send.disabled = sending !== undefined || !text.value.trim();
+}
+
+composer.addEventListener('submit', (event) => {
+  event.preventDefault();
+  if (sending !== undefined || !text.value.trim()) return;
+  sending = ++sent;
+  given = text.value;
+  problem.hidden = true;
+  page.postMessage({ type: 'send', text: text.value, number: sending });
+  label();
+});
+text.addEventListener('keydown', (event) => {
+  if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  composer.requestSubmit();
+});
+text.addEventListener('input', () => {
+  page.postMessage({ type: 'draft', text: text.value });
+  label();
+});
+stop.addEventListener('click', () => page.postMessage({ type: 'stop' }));
+
+window.addEventListener('message', ({ data }) => {
+  switch (data.type) {
+    case 'draw': return draw(data);
+    case 'sent':
+    case 'refused':
+      if (data.number !== sending) return undefined;
+      sending = undefined;
+      if (data.type === 'refused') {
+        // The prompt stays in the box.
+        problem.textContent = data.message;
+        problem.hidden = false;
+      } else if (text.value === given) {
+        text.value = '';
+        page.postMessage({ type: 'draft', text: '' });
+      }
+      return label();
+  }
+  return undefined;
+});
+
+label();
+page.postMessage({ type: 'ready' });

@@ -1,0 +1,130 @@
+// What the chat shows of one session, folded from the server's updates: `fold`s them in any order, the higher number
+// of two updates of one item counts. Never needs VS Code, and knows nothing that the server did not say.
+'use strict';
+
+const { shown } = require('../display');
+
+const ENDS = { completed: 'Done', stopped: 'Done', limit: 'Stopped at a limit', failed: 'Failed', cancelled: 'Cancelled' };
+const MARKS = { pending: '…', in_progress: '…', completed: '✓' };
+const OVER = { decided: 'Decided change by change', cancelled: 'The task was cancelled', superseded: 'Another question took its place', withdrawn: 'No answer is needed any more' };
+// States of a change in which its lines are in the text.
+const IN_TEXT = ['applied', 'amended', 'kept'];
+const MOST = 200_000; // characters of one item
+const PER_UPDATE = 1e-6; // an update that is not numbered comes after the one that is
+const COUNTED = { applied: 'to review', amended: 'changed by you', kept: 'kept', proposed: 'proposed', undone: 'undone', rejected: 'rejected', not_applied: 'not applied', conflicted: 'in conflict', away: 'away' };
+
+const steps = (entries) => entries.map(({ status, content }) => ({ status, content: shown(content).replace(/\s+/gu, ' ') }));
+const cut = (text) => (text.length > MOST ? `${text.slice(0, MOST)}\n\n… the rest is in the transcript.` : text);
+
+// One line about the changes of a file: how many lines, and what became of them.
+function changed({ path, uri, hunks, operation }) {
+  const sum = (name) => hunks.reduce((all, hunk) => all + hunk[name], 0);
+  const states = new Map();
+  for (const { state } of hunks) states.set(state, (states.get(state) ?? 0) + 1);
+  const words = [...states].map(([state, count]) => `${states.size > 1 ? `${count} ` : ''}${COUNTED[state] ?? state}`);
+  const size = operation?.kind === 'delete' ? 'deleted' : operation?.kind === 'move' ? `moved to ${operation.path}` : `+${sum('inserted')} −${sum('removed')}`;
+  return { kind: 'change', text: shown(`${path} ${size}`), note: words.join(', '), uri, opens: hunks.some(({ state }) => IN_TEXT.includes(state)) };
+}
+
+function answered(ask, resolution) {
+  switch (resolution.type) {
+    case 'selected': {
+      const option = ask?.options.find(({ optionId }) => optionId === resolution.optionId);
+      const name = option ? option.label ?? option.name : resolution.optionId;
+      return resolution.text ? `${name}: ${resolution.text}` : name;
+    }
+    case 'answered': return resolution.text;
+    default: return OVER[resolution.type] ?? resolution.type;
+  }
+}
+
+function createConversation() {
+  const items = new Map();
+  let changes = new Set(), head = { title: '', state: 'none', usage: undefined, plan: [] }, told = 0;
+  const numbers = { state: -1, plan: -1 };
+
+  // `make` gets the item as it was, if this update is the newest of the item.
+  const put = (at, id, make) => {
+    const before = items.get(id);
+    const begins = Math.min(at, before?.at ?? at);
+    // An older update says only what no newer one has said.
+    const fill = before?.kind === 'ask' ? make() : {};
+    const is = before && at < before.upTo ? { ...fill, ...before } : { ...make(before), id, upTo: at };
+    items.set(id, { ...is, at: begins });
+    changes.add(id);
+  };
+  const newest = (what, at) => {
+    if (at < numbers[what]) return false;
+    numbers[what] = at;
+    return true;
+  };
+
+  function fold({ seq, sub = 0, runId, update }) {
+    const at = seq + sub * PER_UPDATE;
+    switch (update.sessionUpdate) {
+      case 'user_message': {
+        const { text, added = '' } = update;
+        const words = added && text.endsWith(added) ? text.slice(0, -added.length) : text;
+        return put(at, update.messageId, () => ({ kind: 'prompt', text: cut(words), more: cut(added.trim()) }));
+      }
+      case 'agent_message': return put(at, update.messageId, () => ({ kind: 'reply', text: cut(update.text) }));
+      case 'agent_message_chunk':
+        return put(at, update.messageId, (before) => ({ kind: 'reply', text: cut((before?.text ?? '') + update.text), streams: true }));
+      case 'agent_thought': return put(at, update.messageId, () => ({ kind: 'thought', text: cut(update.text) }));
+      case 'tool_call_update': {
+        // The plan is drawn as the plan.
+        if (update.tool === 'update_plan' && !['failed', '_denied'].includes(update.status)) return undefined;
+        const { title, status, summary, argumentsText } = update;
+        return put(at, update.toolCallId, () => ({ kind: 'tool', text: shown(`${MARKS[status] ?? '✗'} ${title}`), note: summary && shown(summary), more: shown(cut(argumentsText ?? '')) }));
+      }
+      case 'plan_update': {
+        if (newest('plan', at)) head = { ...head, plan: steps(update.entries) };
+        return undefined;
+      }
+      case '_ask':
+        if (update.phase === 'closed') {
+          return put(at, update.askId, (before) => ({ ...before, kind: 'ask', open: false, resolution: update.resolution }));
+        }
+        // What could come next after a run that is over is no question.
+        if (update.ask.group === 'idle') return undefined;
+        return put(at, update.ask.askId, () => ({ kind: 'ask', open: true, text: shown(update.ask.title), ask: { options: update.ask.options } }));
+      case '_change_set': return put(at, update.changeSetId, () => changed(update));
+      case '_complete': return put(at, `complete ${runId}`, () => ({ kind: 'reply', text: cut(update.summary) }));
+      case '_run': {
+        if (update.phase === 'started') {
+          if (!head.title) head = { ...head, title: update.title };
+          return undefined;
+        }
+        const { outcome, summary, edits } = update.end;
+        const why = summary && (outcome === 'failed' || outcome === 'limit') ? `: ${summary}` : '';
+        return put(at, `end ${update.runId}`, () => ({ kind: 'end', text: `${ENDS[outcome] ?? outcome}${why}`, note: edits?.line, bad: outcome === 'failed' || outcome === 'limit' }));
+      }
+      case 'state_update':
+        if (newest('state', at)) head = { ...head, state: update.state };
+        return undefined;
+      case 'usage_update':
+        head = { ...head, usage: update };
+        return undefined;
+      case 'notice': return put(at, `notice ${told++}`, () => ({ kind: 'notice', text: update.message }));
+      default: return undefined;
+    }
+  }
+
+  return {
+    fold,
+    // What a client is told of a session once: its title and state.
+    begin({ title, state, plan, usage }) {
+      head = { ...head, title: title || head.title, state: state?.state ?? head.state, plan: plan ? steps(plan) : head.plan, usage: usage ?? head.usage };
+    },
+    head: () => head,
+    // The items that changed since the last call, in their order.
+    take() {
+      const taken = [...changes].map((id) => items.get(id)).filter((item) => item.text !== undefined);
+      changes = new Set();
+      const noted = ({ ask, resolution, upTo, ...drawn }) => (resolution ? { ...drawn, note: shown(answered(ask, resolution)) } : drawn);
+      return taken.map(noted).sort((one, other) => one.at - other.at);
+    },
+  };
+}
+
+module.exports = { createConversation };

@@ -1,0 +1,66 @@
+// Tests what the chat makes of updates, under node alone. Prints what is wrong.
+//
+//   node chat.mjs CONVERSATION_JS
+import { createRequire } from 'node:module';
+
+const { createConversation } = createRequire(import.meta.url)(process.argv[2]);
+const of = (seq, update, sub) => ({ sessionId: 's', runId: 'r', seq, sub, update });
+const ask = { askId: 'a1', group: 'interactive', title: 'Run \u202ex', options: [{ optionId: 'allow', label: 'Yes, once', name: 'Allow once' }] };
+const tool = (status, summary) => ({ sessionUpdate: 'tool_call_update', toolCallId: 't1', tool: 'run_command', title: 'Run x', status, summary });
+const hunks = [{ hunkId: 'h1', state: 'applied', removed: 1, inserted: 2 }, { hunkId: 'h2', state: 'kept', removed: 0, inserted: 3 }];
+const numbered = [
+  of(1, { sessionUpdate: '_run', phase: 'started', runId: 'r', title: 'do it' }),
+  of(2, { sessionUpdate: 'user_message', messageId: 'u1', text: 'do it\n\nThe user is in a.py.', added: '\n\nThe user is in a.py.' }),
+  of(3, { sessionUpdate: 'state_update', state: 'running' }),
+  of(4, tool('pending')),
+  of(5, { sessionUpdate: '_ask', phase: 'opened', ask }),
+  of(6, { sessionUpdate: '_ask', phase: 'closed', askId: 'a1', resolution: { type: 'selected', optionId: 'allow', surface: 'x' } }),
+  of(7, tool('completed', 'exit code 0')),
+  of(8, { sessionUpdate: '_change_set', changeSetId: 'c1', toolCallId: 't2', uri: 'file:///a.py', path: 'a.py', hunks }),
+  of(9, { sessionUpdate: 'plan_update', entries: [{ status: 'completed', content: 'a\nb' }] }),
+  of(10, { sessionUpdate: 'agent_message', messageId: 'm1', text: 'It is done.' }),
+  of(11, { sessionUpdate: '_ask', phase: 'opened', ask: { ...ask, askId: 'a2', group: 'idle' } }),
+  of(12, { sessionUpdate: '_run', phase: 'ended', runId: 'r', end: { outcome: 'stopped' } }),
+  of(13, { sessionUpdate: 'state_update', state: 'idle' }),
+];
+const expected = [
+  'prompt: do it', 'tool: ✓ Run x', 'ask: ? Run \\u{202e}x = Yes, once', 'change: a.py +5 −1 = 1 to review, 1 kept', 'reply: It is done.', 'end: Done',
+].join('\n');
+
+function drawn(updates, at = 0) {
+  const conversation = createConversation();
+  const drawing = new Map();
+  updates.forEach((update, index) => {
+    conversation.fold(update);
+    // What was taken before is drawn over by what comes later.
+    if (index === at) conversation.take().forEach((item) => drawing.set(item.id, item));
+  });
+  conversation.take().forEach((item) => drawing.set(item.id, item));
+  const lines = [...drawing.values()].sort((one, other) => one.at - other.at).map(({ kind, text, note }) => {
+    const answer = (kind === 'ask' || kind === 'change') && note ? ` = ${note}` : '';
+    return `${kind}: ${kind === 'ask' ? '? ' : ''}${text}${answer}`;
+  });
+  return { text: lines.join('\n'), head: JSON.stringify(conversation.head()) };
+}
+
+const wrong = (what, is, wanted) => { if (is !== wanted) console.log(`${what}:\n${is}\nnot\n${wanted}`); };
+const first = drawn(numbered);
+wrong('in order', first.text, expected);
+wrong('the head', first.head, JSON.stringify({ title: 'do it', state: 'idle', plan: [{ status: 'completed', content: 'a b' }] }));
+// In each order, as pages and live updates may come; a small generator that is the same each time.
+let seed = 1;
+const next = (below) => { seed = (seed * 48271) % 2147483647; return seed % below; };
+for (let round = 0; round < 300; round++) {
+  const order = [...numbered];
+  for (let at = order.length - 1; at > 0; at--) {
+    const other = next(at + 1);
+    [order[at], order[other]] = [order[other], order[at]];
+  }
+  const { text, head } = drawn(order, next(order.length));
+  wrong(`round ${round}`, text, expected);
+  wrong(`the head of round ${round}`, head, first.head);
+}
+// A stream: what was said so far, then the whole, and a part that comes too late changes nothing.
+const chunk = (sub, text) => of(9, { sessionUpdate: 'agent_message_chunk', messageId: 'm1', text }, sub);
+wrong('a stream', drawn([chunk(1, 'It '), chunk(2, 'is')]).text, 'reply: It is');
+wrong('its end', drawn([chunk(1, 'It '), numbered[9], chunk(2, 'is')]).text, 'reply: It is done.');

@@ -1,0 +1,174 @@
+//! Scenes of the chat: a conversation that is drawn from the server alone.
+//!
+//! Never waits for a time, only for what the page shows.
+
+use std::process::Command;
+
+use adjutant_testkit::model::Reply;
+use serde_json::{Value, json};
+
+use super::Code;
+use crate::editor::Editor;
+use crate::scenes;
+use crate::stage::{Stage, shipped, wait_for};
+
+const FILES: &str = "//- /greet.py\nprint(1)\n";
+
+impl Code<'_> {
+    fn chat(&self) -> Value {
+        self.do_("chatShows", json!([]))
+    }
+
+    /// Waits until the items of the chat are these.
+    #[track_caller]
+    fn wait_chat(&self, items: &[&str]) -> Value {
+        let mut last = Value::Null;
+        let wanted = json!(items);
+        let shows = || {
+            last = self.chat();
+            (last["items"] == wanted).then(|| last.clone())
+        };
+        crate::stage::wait_or(shows).unwrap_or_else(|| panic!("the chat shows {last:#}\nnot {wanted:#}"))
+    }
+
+    fn say_in_chat(&self, text: &str) {
+        self.do_("chatType", json!([text]));
+        self.do_("chatKey", json!(["Enter"]));
+    }
+}
+
+/// Pages and live updates come in any order, and each of them in the numbers of its session.
+#[test]
+fn finding_d9_s105_the_chat_draws_the_same_in_whatever_order_it_is_told() {
+    let mut node = Command::new("node");
+    node.arg(shipped("tests/editors/vscode/chat.mjs"));
+    node.arg(shipped("editors/vscode/src/chat/conversation.js"));
+    let said = node.output().expect("node is installed: run tests/editors/install.sh");
+    let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success() && wrong.is_empty(), "{wrong}");
+}
+
+/// A model writes HTML, links, pictures and commands: nothing of it becomes more than text.
+#[test]
+fn finding_d9_s105_a_conversation_goes_on_in_the_chat_and_nothing_in_it_is_more_than_text() {
+    let nasty = "# Seen\n\nIt is **one** line: `print(1)`.\n\n<img src=x onerror=\"alert(1)\"> [run](command:adjutant.task.cancel) \
+                 ![p](https://x.invalid/p.png) <https://x.invalid>\n\n```python\nprint(1)\n```";
+    let stage = Stage::new(FILES, [Reply::text(nasty), Reply::text("One line, as I said.")]);
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    let empty = code.chat();
+    assert_eq!((&empty["send"], &empty["cut"]), (&json!("Send"), &json!(0)), "{empty:#}");
+    code.say_in_chat("What is in this file?");
+    let answer = "reply: Seen It is one line: print(1). <img src=x onerror=\"alert(1)\"> [run](command:adjutant.task.cancel) \
+                  ![p](https://x.invalid/p.png) <https://x.invalid> print(1)";
+    let shows =
+        code.wait_chat(&["prompt: What is in this file? With its place in the file", answer, "end: Done"]);
+    assert_eq!(
+        (&shows["links"], &shows["pictures"], &shows["cut"], &shows["draft"]),
+        (&json!(0), &json!(0), &json!(0), &json!(""))
+    );
+    code.say_in_chat("How many lines?");
+    let again = ["prompt: How many lines?", "reply: One line, as I said.", "end: Done"];
+    code.wait_chat(
+        &[
+            &["prompt: What is in this file? With its place in the file", answer, "end: Done"],
+            again.as_slice(),
+        ]
+        .concat(),
+    );
+    let request = stage.model.wait_for_requests(2)[1].json().to_string();
+    assert!(request.contains("What is in this file?"), "it is the same conversation: {request}");
+    assert!(!code.all_text().contains("One line"), "the answer is not opened beside the file, too");
+    code.picture("chat");
+}
+
+#[test]
+fn finding_d9_s105_the_chat_steers_and_stops_the_task_that_is_at_work() {
+    let plan = json!({"plan": [{"step": "look", "status": "completed"}, {"step": "say it", "status": "in_progress"}]});
+    let turns = [
+        Reply::text("I look.").and_call("update_plan", plan),
+        Reply::text("So I say it.").hold_after(4),
+        Reply::text("Never said.").hold_after(5),
+    ];
+    let stage = Stage::new(FILES, turns);
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    code.say_in_chat("Look at it");
+    stage.model.wait_for_holding(1);
+    wait_for("the button to steer", || (code.chat()["send"] == "Steer").then_some(()));
+    wait_for("the plan", || (code.chat()["plan"] == "Plan 1/2 ☑ look ◐ say it").then_some(()));
+    code.say_in_chat("In one word");
+    code.picture("chat-at-work");
+    stage.model.release();
+    let request = stage.model.wait_for_requests(3)[2].json().to_string();
+    assert!(request.contains("In one word"), "{request}");
+    stage.model.wait_for_holding(1);
+    code.do_("chatPress", json!(["Stop"]));
+    wait_for("the end", || {
+        let items = code.chat()["items"].to_string();
+        items.contains("end: Cancelled").then_some(())
+    });
+    assert_eq!(code.chat()["send"], "Send");
+}
+
+#[test]
+fn finding_d9_s105_the_chat_is_drawn_anew_from_the_server_and_keeps_the_draft() {
+    let stage = Stage::new(FILES, [Reply::text("Seen."), Reply::text("Other.")]);
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    code.say_in_chat("Look at it");
+    let first = ["prompt: Look at it With its place in the file", "reply: Seen.", "end: Done"];
+    code.wait_chat(&first);
+    code.do_("chatType", json!(["and then"]));
+    // Another view in its place, then the window itself.
+    code.do_("palette", json!(["View: Show Explorer"]));
+    code.do_("chatOpen", json!([]));
+    assert_eq!(code.wait_chat(&first)["draft"], "and then");
+    code.do_("reload", json!(["greet.py"]));
+    code.do_("chatOpen", json!([]));
+    assert_eq!(code.wait_chat(&first)["draft"], "and then");
+    // A task by another door is followed; the first is in the list.
+    code.do_("palette", json!(["Adjutant: New Conversation"]));
+    wait_for("an empty chat", || {
+        code.chat()["items"][0].as_str().is_some_and(|one| one.starts_with("empty:")).then_some(())
+    });
+    code.command("Look elsewhere");
+    code.wait_chat(&["prompt: Look elsewhere With its place in the file", "reply: Other.", "end: Done"]);
+    code.do_("palette", json!(["Adjutant: Conversations…"]));
+    code.do_("pick", json!(["Look at it"]));
+    code.wait_chat(&first);
+}
+
+#[test]
+fn finding_d9_s105_a_question_stands_in_the_chat_and_a_refused_prompt_stays_in_its_box() {
+    let run = Reply::call("run_command", json!({ "command": "echo one" }));
+    let stage = Stage::new(FILES, [run, Reply::text("Done so.")]);
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    code.say_in_chat("Try it");
+    let asked =
+        ["prompt: Try it With its place in the file", "tool: … Run echo one", "ask: ? Run echo one Answer…"];
+    code.wait_chat(&asked);
+    code.choose("Reject");
+    let items = wait_for("the end", || {
+        let items = code.chat()["items"].to_string();
+        items.contains("end: Done").then_some(items)
+    });
+    assert!(items.contains("ask: ? Run echo one Reject"), "{items}");
+    // Without a model nothing can be started.
+    stage.workspace.config("");
+    code.do_("palette", json!(["Adjutant: Restart the Server"]));
+    wait_for("another server", || (stage.seen().servers().len() > 1).then_some(()));
+    wait_for("the conversation of before", || {
+        code.chat()["items"].to_string().contains("end: Done").then_some(())
+    });
+    code.say_in_chat("Go on");
+    let problem = wait_for("why not", || {
+        let shows = code.chat();
+        let problem = shows["problem"].as_str().unwrap_or_default().to_owned();
+        (!problem.is_empty()).then_some((problem, shows["draft"].clone()))
+    });
+    assert_eq!(problem.1, "Go on", "{}", problem.0);
+    code.do_("resize", json!([400, 700]));
+    code.picture("chat-refused-narrow");
+}
