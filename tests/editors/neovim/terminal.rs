@@ -62,7 +62,7 @@ fn n08_the_main_job_in_a_terminal() {
         let screen = open(&stage, version, "110");
         command(&screen, ":Adjutant Mend the greeting");
         screen.wait("· Mend the greeting");
-        command(&screen, ":AdjutantChat");
+        command(&screen, ":Adjutant chat");
         screen.wait("# Mend the greeting");
         stage.model.wait_for_holding(1);
         stage.model.release();
@@ -71,7 +71,7 @@ fn n08_the_main_job_in_a_terminal() {
         if version == super::VERSIONS[1] {
             screen.keep(&shipped("docs/images").join("neovim.txt"));
         }
-        command(&screen, ":AdjutantAnswer");
+        command(&screen, ":Adjutant answer");
         let asked = screen.wait("q later");
         let allow = key_of(&asked, "Yes, once");
         assert_ne!(allow, "1", "the first choice must not approve\n{asked}");
@@ -131,7 +131,7 @@ fn finding_d6_a_narrow_terminal_shows_the_question_and_its_choices() {
         stage.model.wait_for_holding(1);
         stage.model.release();
         screen.wait("? Edit greet.py");
-        command(&screen, ":AdjutantAnswer");
+        command(&screen, ":Adjutant answer");
         let asked = screen.wait("q later");
         assert!(asked.contains("+    return \"Hello, \" + name"), "{asked}");
         read();
@@ -152,16 +152,16 @@ fn finding_d9_at_80_by_24_the_question_leaves_the_answer_in_sight_and_scrolls() 
         let text = format!("//- /{}\ndef greet(): pass\n{}", scenes::FILE, lines("old"));
         let stage = Stage::new(&text, [edit, Reply::text("It is renamed.")]);
         let screen = open_sized(&stage, version, ("80", "24"));
-        command(&screen, ":AdjutantCancel");
+        command(&screen, ":Adjutant stop");
         let notice = screen.wait("Adjutant: nothing runs");
         assert!(notice.contains("╭ Adjutant "), "a notice has a frame\n{notice}");
         command(&screen, ":Adjutant Rename them");
-        command(&screen, ":AdjutantChat");
+        command(&screen, ":Adjutant chat");
         let both = |hint: &'static str| {
             move |text: &str| text.contains("I rename all of them.") && text.contains(hint)
         };
         screen.wait_until("the answer and a line that asks", both("? Edit greet.py"));
-        command(&screen, ":AdjutantAnswer");
+        command(&screen, ":Adjutant answer");
         screen.wait_until("the answer next to the question", both("scroll for more"));
         screen.wait_until("the answer next to the choices", both("1  Reject"));
         screen.keys(&["1"]);
@@ -181,7 +181,7 @@ fn s15_at_80_by_24_the_answers_stay_on_the_screen_while_a_long_question_scrolls(
         let screen = open_sized(&stage, version, ("80", "24"));
         command(&screen, ":Adjutant Rename them");
         screen.wait("? Edit greet.py");
-        command(&screen, ":AdjutantAnswer");
+        command(&screen, ":Adjutant answer");
         let asked = screen.wait("q later");
         for part in ["-old = 1 ", "scroll for more", "1  Reject", "-  Yes, once: first look at the other "] {
             assert!(asked.contains(part), "{part:?} in\n{asked}");
@@ -216,7 +216,7 @@ fn s15_an_answer_that_is_not_whole_on_the_screen_is_given_only_after_it_was_open
         let screen = open_sized(&stage, version, ("80", "24"));
         command(&screen, ":Adjutant Choose");
         screen.wait("? Which one?");
-        command(&screen, ":AdjutantAnswer");
+        command(&screen, ":Adjutant answer");
         let asked = screen.wait("s in a tab");
         for number in 1..=5 {
             assert!(asked.contains(&format!("-  answer {number} word")), "{asked}");

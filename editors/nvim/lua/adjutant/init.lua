@@ -4,10 +4,12 @@
 -- takes keys or the focus by itself.
 local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
+local commands = require("adjutant.commands")
 local comments = require("adjutant.comments")
 local hunks = require("adjutant.hunks")
 local notices = require("adjutant.notices")
 local runs = require("adjutant.runs")
+local sessions = require("adjutant.sessions")
 
 local M = {}
 
@@ -142,7 +144,7 @@ local function draw_status()
     if not now or (PRESSING[one.kind] or 0) > (PRESSING[now.kind] or 0) then now = one end
   end
   local status, about = "", ""
-  if now and now.kind == "asks" then status = "? " .. now.short .. " · :AdjutantAnswer"
+  if now and now.kind == "asks" then status = "? " .. now.short .. " · :Adjutant answer"
   elseif now and PRESSING[now.kind] then
     local only = #now.runs == 1 and now.runs[1]
     status, about = only and only.step or now.short, only and " · " .. only.title or ""
@@ -150,7 +152,7 @@ local function draw_status()
     if ended then
       status, about = now and now.short ~= "" and now.short or "done", ended ~= "" and " · " .. ended or ""
     end
-    if said.text and said.over and not chat.window() then status = status .. " · :AdjutantChat" end
+    if said.text and said.over and not chat.window() then status = status .. " · :Adjutant chat" end
   end
   vim.g.adjutant = status == "" and "" or fitting("Adjutant: " .. status .. about, "Adjutant: " .. status, status)
   vim.cmd.redrawstatus({ bang = true })
@@ -174,6 +176,8 @@ end
 local function update(_, params, context)
   local client = client_of(context)
   chat.told(params)
+  sessions.told(params, client)
+  if sessions.is_past(params) then return end
   local now = params.update
   local kind = now.sessionUpdate
   if kind == "_run" and now.phase == "started" then said = {}
@@ -186,7 +190,7 @@ local function update(_, params, context)
       notices.show("Adjutant: " .. (now["end"].summary or "the task could not be finished"))
     end
     local edits = now["end"].edits
-    if edits and edits.line then notices.say(edits.line .. " · :AdjutantChanges · :AdjutantUndoRun") end
+    if edits and edits.line then notices.say(edits.line .. " · :Adjutant review · :Adjutant undo run") end
   elseif kind == "_ask" and now.phase == "opened" and client then
     -- The others come as requests.
     if now.ask.group == "idle" or now.ask.group == "resumable" then
@@ -194,6 +198,13 @@ local function update(_, params, context)
     end
   elseif kind == "_ask" and now.phase == "changed" then asks.left(now.ask)
   elseif kind == "_ask" and now.phase == "closed" then asks.resolved(nil, now) end
+end
+
+-- Shows the questions of a session that was opened: what could be done next. The others come as requests.
+local function opened(client, resumed)
+  for _, ask in ipairs(resumed.asks) do
+    if ask.group == "idle" or ask.group == "resumable" then respond(client, ask) end
+  end
 end
 
 -- Says what an earlier server of this folder left open.
@@ -208,11 +219,7 @@ local function reopen(client)
         tried = tried + 1
         -- One that another Neovim has open is its own.
         request(client, "agent/session/resume", { sessionId = entry.sessionId }, function(resumed)
-          for _, ask in ipairs(resumed.asks) do
-            if ask.group == "idle" or ask.group == "resumable" then
-              respond(client, ask)
-            end
-          end
+          opened(client, resumed)
         end, true)
       end
     end
@@ -294,45 +301,13 @@ function attach_all()
   end
 end
 
--- The client of the file one is in; a second project has another.
-local function client_here()
-  return vim.lsp.get_clients({ name = "adjutant", bufnr = 0 })[1] or vim.lsp.get_clients({ name = "adjutant" })[1]
-end
-runs.setup({ request = request, client = client_here })
-
-local function execute(command, argument, failed)
-  local client = client_here()
-  if not client then return notices.show("Adjutant: no server runs yet: open a file, or try again in a moment") end
-  request(client, "workspace/executeCommand", { command = command, arguments = argument and { argument } or {} }, nil, failed)
-end
-
-local function command(name, run, options) vim.api.nvim_create_user_command(name, run, options) end
-command("Adjutant", function(line)
-  -- What is no file is no place; the task is about the folder then.
-  if vim.bo.buftype ~= "" or vim.api.nvim_buf_get_name(0) == "" then
-    return execute("adjutant.start", { text = line.args })
-  end
-  execute("adjutant.start", {
-    text = line.args,
-    uri = vim.uri_from_bufnr(0),
-    range = {
-      start = { line = line.line1 - 1, character = 0 },
-      ["end"] = { line = line.line2, character = 0 },
-    },
-  })
-end, { nargs = "+", range = true, desc = "Gives Adjutant a task" })
-command("AdjutantGoOn", function(line) execute("adjutant.prompt", { text = line.args }) end,
-  { nargs = "+", desc = "Goes on in the last task, or steers it while it works" })
-command("AdjutantAnswer", function()
-  if not asks.enter() then notices.show("Adjutant: nothing is asked") end
-end, { desc = "Goes to the question of Adjutant" })
-command("AdjutantChat", chat.toggle, { desc = "Opens or closes what Adjutant says" })
-command("AdjutantCancel", function(line)
-  if #vim.lsp.get_clients({ name = "adjutant" }) == 0 then return notices.show("Adjutant: nothing runs") end
-  execute("adjutant.cancel", line.bang and { all = true } or nil, function(err)
-    notices.show("Adjutant: " .. err.message)
-  end)
-end, { bang = true, desc = "Stops the last task, with ! every task" })
+sessions.setup({
+  request = request,
+  opened = opened,
+  client = function() return vim.lsp.get_clients({ name = "adjutant", bufnr = 0 })[1] end,
+})
+runs.setup({ request = request, client = sessions.client })
+commands.setup()
 
 -- Each file that is open is announced, whatever its type and wherever it is shown. The later events are for one that was
 -- loaded without the others: each precedes or is the first change of its text.
