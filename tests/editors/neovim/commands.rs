@@ -10,7 +10,7 @@ use super::scenes::{chat, each, press};
 use super::{Neovim, VERSIONS};
 use crate::editor::Editor;
 use crate::scenes;
-use crate::stage::{Stage, wait_for};
+use crate::stage::{Stage, shipped, wait_for};
 
 /// What a request has that offers the tool for edits.
 const EDITS: &str = "\"name\":\"edit_file\"";
@@ -178,4 +178,43 @@ fn s90_a_task_is_stopped_and_a_mode_chosen_in_a_terminal_of_80_by_24() {
         screen.keys(&["2", "Enter"]);
         screen.wait("mode of this session: ask");
     }
+}
+
+/// The sub-commands in the help file are those of the table; `UPDATE_DOCS` writes them again.
+#[test]
+fn n08_the_help_has_every_sub_command_and_its_tags_are_sound() {
+    const LINE: &str = "\n------------------------------------------------------------------------------\n";
+    let file = shipped("editors/nvim/doc/adjutant.txt");
+    each(scenes::silence, |editor| {
+        let listed = editor.lua("return table.concat(require('adjutant.commands').help(), '\\n')");
+        let listed = listed.as_str().unwrap_or_default().trim_end();
+        let page = std::fs::read_to_string(&file).expect("the help file");
+        let parts: Vec<&str> = page.split(LINE).collect();
+        let [before, _, after] = parts[..] else { panic!("the help has {} parts", parts.len()) };
+        let wanted = format!("{before}{LINE}{listed}{LINE}{after}");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&file, &wanted).expect("write the help file");
+        }
+        assert_eq!(std::fs::read_to_string(&file).expect("the help file"), wanted, "run with UPDATE_DOCS=1");
+        for line in wanted.lines() {
+            // A tab is as wide as Neovim draws it.
+            let width = line.chars().fold(0, |at, c| if c == '\t' { at / 8 * 8 + 8 } else { at + 1 });
+            assert!(width <= 79, "{width} columns: {line}");
+        }
+        let folder = editor.stage.beside("help");
+        std::fs::create_dir_all(folder.join("doc")).expect("make a folder");
+        std::fs::copy(&file, folder.join("doc/adjutant.txt")).expect("copy the help file");
+        let found = format!(
+            "vim.cmd('helptags {0}/doc') vim.opt.runtimepath:prepend('{0}') \
+             for _, action in ipairs(require('adjutant.commands').ACTIONS) do \
+               vim.cmd.help(require('adjutant.commands').plug(action)) \
+               if not vim.startswith(vim.api.nvim_get_current_line(), ':Adjutant ' .. action.name) then return action.name end \
+             end \
+             vim.cmd.help(':Adjutant') \
+             return vim.api.nvim_get_current_line()",
+            folder.display()
+        );
+        let line = editor.lua(&found);
+        assert!(line.as_str().is_some_and(|line| line.starts_with("2. Give a task")), "{line}");
+    });
 }

@@ -21,7 +21,7 @@ M.ACTIONS = {
   row("answer", "goes to the question that waits", of("sessions", "answer")),
   row("stop", "stops the last task", of("sessions", "stop")),
   row("stop all", "stops every task", of("sessions", "stop", { all = true })),
-  row("sessions", "lists the sessions of this project; the chosen one is shown, and goes on", of("sessions", "pick")),
+  row("sessions", "lists the sessions of this project; the chosen one continues", of("sessions", "pick")),
   row("model", "lists the models; the chosen one counts for this session", of("sessions", "model"), { value = "MODEL" }),
   row("mode", "lists the modes: with all tools, or only with those that read", of("sessions", "mode"), { value = "MODE" }),
   row("export", "opens this session as one page of text", of("sessions", "export")),
@@ -43,7 +43,7 @@ M.ACTIONS = {
   row("restore", "restores what was undone last in this file", of("hunks", "restore")),
   row("restore run", "restores a task that was undone", of("runs", "restore")),
   row("restore run later", "the same, with everything after that task", of("runs", "restore", { later = true })),
-  row("comment", "writes a comment on the change at the cursor, which waits; an empty one takes it back", of("comments", "comment"),
+  row("comment", "writes a comment on the change; an empty one takes it back", of("comments", "comment"),
     { key = "<leader>ac", words = "TEXT" }),
   row("send", "sends all comments that wait", of("comments", "send"), { words = "TEXT" }),
 }
@@ -77,6 +77,24 @@ function M.complete(typed)
     if word and vim.startswith(word, last) and not vim.list_contains(found, word) then found[#found + 1] = word end
   end
   return found
+end
+
+-- Returns the lines of the help file about the sub-commands.
+function M.help()
+  local lines = {}
+  for _, action in ipairs(M.ACTIONS) do
+    local typed = ":Adjutant " .. action.name .. (action.value and (" [%s]"):format(action.value) or "")
+    local tag = ("*%s*"):format(M.plug(action))
+    lines[#lines + 1] = typed .. (" "):rep(math.max(2, 78 - #typed - #tag)) .. tag
+    if action.words then lines[#lines + 1] = (":Adjutant %s: %s"):format(action.name, action.words) end
+    lines[#lines + 1] = ("\t%s%s."):format(action.does:sub(1, 1):upper(), action.does:sub(2))
+    if action.key then
+      lines[#lines + 1] = ("\tKey in a file with changes: %s%s"):format(action.key, action.count and ", with a count" or "")
+    end
+    if action.range then lines[#lines + 1] = "\tWith a range, or a selection: the changes in these lines." end
+    lines[#lines + 1] = ""
+  end
+  return lines
 end
 
 -- Runs `:Adjutant`. With `!` the text is always one for the model, in a new session.
