@@ -134,7 +134,8 @@ fn finding_d6_a_question_that_is_left_for_later_makes_room_for_the_next() {
             press(editor, "q");
             editor.command("Second");
             wait_for("both questions", || {
-                (editor.lua("return vim.g.adjutant").as_str()?.contains("? 2 questions")).then_some(())
+                (editor.lua("return require('adjutant').status()").as_str()?.contains("? 2 questions"))
+                    .then_some(())
             });
             editor.wait_asked("echo one");
             press(editor, "q");

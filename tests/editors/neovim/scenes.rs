@@ -222,7 +222,8 @@ fn finding_d6_two_questions_are_answered_one_by_one() {
         press(editor, "q");
         editor.command("Second");
         wait_for("both questions", || {
-            (editor.lua("return vim.g.adjutant").as_str()?.contains("? 2 questions")).then_some(())
+            (editor.lua("return require('adjutant').status()").as_str()?.contains("? 2 questions"))
+                .then_some(())
         });
         let asked = editor.wait_asked("echo one");
         editor.choose("Reject");

@@ -1,7 +1,5 @@
--- Adjutant in Neovim 0.10 and newer, without a plugin. Put this folder into
--- ~/.config/nvim/lua and `require("adjutant")` into init.lua. It attaches the
--- server to every file; what is asked and done, the server decides. Nothing here
--- takes keys or the focus by itself.
+-- Adjutant in Neovim 0.10 and newer. It attaches the server to every file; what is asked and done, the server
+-- decides. `vim.g.adjutant` has the settings, and nothing has to be called. Nothing here takes keys or the focus by itself.
 local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
 local commands = require("adjutant.commands")
@@ -13,9 +11,8 @@ local sessions = require("adjutant.sessions")
 
 local M = {}
 
--- What the user set; afterwards the variable is the text of the status line.
+-- What the user set.
 local settings = type(vim.g.adjutant) == "table" and vim.g.adjutant or {}
-vim.g.adjutant = ""
 
 local capabilities = vim.lsp.protocol.make_client_capabilities()
 capabilities.experimental = { agent = {
@@ -123,7 +120,8 @@ comments.setup({ request = request })
 
 local function client_of(context) return vim.lsp.get_client_by_id(context.client_id) end
 
--- What the server says of all tasks, for the status line: %{get(g:, "adjutant", "")}
+-- What the server says of all tasks, for the status line: %{v:lua.require'adjutant'.status()}
+local shown_status = ""
 local overviews, titles, said = {}, {}, {} -- by client; by run
 local ended -- the title of the last task, once it has ended
 local PRESSING = { asks = 3, interrupted = 2, running = 1 }
@@ -154,9 +152,13 @@ local function draw_status()
     end
     if said.text and said.over and not chat.window() then status = status .. " · :Adjutant chat" end
   end
-  vim.g.adjutant = status == "" and "" or fitting("Adjutant: " .. status .. about, "Adjutant: " .. status, status)
+  shown_status = status == "" and "" or fitting("Adjutant: " .. status .. about, "Adjutant: " .. status, status)
   vim.cmd.redrawstatus({ bang = true })
+  vim.api.nvim_exec_autocmds("User", { pattern = "AdjutantStatus", modeline = false })
 end
+
+-- Returns the text for the status line; the event `User AdjutantStatus` says that it is another one.
+function M.status() return shown_status end
 
 local function overview(_, params, context)
   overviews[context.client_id] = params
@@ -266,12 +268,15 @@ local function started(client)
   reopen(client)
 end
 
-local function attach(buffer)
-  if not is_file(buffer) then return end
-  vim.lsp.start({
-    name = "adjutant",
+local function root_of(buffer) return vim.fs.root(buffer, ".git") or vim.fn.getcwd() end
+
+-- Returns the configuration of the server, as `vim.lsp.enable` takes it.
+function M.config()
+  return {
     cmd = { "adjutant", "lsp" },
-    root_dir = vim.fs.root(buffer, ".git") or vim.fn.getcwd(),
+    root_dir = function(buffer, done)
+      if is_file(buffer) then done(root_of(buffer)) end
+    end,
     capabilities = capabilities,
     -- What is typed is told at once: an edit of the server may be on its way.
     flags = { debounce_text_changes = 0 },
@@ -291,7 +296,14 @@ local function attach(buffer)
     },
     on_init = started,
     on_exit = exited,
-  }, { bufnr = buffer })
+  }
+end
+
+local function attach(buffer)
+  if not is_file(buffer) then return end
+  -- What the user sets by `vim.lsp.config` counts too.
+  local config = vim.fn.has("nvim-0.11") == 1 and vim.lsp.config.adjutant or M.config()
+  vim.lsp.start(vim.tbl_extend("force", config, { name = "adjutant", root_dir = root_of(buffer) }), { bufnr = buffer })
   attach_to_outer(buffer)
 end
 
@@ -324,6 +336,7 @@ end })
 for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
   if vim.api.nvim_buf_is_loaded(buffer) then learn(buffer) end
 end
-attach_all()
+-- Later, because `lsp/adjutant.lua` may be what loads this.
+vim.schedule(attach_all)
 
 return M
