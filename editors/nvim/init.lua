@@ -1,3 +1,3 @@
-require("adjutant")
+if vim.lsp.enable then vim.lsp.enable("adjutant") end
 vim.o.laststatus = 2
-vim.o.statusline = "%<%f %m%= %{get(g:, 'adjutant', '')} %l:%c"
+vim.o.statusline = "%<%f %m%= %{v:lua.require'adjutant'.status()} %l:%c"

@@ -36,7 +36,7 @@ end
 function Asked()
   if open then return { prompt = open.prompt, titles = open.titles } end
   if require("adjutant.asks").count() == 0 then return nil end
-  vim.cmd.AdjutantAnswer()
+  vim.cmd.Adjutant('answer')
   local lines = Question()
   return lines and { prompt = table.concat(lines, "\n"), titles = {} } or nil
 end

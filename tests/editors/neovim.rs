@@ -3,6 +3,7 @@
 //! Never uses another client, or another set-up than the shipped file.
 
 pub mod changes;
+mod commands;
 mod comments;
 mod everyday;
 mod files;
@@ -123,7 +124,11 @@ impl Editor for Neovim<'_> {
     }
 
     fn command(&self, text: &str) {
-        self.lua(&format!("vim.cmd.Adjutant({})", Value::from(text)));
+        // With `!` each is a session of its own.
+        self.lua(&format!(
+            "vim.cmd({{ cmd = 'Adjutant', bang = true, args = {{ {} }} }})",
+            Value::from(text)
+        ));
     }
 
     fn action(&self, title: &str) {
@@ -184,7 +189,7 @@ impl Editor for Neovim<'_> {
     }
 
     fn cancel(&self) {
-        self.lua("vim.cmd('AdjutantCancel')");
+        self.lua("vim.cmd('Adjutant stop')");
     }
 
     fn restart(&self) {

@@ -95,7 +95,7 @@ fn n03_a_review_begun_in_vscode_is_finished_in_neovim_while_vscode_runs_and_afte
     vim.go_to_line(1);
     press(&vim, "\\\\au");
     vim.wait_true("the change to be undone", "return vim.fn.getline(1) == 'd = 4'");
-    wait_told(&vim, "undone; :AdjutantRestore brings it back");
+    wait_told(&vim, "undone; :Adjutant restore brings it back");
     wait_disk(&stage, OTHER, "d = 4\n");
     vim.lua(&format!("vim.cmd('edit {FILE}')"));
     wait_changes(&vim, 1);

@@ -116,7 +116,7 @@ fn p02_a_key_keeps_a_change_and_another_undoes_it_as_one_step() {
         assert_eq!(editor.lua("return vim.api.nvim_win_get_cursor(0)[1]"), 1);
         press(editor, "\\\\au");
         editor.wait_buffer(&EDITED.replacen('1', "one", 1));
-        wait_told(editor, "undone; :AdjutantRestore brings it back");
+        wait_told(editor, "undone; :Adjutant restore brings it back");
         editor.undo();
         editor.wait_buffer(EDITED);
         wait_drawn(editor, &rest);
@@ -157,7 +157,7 @@ fn p02_undo_of_a_change_names_the_users_lines_and_restore_brings_them_back() {
             "~ DiffAdd 2 and a half «keep \\ak · undo with your line \\au»",
         );
         wait_drawn(editor, &amended);
-        editor.lua("vim.cmd('AdjutantShowChange')");
+        editor.lua("vim.cmd('Adjutant show')");
         let sides = "(function() local sides = {} for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do local text = \
                      vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false) sides[#sides + 1] = \
                      ('%s %s %s'):format(vim.wo[window].winbar, text[1], vim.wo[window].diff) end return sides end)()";
@@ -169,11 +169,11 @@ fn p02_undo_of_a_change_names_the_users_lines_and_restore_brings_them_back() {
         press(editor, "\\\\au");
         editor.wait_buffer(&EDITED.replace('2', "two"));
         wait_told(editor, "undone;");
-        editor.lua("vim.cmd('AdjutantRestore')");
+        editor.lua("vim.cmd('Adjutant restore')");
         editor.wait_buffer(&EDITED.replace('2', "2 and a half"));
         // It is the user's text as before.
         wait_drawn(editor, &amended);
-        editor.lua("vim.cmd('AdjutantRestore')");
+        editor.lua("vim.cmd('Adjutant restore')");
         wait_told(editor, "nothing was undone in this file");
     });
 }
@@ -230,9 +230,9 @@ fn p02_all_changes_of_a_file_are_undone_restored_and_kept_by_one_key_each() {
         }
         press(editor, "\\\\aU");
         editor.wait_buffer(BEFORE);
-        wait_told(editor, "3 changes undone; :AdjutantRestore brings them back");
+        wait_told(editor, "3 changes undone; :Adjutant restore brings them back");
         wait_drawn(editor, plain(BEFORE).trim_end());
-        editor.lua("vim.cmd('AdjutantRestore')");
+        editor.lua("vim.cmd('Adjutant restore')");
         editor.wait_buffer(EDITED);
         wait_drawn(editor, &all_three(""));
         press(editor, "\\\\aK");
@@ -246,7 +246,7 @@ fn p02_a_range_decides_about_the_changes_in_it_and_a_reason_can_be_given() {
     each(three, |editor| {
         run(editor);
         wait_drawn(editor, &all_three(""));
-        editor.lua("vim.cmd('1,6AdjutantKeep')");
+        editor.lua("vim.cmd('1,6Adjutant keep')");
         let rest = plain("1\n.\n.\n.\n.\n2\n.\n.\n.\n");
         wait_drawn(editor, &format!("{rest}- .\n  DiffDelete three\n  Comment keep \\ak · undo \\au"));
         editor.lua(
@@ -264,7 +264,7 @@ fn n03_the_changes_of_all_files_are_a_quickfix_list() {
     each(three, |editor| {
         run(editor);
         wait_drawn(editor, &all_three(""));
-        editor.lua("vim.cmd('AdjutantChanges')");
+        editor.lua("vim.cmd('Adjutant review')");
         editor.wait_true("the list", "return #vim.api.nvim_list_wins() == 2");
         let listed = "local lines = {} for _, item in ipairs(vim.fn.getqflist()) do \
             local file = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(item.bufnr), ':t') \
@@ -288,8 +288,8 @@ fn n03_keys_exist_only_with_changes_and_never_replace_a_map_of_the_user() {
         editor.lua("vim.keymap.set('n', 'gu', '<Plug>(adjutant-undo)')");
         assert_eq!(editor.lua(OWN), "");
         run(editor);
-        let hint = "«keep :AdjutantKeep · undo \\au»";
-        let text = all_three("").replace(HINT, hint).replace("keep \\ak", "keep :AdjutantKeep");
+        let hint = "«keep :Adjutant keep · undo \\au»";
+        let text = all_three("").replace(HINT, hint).replace("keep \\ak", "keep :Adjutant keep");
         wait_drawn(editor, &text);
         assert_eq!(editor.lua(OWN), "[h \\aK \\aU \\ac \\ar \\au");
         press(editor, "]h");
@@ -302,7 +302,7 @@ fn n03_keys_exist_only_with_changes_and_never_replace_a_map_of_the_user() {
         wait_for("the hint with the own key", || drawn(editor).contains("undo gu").then_some(()));
         press(editor, "\\\\au");
         assert_eq!(editor.lua("return vim.g.mine"), 3);
-        editor.lua("vim.cmd('AdjutantKeep!')");
+        editor.lua("vim.cmd('Adjutant keep file')");
         wait_drawn(editor, plain(&format!("typed\n{EDITED}")).trim_end());
         assert_eq!(editor.lua(OWN), "");
         assert_eq!(
@@ -317,9 +317,12 @@ fn n03_the_keys_can_be_turned_off() {
     each(three, |editor| {
         editor.lua("require('adjutant.keymaps').setup(false)");
         run(editor);
-        wait_drawn(editor, &all_three("").replace("\\ak", ":AdjutantKeep").replace("\\au", ":AdjutantUndo"));
+        wait_drawn(
+            editor,
+            &all_three("").replace("\\ak", ":Adjutant keep").replace("\\au", ":Adjutant undo"),
+        );
         assert_eq!(editor.lua("return vim.fn.maparg('\\\\ak', 'n') .. vim.fn.maparg(']h', 'n')"), "");
-        editor.lua("vim.cmd('AdjutantPreviousChange') vim.cmd('AdjutantUndo')");
+        editor.lua("vim.cmd('Adjutant previous') vim.cmd('Adjutant undo')");
         editor.wait_buffer(&format!("{EDITED}three\n"));
     });
 }
@@ -371,10 +374,10 @@ fn n03_what_is_removed_is_drawn_as_text_with_odd_characters_and_a_bound() {
             wait_for("the changes", || drawn(editor).contains("more lines").then_some(()));
             let odd = "  DiffDelete a\\u{200b}b      c\\u{1b}[31m\\u{20}\\u{20}\n";
             assert!(drawn(editor).starts_with(odd), "{}", drawn(editor));
-            let bound = format!("{shown}  Comment … 10 more lines, :AdjutantShowChange\n");
+            let bound = format!("{shown}  Comment … 10 more lines, :Adjutant show\n");
             assert!(drawn(editor).contains(&bound), "{}", drawn(editor));
             press(editor, "G");
-            editor.lua("vim.cmd('AdjutantShowChange')");
+            editor.lua("vim.cmd('Adjutant show')");
             assert_eq!(
                 editor.lua("return vim.fn.search('^-line 30$', 'n') > 0 and vim.fn.tabpagenr('$')"),
                 2
@@ -408,8 +411,8 @@ fn n03_a_proposed_change_is_drawn_and_applied_only_after_it_was_in_sight() {
         editor.lua(&update("now", &proposed("('x\\n'):rep(30)")));
         read();
         press(editor, "\\\\ak");
-        assert!(told(editor).ends_with("first look at all of it: :AdjutantShowChange"), "{}", told(editor));
-        editor.lua("vim.cmd('AdjutantShowChange')");
+        assert!(told(editor).ends_with("first look at all of it: :Adjutant show"), "{}", told(editor));
+        editor.lua("vim.cmd('Adjutant show')");
         press(editor, "q\\\\ak");
         wait_for("the second decision", || (decided() == 2).then_some(()));
     });
@@ -436,7 +439,7 @@ fn n03_in_a_narrow_window_the_keys_get_lines_of_their_own() {
 fn run_in(screen: &Screen) {
     command(screen, ":Adjutant Make them numbers");
     screen.wait("? Edit first.py");
-    command(screen, ":AdjutantAnswer");
+    command(screen, ":Adjutant answer");
     let asked = screen.wait("q later");
     read();
     screen.keys(&[&key_of(&asked, "Yes, always")]);
@@ -463,7 +466,7 @@ fn n03_a_terminal_shows_what_was_removed_above_the_first_line_in_two_windows() {
         screen.keys(&["g", "g"]);
         screen.wait_until("the removed line again", twice);
         screen.text_in("\\au");
-        screen.wait("undone; :AdjutantRestore brings it back");
+        screen.wait("undone; :Adjutant restore brings it back");
         assert!(!screen.text().contains("Press ENTER"), "{}", screen.text());
     }
 }
@@ -480,7 +483,7 @@ fn n03_nothing_of_a_kept_change_stays_on_a_terminal_that_is_too_low_for_it() {
         screen.wait_until("a part of the change", |text| {
             text.contains("old = 9") && !text.contains("more lines")
         });
-        command(&screen, ":AdjutantKeep!");
+        command(&screen, ":Adjutant keep file");
         screen.wait_until("no rest of the change", |text| !text.contains("old = "));
     }
 }

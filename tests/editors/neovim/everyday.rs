@@ -93,7 +93,7 @@ fn n06_a_formatter_and_automatic_saving_leave_a_change_what_it_is() {
         wait_drawn(editor, plain(&before).trim_end());
         let undone = |request: &str| request.matches("The user undid in the editor").count();
         let go_on = |requests: usize| {
-            editor.lua("vim.cmd.AdjutantGoOn('on')");
+            editor.lua("vim.cmd.Adjutant('on')");
             editor.stage.model.wait_for_requests(requests);
             last_request(editor.stage)
         };
@@ -159,9 +159,9 @@ fn n06_git_two_tasks_and_a_closed_buffer_say_what_became_of_a_change() {
         editor.go_to_line(7);
         press(editor, "\\\\au");
         wait_drawn(editor, &changed(&first, "b = 2", "b = 3"));
-        editor.lua("vim.cmd('AdjutantRestore')");
+        editor.lua("vim.cmd('Adjutant restore')");
         wait_drawn(editor, &both);
-        assert_eq!(told(editor).matches("Adjutant: undone; :AdjutantRestore brings it back").count(), 1);
+        assert_eq!(told(editor).matches("Adjutant: undone; :Adjutant restore brings it back").count(), 1);
 
         // What is committed counts as kept.
         wait_disk(editor, &second);
@@ -180,12 +180,12 @@ fn n06_git_two_tasks_and_a_closed_buffer_say_what_became_of_a_change() {
         );
         wait_told(
             editor,
-            "1 change not applied: closed without saving; :AdjutantRestore in the file brings it back",
+            "1 change not applied: closed without saving; :Adjutant restore in the file brings it back",
         );
         editor.lua("vim.cmd('edit ' .. vim.g.file)");
         wait_drawn(editor, plain(&second).trim_end());
         wait_for("the log to say so", || (found_in_the_text(editor.stage) > found).then_some(()));
-        editor.lua("vim.cmd('AdjutantRestore')");
+        editor.lua("vim.cmd('Adjutant restore')");
         wait_drawn(editor, &changed(&with("b = 5\n"), "b = 4", "b = 5"));
         wait_disk(editor, &with("b = 5\n"));
     });
@@ -208,9 +208,9 @@ fn n06_forty_closed_files_are_changed_and_no_buffer_stays() {
             2,
             "nothing opens"
         );
-        let line = format!("Adjutant: {MANY} files +{MANY} −{MANY} · :AdjutantChanges · :AdjutantUndoRun");
+        let line = format!("Adjutant: {MANY} files +{MANY} −{MANY} · :Adjutant review · :Adjutant undo run");
         wait_told(editor, &line);
-        editor.lua("vim.cmd('AdjutantChanges')");
+        editor.lua("vim.cmd('Adjutant review')");
         editor.wait_true("the list", "return #vim.api.nvim_list_wins() == 2");
         let listed = "local names, list = {}, vim.fn.getqflist() for _, item in ipairs(list) do \
             names[#names + 1] = vim.fn.bufname(item.bufnr) end local sorted = vim.list_slice(names) table.sort(sorted) \
@@ -226,11 +226,11 @@ fn n06_forty_closed_files_are_changed_and_no_buffer_stays() {
         });
         // What the user wrote into needs a look, so it is the first of the list.
         editor.stage.workspace.write("parts/f30.py", "1 and mine\n.\n.\n");
-        editor.lua("vim.cmd('AdjutantChanges')");
+        editor.lua("vim.cmd('Adjutant review')");
         let first = "local first = vim.fn.getqflist()[1] return vim.fn.bufname(first.bufnr):find('f30') ~= nil \
             and first.text:find('^amended') ~= nil";
         editor.wait_true("the amended file to be the first", first);
-        editor.lua("vim.cmd('AdjutantKeepAll')");
+        editor.lua("vim.cmd('Adjutant keep all')");
         wait_told(editor, &format!("Adjutant: {} changes kept", MANY - 1));
         assert!(editor.stage.workspace.read("parts/f30.py").starts_with("1 and mine"));
     });
@@ -303,8 +303,8 @@ fn p02_undo_both_takes_both_with_the_line_of_the_user_or_says_which_stayed() {
         editor.wait_asked("A later change (Second task) stands on this one");
         editor.choose("Undo both");
         editor.wait_buffer(TEXT);
-        wait_told(editor, "Adjutant: 2 changes undone; :AdjutantRestore brings them back");
-        editor.lua("vim.cmd('AdjutantRestore')");
+        wait_told(editor, "Adjutant: 2 changes undone; :Adjutant restore brings them back");
+        editor.lua("vim.cmd('Adjutant restore')");
         let all = TEXT.replace("b = 2\n.\n", "b = 4\nmine\nc = 3\n");
         editor.wait_buffer(&all);
         wait_shown(editor, "undo with your line");
@@ -320,8 +320,8 @@ fn p02_undo_both_takes_both_with_the_line_of_the_user_or_says_which_stayed() {
             editor,
             "undone: line 7 “b = 4”; not undone: line 7 “b = 3”: the text in its place is not what was",
         );
-        assert!(!told(editor).contains("AdjutantRestore"), "{}", told(editor));
-        editor.lua("vim.cmd('AdjutantRestore')");
+        assert!(!told(editor).contains("Adjutant restore"), "{}", told(editor));
+        editor.lua("vim.cmd('Adjutant restore')");
         editor.wait_buffer(&all);
     });
 }
@@ -413,7 +413,7 @@ fn n13_a_change_is_undone_and_redone_fifty_times() {
         );
         assert_eq!(editor.lua(&steps), "all");
         let go_on = |requests: usize| {
-            editor.lua("vim.cmd.AdjutantGoOn('on')");
+            editor.lua("vim.cmd.Adjutant('on')");
             editor.stage.model.wait_for_requests(requests);
             undone_and_redone(&last_request(editor.stage))
         };

@@ -55,16 +55,16 @@ fn n15_a_move_and_a_deletion_are_asked_done_and_undone_with_their_buffers() {
         assert!(is_after(editor.stage));
         editor.wait_end("done");
 
-        editor.lua("vim.cmd('AdjutantUndoRun')");
+        editor.lua("vim.cmd('Adjutant undo run')");
         let shown = editor.wait_asked("Undo “Tidy up”: 2 changes in 2 files");
         assert!(shown.contains("the deleted file comes back"), "{shown}");
         assert!(shown.contains("the file is called greet.py again"), "{shown}");
         editor.choose("Yes, undo 2 changes");
-        wait_told(editor, "2 changes undone; to restore: :AdjutantRestoreRun");
+        wait_told(editor, "2 changes undone; to restore: :Adjutant restore run");
         assert!(is_before(editor.stage), "every byte is as it was");
         wait_open(editor, &before);
 
-        editor.lua("vim.cmd('AdjutantRestoreRun')");
+        editor.lua("vim.cmd('Adjutant restore run')");
         editor.wait_asked("Restore “Tidy up”: 2 changes in 2 files");
         editor.choose("Yes, restore 2 changes");
         wait_told(editor, "2 changes restored");
@@ -80,7 +80,7 @@ fn lists_what_nobody_looked_at(editor: &Neovim<'_>) {
     wait_for("the file", || editor.stage.workspace.exists(NAMED).then_some(()));
     editor.stage.model.wait_for_requests(4);
     assert!(!editor.stage.workspace.exists(DRAFT));
-    editor.lua("vim.cmd('AdjutantChanges')");
+    editor.lua("vim.cmd('Adjutant review')");
     editor.wait_true("the list", "return #vim.fn.getqflist() == 4");
     let listed = "local lines = {} for _, item in ipairs(vim.fn.getqflist()) do \
         local name = item.bufnr > 0 and vim.fn.fnamemodify(vim.api.nvim_buf_get_name(item.bufnr), ':.') or '' \

@@ -134,7 +134,8 @@ fn finding_d6_a_question_that_is_left_for_later_makes_room_for_the_next() {
             press(editor, "q");
             editor.command("Second");
             wait_for("both questions", || {
-                (editor.lua("return vim.g.adjutant").as_str()?.contains("? 2 questions")).then_some(())
+                (editor.lua("return require('adjutant').status()").as_str()?.contains("? 2 questions"))
+                    .then_some(())
             });
             editor.wait_asked("echo one");
             press(editor, "q");
@@ -178,7 +179,7 @@ fn finding_d13_going_on_after_a_failure_answers_nothing_by_itself() {
     each(stage, |editor| {
         editor.command("Say something");
         editor.wait_end("failed");
-        editor.lua("vim.cmd('AdjutantGoOn try it again')");
+        editor.lua("vim.cmd('Adjutant try it again')");
         wait_for("the answer", || chat(editor).contains("Here I am.\n\n— done").then_some(()));
         let seen = editor.stage.seen();
         assert_eq!(seen.count("in", "agent/ask/respond"), 0, "{}", seen.shown());
@@ -224,12 +225,12 @@ fn finding_the_answer_opens_and_closes_while_a_question_waits() {
         editor.stage.model.wait_for_holding(1);
         editor.stage.model.release();
         editor.wait_asked("Edit greet.py");
-        editor.lua("vim.cmd('AdjutantChat')");
+        editor.lua("vim.cmd('Adjutant chat')");
         assert!(shown(editor), "opened from within the question");
         press(editor, "q");
         editor.lua("vim.api.nvim_win_close(vim.fn.bufwinid(File()), false)");
         editor.wait_true("a float", "return #vim.api.nvim_list_wins() > 1");
-        editor.lua("vim.cmd('AdjutantChat')");
+        editor.lua("vim.cmd('Adjutant chat')");
         assert!(shown(editor), "the last window stays");
     });
 }

@@ -42,7 +42,7 @@ fn run_both(editor: &Neovim<'_>) {
     };
     editor.command(FIRST);
     ended(1);
-    editor.lua(&format!("vim.cmd.AdjutantGoOn('{SECOND}')"));
+    editor.lua(&format!("vim.cmd.Adjutant('{SECOND}')"));
     ended(2);
     editor.wait_buffer(EDITED);
     editor.lua("vim.api.nvim_buf_set_lines(File(), 2, 2, false, { 'mine' })");
@@ -64,7 +64,7 @@ fn disk(stage: &Stage) -> (bool, String) {
 fn p04_a_run_and_everything_after_it_is_shown_undone_and_restored() {
     each(two_runs, |editor| {
         run_both(editor);
-        editor.lua("vim.cmd('AdjutantUndoRun!')");
+        editor.lua("vim.cmd('Adjutant undo run later')");
         let listed = wait_for("the list of runs", || editor.asked());
         let rows: Vec<&str> = listed.lines().skip(1).collect();
         assert!(rows[0].starts_with("Also the other one · 1 change in 1 file · "), "{listed}");
@@ -89,7 +89,7 @@ fn p04_a_run_and_everything_after_it_is_shown_undone_and_restored() {
 }
 
 fn undo_and_restore(editor: &Neovim<'_>) {
-    editor.lua("vim.cmd('AdjutantUndoRun!')");
+    editor.lua("vim.cmd('Adjutant undo run later')");
     wait_for("the list of runs", || editor.asked());
     editor.choose(FIRST);
     editor.wait_asked("everything after it");
@@ -102,10 +102,10 @@ fn undo_and_restore(editor: &Neovim<'_>) {
     assert_eq!(editor.buffer(), format!("typed\n{AMENDED}"), "nothing is done before it is seen");
     editor.choose("Yes, undo 4 changes, also your 1 line");
     editor.wait_buffer(&format!("typed\n{BEFORE}"));
-    let done = "4 changes undone; to restore: :AdjutantRestoreRun!";
+    let done = "4 changes undone; to restore: :Adjutant restore run later";
     wait_for("what was done", || told(editor).contains(done).then_some(()));
     assert_eq!(disk(editor.stage), (false, "four\n".to_owned()));
-    editor.lua("vim.cmd('AdjutantRestoreRun!')");
+    editor.lua("vim.cmd('Adjutant restore run later')");
     wait_for("the list of runs", || editor.asked());
     editor.choose(FIRST);
     editor.wait_asked("Restore “Make them numbers” and everything after it: 4 changes in 3 files");
@@ -130,7 +130,7 @@ fn p04_keys_that_were_typed_before_the_preview_came_undo_nothing() {
         editor.wait_end("done");
         let after = BEFORE.replace("one\n", "1\n");
         editor.wait_buffer(&after);
-        let at_once = "vim.cmd('AdjutantUndoRun') \
+        let at_once = "vim.cmd('Adjutant undo run') \
             vim.wait(20000, function() return require('adjutant.asks').count() == 1 end, 1) \
             vim.api.nvim_feedkeys('2', 'mx', false)";
         editor.lua(at_once);
@@ -139,7 +139,7 @@ fn p04_keys_that_were_typed_before_the_preview_came_undo_nothing() {
         press(editor, "q");
         assert_eq!(waiting(editor), 0);
         // Who types meanwhile is not interrupted: the question waits in a corner.
-        editor.lua("vim.cmd('AdjutantUndoRun') vim.cmd('startinsert')");
+        editor.lua("vim.cmd('Adjutant undo run') vim.cmd('startinsert')");
         editor.wait_true("the question", "return require('adjutant.asks').count() == 1");
         assert_eq!(editor.lua("return vim.api.nvim_get_mode().mode .. vim.bo.filetype"), "ipython");
         editor.wait_asked("Undo “Make them numbers”: 1 change in 1 file");
@@ -156,7 +156,7 @@ fn p04_a_narrow_terminal_shows_what_undoing_a_run_means() {
         let screen = open_sized(&stage, version, ("40", "24"));
         command(&screen, &format!(":Adjutant {FIRST}"));
         screen.wait("done");
-        command(&screen, ":AdjutantUndoRun");
+        command(&screen, ":Adjutant undo run");
         let shown = screen.wait_until("the whole question", |text| text.contains("1  Leave as it is"));
         for part in [
             "Undo “Make them numbers”: 3 changes in",
@@ -168,7 +168,7 @@ fn p04_a_narrow_terminal_shows_what_undoing_a_run_means() {
         }
         read();
         screen.keys(&[&key_of(&shown, "Yes, undo")]);
-        screen.wait(":AdjutantRestoreRun ");
+        screen.wait(":Adjutant restore run ");
         assert!(!screen.text().contains("Press ENTER"), "{}", screen.text());
         wait_for("the file to go away", || (!stage.workspace.exists(NEW)).then_some(()));
     }

@@ -171,7 +171,7 @@ fn finding_d9_s105_the_answer_streams_into_a_buffer_that_leaves_the_cursor_alone
         wait_for("the beginning, while it streams", || chat(editor).contains("Line 2 of").then_some(()));
         assert!(!chat(editor).contains("Line 60"), "it is held back");
         let focus = editor.lua("return vim.api.nvim_get_current_win()");
-        editor.lua("vim.cmd('AdjutantChat')");
+        editor.lua("vim.cmd('Adjutant chat')");
         assert_eq!(editor.lua("return vim.api.nvim_get_current_win()"), focus, "it does not move the focus");
         let at = "local window = vim.fn.bufwinid('adjutant://chat') \
             return vim.api.nvim_win_get_cursor(window)[1]";
@@ -222,7 +222,8 @@ fn finding_d6_two_questions_are_answered_one_by_one() {
         press(editor, "q");
         editor.command("Second");
         wait_for("both questions", || {
-            (editor.lua("return vim.g.adjutant").as_str()?.contains("? 2 questions")).then_some(())
+            (editor.lua("return require('adjutant').status()").as_str()?.contains("? 2 questions"))
+                .then_some(())
         });
         let asked = editor.wait_asked("echo one");
         editor.choose("Reject");
@@ -289,7 +290,7 @@ fn finding_a_question_outlives_every_way_to_close_its_windows() {
         editor.wait_asked("Edit greet.py");
         let again = |what: &str| {
             editor.wait_true(&format!("the file after {what}"), "return vim.fn.tabpagenr('$') == 1");
-            editor.lua("vim.cmd.AdjutantAnswer()");
+            editor.lua("vim.cmd.Adjutant('answer')");
             editor.wait_true(&format!("the whole question after {what}"), WHOLE);
         };
         for keys in IN_A_TAB {
@@ -329,12 +330,12 @@ fn finding_the_answer_outlives_a_close_of_its_window() {
             let said = chat(editor);
             for keys in [":q<CR>", ":q!<CR>", ":close!<CR>", ":bunload<CR>", ":bdelete<CR>", ":bwipeout<CR>"]
             {
-                editor.lua("vim.cmd('AdjutantChat')");
+                editor.lua("vim.cmd('Adjutant chat')");
                 assert_eq!(chat(editor), said, "before {keys}");
                 press(editor, &format!("<C-w>w{keys}"));
                 editor.wait_true("no window of it", "return vim.fn.winnr('$') == 1");
             }
-            editor.lua("vim.cmd('AdjutantChat')");
+            editor.lua("vim.cmd('Adjutant chat')");
             assert_eq!(chat(editor), said);
             let options = "local is = vim.bo[vim.fn.bufnr('adjutant://chat')] return is.buftype == 'nofile' \
                 and is.bufhidden == 'hide' and not is.swapfile and not is.buflisted and not is.modifiable";
@@ -359,9 +360,9 @@ fn finding_a_command_with_nothing_to_do_says_so_in_one_line() {
     each(scenes::silence, |editor| {
         let mut said = String::new();
         let wanted = [
-            ("AdjutantAnswer", "nothing is asked"),
-            ("AdjutantCancel", "nothing runs"),
-            ("AdjutantCancel!", "nothing runs"),
+            ("Adjutant answer", "nothing is asked"),
+            ("Adjutant stop", "nothing runs"),
+            ("Adjutant stop all", "nothing runs"),
         ];
         for (command, words) in wanted {
             editor.lua(&format!("vim.cmd('{command}')"));

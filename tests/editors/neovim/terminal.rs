@@ -19,13 +19,25 @@ pub(super) fn open(stage: &Stage, version: &str, columns: &str) -> Screen {
 }
 
 pub(super) fn open_sized(stage: &Stage, version: &str, size: (&str, &str)) -> Screen {
+    install(stage);
+    start(stage, version, size)
+}
+
+/// Installs the plugin as the page says, as a package of Neovim.
+fn install(stage: &Stage) {
     let settings = stage.settings_dir().join("nvim");
-    fs::create_dir_all(settings.join("lua/adjutant")).expect("make the settings of Neovim");
-    fs::copy(shipped("editors/nvim/init.lua"), settings.join("init.lua")).expect("copy the shipped file");
-    for file in fs::read_dir(shipped("editors/nvim/lua/adjutant")).expect("the shipped files").flatten() {
-        let to = settings.join("lua/adjutant").join(file.file_name());
-        fs::copy(file.path(), to).expect("copy the shipped file");
+    let plugin = settings.join("pack/adjutant/start/adjutant");
+    for folder in ["doc", "lsp", "lua/adjutant", "plugin"] {
+        fs::create_dir_all(plugin.join(folder)).expect("make the folder of the plugin");
+        for file in fs::read_dir(shipped("editors/nvim").join(folder)).expect("the shipped files").flatten() {
+            fs::copy(file.path(), plugin.join(folder).join(file.file_name())).expect("copy the shipped file");
+        }
     }
+    fs::copy(shipped("editors/nvim/init.lua"), settings.join("init.lua")).expect("copy the shipped file");
+}
+
+/// Opens the file with the plugin as it is installed.
+fn start(stage: &Stage, version: &str, size: (&str, &str)) -> Screen {
     let (program, runtime) = program(version);
     let line = format!("env VIMRUNTIME='{}' '{}' {}", runtime.display(), program.display(), scenes::FILE);
     let screen = Screen::sized(stage, &line, size);
@@ -62,7 +74,7 @@ fn n08_the_main_job_in_a_terminal() {
         let screen = open(&stage, version, "110");
         command(&screen, ":Adjutant Mend the greeting");
         screen.wait("· Mend the greeting");
-        command(&screen, ":AdjutantChat");
+        command(&screen, ":Adjutant chat");
         screen.wait("# Mend the greeting");
         stage.model.wait_for_holding(1);
         stage.model.release();
@@ -71,7 +83,7 @@ fn n08_the_main_job_in_a_terminal() {
         if version == super::VERSIONS[1] {
             screen.keep(&shipped("docs/images").join("neovim.txt"));
         }
-        command(&screen, ":AdjutantAnswer");
+        command(&screen, ":Adjutant answer");
         let asked = screen.wait("q later");
         let allow = key_of(&asked, "Yes, once");
         assert_ne!(allow, "1", "the first choice must not approve\n{asked}");
@@ -131,7 +143,7 @@ fn finding_d6_a_narrow_terminal_shows_the_question_and_its_choices() {
         stage.model.wait_for_holding(1);
         stage.model.release();
         screen.wait("? Edit greet.py");
-        command(&screen, ":AdjutantAnswer");
+        command(&screen, ":Adjutant answer");
         let asked = screen.wait("q later");
         assert!(asked.contains("+    return \"Hello, \" + name"), "{asked}");
         read();
@@ -152,16 +164,16 @@ fn finding_d9_at_80_by_24_the_question_leaves_the_answer_in_sight_and_scrolls() 
         let text = format!("//- /{}\ndef greet(): pass\n{}", scenes::FILE, lines("old"));
         let stage = Stage::new(&text, [edit, Reply::text("It is renamed.")]);
         let screen = open_sized(&stage, version, ("80", "24"));
-        command(&screen, ":AdjutantCancel");
+        command(&screen, ":Adjutant stop");
         let notice = screen.wait("Adjutant: nothing runs");
         assert!(notice.contains("╭ Adjutant "), "a notice has a frame\n{notice}");
         command(&screen, ":Adjutant Rename them");
-        command(&screen, ":AdjutantChat");
+        command(&screen, ":Adjutant chat");
         let both = |hint: &'static str| {
             move |text: &str| text.contains("I rename all of them.") && text.contains(hint)
         };
         screen.wait_until("the answer and a line that asks", both("? Edit greet.py"));
-        command(&screen, ":AdjutantAnswer");
+        command(&screen, ":Adjutant answer");
         screen.wait_until("the answer next to the question", both("scroll for more"));
         screen.wait_until("the answer next to the choices", both("1  Reject"));
         screen.keys(&["1"]);
@@ -181,7 +193,7 @@ fn s15_at_80_by_24_the_answers_stay_on_the_screen_while_a_long_question_scrolls(
         let screen = open_sized(&stage, version, ("80", "24"));
         command(&screen, ":Adjutant Rename them");
         screen.wait("? Edit greet.py");
-        command(&screen, ":AdjutantAnswer");
+        command(&screen, ":Adjutant answer");
         let asked = screen.wait("q later");
         for part in ["-old = 1 ", "scroll for more", "1  Reject", "-  Yes, once: first look at the other "] {
             assert!(asked.contains(part), "{part:?} in\n{asked}");
@@ -216,7 +228,7 @@ fn s15_an_answer_that_is_not_whole_on_the_screen_is_given_only_after_it_was_open
         let screen = open_sized(&stage, version, ("80", "24"));
         command(&screen, ":Adjutant Choose");
         screen.wait("? Which one?");
-        command(&screen, ":AdjutantAnswer");
+        command(&screen, ":Adjutant answer");
         let asked = screen.wait("s in a tab");
         for number in 1..=5 {
             assert!(asked.contains(&format!("-  answer {number} word")), "{asked}");
@@ -231,4 +243,39 @@ fn s15_an_answer_that_is_not_whole_on_the_screen_is_given_only_after_it_was_open
         let told = stage.model.requests().last().expect("a request").json().to_string();
         assert!(told.contains("end 4"), "{told}");
     }
+}
+
+/// The server starts without a call of any function, and the settings count.
+#[test]
+fn n19_the_plugin_starts_by_itself_or_by_enable_with_the_settings_of_the_user() {
+    for version in super::VERSIONS {
+        let stage = scenes::one_edit();
+        let sent = stage.record_input();
+        install(&stage);
+        let init = stage.settings_dir().join("nvim/init.lua");
+        let shipped_lines = fs::read_to_string(&init).expect("the shipped file");
+        fs::write(&init, format!("vim.g.adjutant = {{ trusted = true }}\n{shipped_lines}")).expect("write");
+        let screen = start(&stage, version, ("110", ROWS));
+        let sent = String::from_utf8_lossy(&fs::read(&sent).expect("what was sent")).into_owned();
+        assert!(sent.contains("\"trusted\":true"), "the setting reaches the server:\n{sent}");
+        // A file without a type is announced too, and one server has both.
+        fs::write(stage.workspace.path().join("plain"), "no type\n").expect("write a file");
+        command(&screen, ":edit plain");
+        screen.wait("no type");
+        stage.seen().wait("in", "textDocument/didOpen", 2);
+        command(&screen, ":echo 'servers: ' .. luaeval('#vim.lsp.get_clients()')");
+        screen.wait("servers: 1");
+        if vim_can_enable(version) {
+            command(&screen, ":echo 'enabled: ' .. luaeval('vim.lsp.config.adjutant.cmd[1]')");
+            screen.wait("enabled: adjutant");
+        }
+        command(&screen, ":helptags ALL");
+        command(&screen, ":help adjutant-task");
+        screen.wait("2. Give a task");
+    }
+}
+
+/// Whether this version has `vim.lsp.enable`.
+fn vim_can_enable(version: &str) -> bool {
+    version != "nvim-0.10"
 }

@@ -176,6 +176,16 @@ function M.told(params)
   elseif kind == "_run" then ended(update.runId, update["end"]) end
 end
 
+-- Forgets what was said: another session is shown.
+function M.clear()
+  items, order, steers, ahead = {}, {}, {}, {}
+  ensure()
+  vim.bo[buffer].modifiable = true
+  api.nvim_buf_clear_namespace(buffer, space, 0, -1)
+  api.nvim_buf_set_lines(buffer, 0, -1, false, {})
+  vim.bo[buffer].modifiable = false
+end
+
 -- The windows of this tab page but the floats.
 local function ordinary()
   return vim.tbl_filter(function(window)

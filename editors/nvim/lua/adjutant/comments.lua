@@ -15,15 +15,15 @@ local function put(client, hunk, text)
   request(client, "agent/review/comment", params, function(result)
     local count = result.waiting == 0 and "no comment waits" or many(result.waiting) .. (result.waiting == 1 and " waits" or " wait")
     if text == "" then return say("taken back; " .. count) end
-    say(("%s; :AdjutantSendComments sends %s"):format(count, result.waiting == 1 and "it" or "them"))
+    say(("%s; :Adjutant send sends %s"):format(count, result.waiting == 1 and "it" or "them"))
   end, function(err) say(err.message) end)
 end
 
 -- Comments on the change at the cursor: with the words of the command, else the user is asked for them.
-local function comment(line)
+function M.comment(line)
   local hunk, client = hunks.here()
-  if not hunk then return say("no change here; :AdjutantNextChange goes to one") end
-  if not hunk.madeBy then return say("this change is not made yet; :AdjutantReject takes a reason") end
+  if not hunk then return say("no change here; :Adjutant next goes to one") end
+  if not hunk.madeBy then return say("this change is not made yet; :Adjutant reject takes a reason") end
   if line.args ~= "" then return put(client, hunk, line.args) end
   vim.ui.input({ prompt = "Comment: ", default = hunk.comment or "" }, function(text)
     text = text and vim.trim(text)
@@ -32,7 +32,7 @@ local function comment(line)
 end
 
 -- Sends all comments that wait, with words about all of them. Each session gets its own.
-local function send(line)
+function M.send(line)
   local all = vim.lsp.get_clients({ name = "adjutant" })
   if #all == 0 then return say("no server runs yet: open a file, or try again in a moment") end
   for _, client in ipairs(all) do
@@ -41,7 +41,7 @@ local function send(line)
       for _, hunk in ipairs(result.hunks) do
         if hunk.comment then sessions[hunk.sessionId], count = true, count + 1 end
       end
-      if count == 0 then return #all == 1 and say("no comment waits; :AdjutantComment writes one on a change") end
+      if count == 0 then return #all == 1 and say("no comment waits; :Adjutant comment writes one on a change") end
       for session in pairs(sessions) do
         local params = { sessionId = session, text = line.args ~= "" and line.args or nil }
         request(client, "agent/review/send", params, nil, function(err) say(err.message) end)
@@ -52,12 +52,6 @@ local function send(line)
 end
 
 -- `options.request` sends a request.
-function M.setup(options)
-  request = options.request
-  vim.api.nvim_create_user_command("AdjutantComment", comment,
-    { nargs = "*", desc = "Writes a comment on the change here; an empty one takes it back" })
-  vim.api.nvim_create_user_command("AdjutantSendComments", send,
-    { nargs = "*", desc = "Sends all comments that wait, with these words about all of them" })
-end
+function M.setup(options) request = options.request end
 
 return M

@@ -111,8 +111,8 @@ function M.report(decided, refused)
     return say(table.concat(parts, "; "))
   end
   local gone, kept = by.undo and #by.undo or 0, by.keep and #by.keep or 0
-  if gone == 1 then say("undone; :AdjutantRestore brings it back")
-  elseif gone > 1 then say(M.many(gone) .. " undone; :AdjutantRestore brings them back")
+  if gone == 1 then say("undone; :Adjutant restore brings it back")
+  elseif gone > 1 then say(M.many(gone) .. " undone; :Adjutant restore brings them back")
   elseif kept > 1 then say(M.many(kept) .. " kept") end
 end
 

@@ -119,7 +119,7 @@ local function virtual(buffer, hunk, side, room)
     lines[index] = { { text .. (" "):rep(vim.o.columns - vim.fn.strdisplaywidth(text)), group } }
   end
   if left > 0 then
-    add_words(lines, ("… %d more line%s, :AdjutantShowChange"):format(left, left == 1 and "" or "s"), room)
+    add_words(lines, ("… %d more line%s, :Adjutant show"):format(left, left == 1 and "" or "s"), room)
   end
   return lines, cut
 end

@@ -79,7 +79,7 @@ end
 -- One line for those who are at something else.
 local function hint_of(entry, count)
   local short = entry.short and " " .. entry.short or ""
-  return ("?%s %s%s · :AdjutantAnswer"):format(count, M.one(entry.title), short)
+  return ("?%s %s%s · :Adjutant answer"):format(count, M.one(entry.title), short)
 end
 
 local LEAST = 5 -- lines of a question that are of use
@@ -147,7 +147,7 @@ function M.layout(entry, entered, count, chat)
   else config.row, config.col = math.max(0, bottom - all - 2), right - width - 2 end
   local below = {
     lines = answers, offered = offered, config = {
-      relative = "editor", border = BELOW, footer = entered and keys_of(entry) or " :AdjutantAnswer ", footer_pos = "right",
+      relative = "editor", border = BELOW, footer = entered and keys_of(entry) or " :Adjutant answer ", footer_pos = "right",
       focusable = false, zindex = 60, style = "minimal", width = width, height = own,
       row = config.row + 1 + height, col = config.col,
     },

@@ -115,7 +115,7 @@ end
 
 -- Why a proposed change cannot be applied yet, if so.
 local function not_yet(one)
-  if one.cut and not opened[content_of(one.hunk)] then return "first look at all of it: :AdjutantShowChange" end
+  if one.cut and not opened[content_of(one.hunk)] then return "first look at all of it: :Adjutant show" end
   if vim.uv.now() - one.since < REACTION then return "the change is new; press again" end
 end
 
@@ -178,19 +178,19 @@ local function undo_one(buffer, one, reason)
   end)
 end
 
--- Decides about the changes at the cursor, in the range of a command, or with `!` in the whole file.
+-- Decides about the changes at the cursor, in the range of a command, or in the whole file.
 local function decide_here(line, yes, reason)
   local buffer = api.nvim_get_current_buf()
   if not known[buffer] or #known[buffer].drawn == 0 then return say("no change in this file") end
   if not is_of_now(buffer) then return say("the change moved; press again") end
   local list
-  if line.bang then list = known[buffer].drawn
+  if line.file then list = known[buffer].drawn
   elseif (line.range or 0) > 0 then list = within(buffer, line.line1 - 1, line.line2 - 1)
   else
     local row = api.nvim_win_get_cursor(0)[1] - 1
     list = within(buffer, row, row)
   end
-  if #list == 0 then return say("no change here; :AdjutantNextChange goes to one") end
+  if #list == 0 then return say("no change here; :Adjutant next goes to one") end
   if #list == 1 and not yes then return undo_one(buffer, list[1], reason) end
   decide(buffer, list, yes, reason)
 end
@@ -200,7 +200,7 @@ local function reject(line)
   if line.args ~= "" then return decide_here(line, false, line.args) end
   local buffer, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1] - 1
   local one = within(buffer, row, row)[1]
-  if not one then return say("no change here; :AdjutantNextChange goes to one") end
+  if not one then return say("no change here; :Adjutant next goes to one") end
   local content, text = content_of(one.hunk), one.hunk.text
   vim.ui.input({ prompt = one.hunk.state == "proposed" and "Reject because: " or "Undo because: " }, function(reason)
     if not reason then return end
@@ -265,7 +265,7 @@ local function closing(buffer)
     request(client, "agent/review/list", { uri = uri, all = true }, function(result)
       local lost = vim.tbl_filter(function(hunk) return hunk.state == "undone" and drawn[name_of(hunk)] end, result.hunks)
       if #lost > 0 then
-        say(("%s not applied: closed without saving; :AdjutantRestore in the file brings %s back"):format(
+        say(("%s not applied: closed without saving; :Adjutant restore in the file brings %s back"):format(
           many(#lost), #lost == 1 and "it" or "them"))
       end
     end, true)
@@ -384,7 +384,7 @@ end
 local function show_change()
   local buffer, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1] - 1
   local one = within(buffer, row, row)[1]
-  if not one then return say("no change here; :AdjutantNextChange goes to one") end
+  if not one then return say("no change here; :Adjutant next goes to one") end
   local hunk, lines = one.hunk, {}
   opened[content_of(hunk)] = true
   if hunk.text then return show_three(hunk) end
@@ -403,22 +403,11 @@ local function show_change()
   vim.bo.syntax = "diff"
 end
 
-local function commands()
-  local function command(name, run, options) api.nvim_create_user_command(name, run, options) end
-  command("AdjutantKeep", function(line) decide_here(line, true) end,
-    { bang = true, range = true, desc = "Keeps the change here, or applies a proposed one; with ! all of the file" })
-  command("AdjutantKeepAll", keep_all, { desc = "Keeps the changes of all files" })
-  command("AdjutantUndo", function(line) decide_here(line, false) end,
-    { bang = true, range = true, desc = "Undoes the change here, or rejects a proposed one; with ! all of the file" })
-  command("AdjutantReject", reject, { nargs = "*", desc = "Undoes or rejects the change here, with a reason" })
-  command("AdjutantRestore", restore, { desc = "Restores what was undone last in this file" })
-  command("AdjutantNextChange", function(line) go(1, math.max(1, line.count)) end,
-    { count = 1, desc = "Goes to the next change" })
-  command("AdjutantPreviousChange", function(line) go(-1, math.max(1, line.count)) end,
-    { count = 1, desc = "Goes to the previous change" })
-  command("AdjutantChanges", list_all, { desc = "Lists the changes of all files" })
-  command("AdjutantShowChange", show_change, { desc = "Shows the whole change here" })
-end
+function M.keep(line) decide_here(line, true) end
+function M.undo(line) decide_here(line, false) end
+function M.next(line) go(1, line.count) end
+function M.previous(line) go(-1, line.count) end
+M.reject, M.restore, M.keep_all, M.review, M.show = reject, restore, keep_all, list_all, show_change
 
 local function events()
   local group = api.nvim_create_augroup("adjutant.hunks", {})
@@ -453,7 +442,6 @@ function M.setup(options)
   request = options.request
   deciding.setup(request)
   keymaps.setup(options.keys)
-  commands()
   events()
 end
 

@@ -1,19 +1,18 @@
--- Adjutant in Neovim 0.10 and newer, without a plugin. Put this folder into
--- ~/.config/nvim/lua and `require("adjutant")` into init.lua. It attaches the
--- server to every file; what is asked and done, the server decides. Nothing here
--- takes keys or the focus by itself.
+-- Adjutant in Neovim 0.10 and newer. It attaches the server to every file; what is asked and done, the server
+-- decides. `vim.g.adjutant` has the settings, and nothing has to be called. Nothing here takes keys or the focus by itself.
 local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
+local commands = require("adjutant.commands")
 local comments = require("adjutant.comments")
 local hunks = require("adjutant.hunks")
 local notices = require("adjutant.notices")
 local runs = require("adjutant.runs")
+local sessions = require("adjutant.sessions")
 
 local M = {}
 
--- What the user set; afterwards the variable is the text of the status line.
+-- What the user set.
 local settings = type(vim.g.adjutant) == "table" and vim.g.adjutant or {}
-vim.g.adjutant = ""
 
 local capabilities = vim.lsp.protocol.make_client_capabilities()
 capabilities.experimental = { agent = {
@@ -121,7 +120,8 @@ comments.setup({ request = request })
 
 local function client_of(context) return vim.lsp.get_client_by_id(context.client_id) end
 
--- What the server says of all tasks, for the status line: %{get(g:, "adjutant", "")}
+-- What the server says of all tasks, for the status line: %{v:lua.require'adjutant'.status()}
+local shown_status = ""
 local overviews, titles, said = {}, {}, {} -- by client; by run
 local ended -- the title of the last task, once it has ended
 local PRESSING = { asks = 3, interrupted = 2, running = 1 }
@@ -142,7 +142,7 @@ local function draw_status()
     if not now or (PRESSING[one.kind] or 0) > (PRESSING[now.kind] or 0) then now = one end
   end
   local status, about = "", ""
-  if now and now.kind == "asks" then status = "? " .. now.short .. " · :AdjutantAnswer"
+  if now and now.kind == "asks" then status = "? " .. now.short .. " · :Adjutant answer"
   elseif now and PRESSING[now.kind] then
     local only = #now.runs == 1 and now.runs[1]
     status, about = only and only.step or now.short, only and " · " .. only.title or ""
@@ -150,11 +150,15 @@ local function draw_status()
     if ended then
       status, about = now and now.short ~= "" and now.short or "done", ended ~= "" and " · " .. ended or ""
     end
-    if said.text and said.over and not chat.window() then status = status .. " · :AdjutantChat" end
+    if said.text and said.over and not chat.window() then status = status .. " · :Adjutant chat" end
   end
-  vim.g.adjutant = status == "" and "" or fitting("Adjutant: " .. status .. about, "Adjutant: " .. status, status)
+  shown_status = status == "" and "" or fitting("Adjutant: " .. status .. about, "Adjutant: " .. status, status)
   vim.cmd.redrawstatus({ bang = true })
+  vim.api.nvim_exec_autocmds("User", { pattern = "AdjutantStatus", modeline = false })
 end
+
+-- Returns the text for the status line; the event `User AdjutantStatus` says that it is another one.
+function M.status() return shown_status end
 
 local function overview(_, params, context)
   overviews[context.client_id] = params
@@ -174,6 +178,8 @@ end
 local function update(_, params, context)
   local client = client_of(context)
   chat.told(params)
+  sessions.told(params, client)
+  if sessions.is_past(params) then return end
   local now = params.update
   local kind = now.sessionUpdate
   if kind == "_run" and now.phase == "started" then said = {}
@@ -186,7 +192,7 @@ local function update(_, params, context)
       notices.show("Adjutant: " .. (now["end"].summary or "the task could not be finished"))
     end
     local edits = now["end"].edits
-    if edits and edits.line then notices.say(edits.line .. " · :AdjutantChanges · :AdjutantUndoRun") end
+    if edits and edits.line then notices.say(edits.line .. " · :Adjutant review · :Adjutant undo run") end
   elseif kind == "_ask" and now.phase == "opened" and client then
     -- The others come as requests.
     if now.ask.group == "idle" or now.ask.group == "resumable" then
@@ -194,6 +200,13 @@ local function update(_, params, context)
     end
   elseif kind == "_ask" and now.phase == "changed" then asks.left(now.ask)
   elseif kind == "_ask" and now.phase == "closed" then asks.resolved(nil, now) end
+end
+
+-- Shows the questions of a session that was opened: what could be done next. The others come as requests.
+local function opened(client, resumed)
+  for _, ask in ipairs(resumed.asks) do
+    if ask.group == "idle" or ask.group == "resumable" then respond(client, ask) end
+  end
 end
 
 -- Says what an earlier server of this folder left open.
@@ -208,11 +221,7 @@ local function reopen(client)
         tried = tried + 1
         -- One that another Neovim has open is its own.
         request(client, "agent/session/resume", { sessionId = entry.sessionId }, function(resumed)
-          for _, ask in ipairs(resumed.asks) do
-            if ask.group == "idle" or ask.group == "resumable" then
-              respond(client, ask)
-            end
-          end
+          opened(client, resumed)
         end, true)
       end
     end
@@ -259,12 +268,15 @@ local function started(client)
   reopen(client)
 end
 
-local function attach(buffer)
-  if not is_file(buffer) then return end
-  vim.lsp.start({
-    name = "adjutant",
+local function root_of(buffer) return vim.fs.root(buffer, ".git") or vim.fn.getcwd() end
+
+-- Returns the configuration of the server, as `vim.lsp.enable` takes it.
+function M.config()
+  return {
     cmd = { "adjutant", "lsp" },
-    root_dir = vim.fs.root(buffer, ".git") or vim.fn.getcwd(),
+    root_dir = function(buffer, done)
+      if is_file(buffer) then done(root_of(buffer)) end
+    end,
     capabilities = capabilities,
     -- What is typed is told at once: an edit of the server may be on its way.
     flags = { debounce_text_changes = 0 },
@@ -284,7 +296,14 @@ local function attach(buffer)
     },
     on_init = started,
     on_exit = exited,
-  }, { bufnr = buffer })
+  }
+end
+
+local function attach(buffer)
+  if not is_file(buffer) then return end
+  -- What the user sets by `vim.lsp.config` counts too.
+  local config = vim.fn.has("nvim-0.11") == 1 and vim.lsp.config.adjutant or M.config()
+  vim.lsp.start(vim.tbl_extend("force", config, { name = "adjutant", root_dir = root_of(buffer) }), { bufnr = buffer })
   attach_to_outer(buffer)
 end
 
@@ -294,45 +313,13 @@ function attach_all()
   end
 end
 
--- The client of the file one is in; a second project has another.
-local function client_here()
-  return vim.lsp.get_clients({ name = "adjutant", bufnr = 0 })[1] or vim.lsp.get_clients({ name = "adjutant" })[1]
-end
-runs.setup({ request = request, client = client_here })
-
-local function execute(command, argument, failed)
-  local client = client_here()
-  if not client then return notices.show("Adjutant: no server runs yet: open a file, or try again in a moment") end
-  request(client, "workspace/executeCommand", { command = command, arguments = argument and { argument } or {} }, nil, failed)
-end
-
-local function command(name, run, options) vim.api.nvim_create_user_command(name, run, options) end
-command("Adjutant", function(line)
-  -- What is no file is no place; the task is about the folder then.
-  if vim.bo.buftype ~= "" or vim.api.nvim_buf_get_name(0) == "" then
-    return execute("adjutant.start", { text = line.args })
-  end
-  execute("adjutant.start", {
-    text = line.args,
-    uri = vim.uri_from_bufnr(0),
-    range = {
-      start = { line = line.line1 - 1, character = 0 },
-      ["end"] = { line = line.line2, character = 0 },
-    },
-  })
-end, { nargs = "+", range = true, desc = "Gives Adjutant a task" })
-command("AdjutantGoOn", function(line) execute("adjutant.prompt", { text = line.args }) end,
-  { nargs = "+", desc = "Goes on in the last task, or steers it while it works" })
-command("AdjutantAnswer", function()
-  if not asks.enter() then notices.show("Adjutant: nothing is asked") end
-end, { desc = "Goes to the question of Adjutant" })
-command("AdjutantChat", chat.toggle, { desc = "Opens or closes what Adjutant says" })
-command("AdjutantCancel", function(line)
-  if #vim.lsp.get_clients({ name = "adjutant" }) == 0 then return notices.show("Adjutant: nothing runs") end
-  execute("adjutant.cancel", line.bang and { all = true } or nil, function(err)
-    notices.show("Adjutant: " .. err.message)
-  end)
-end, { bang = true, desc = "Stops the last task, with ! every task" })
+sessions.setup({
+  request = request,
+  opened = opened,
+  client = function() return vim.lsp.get_clients({ name = "adjutant", bufnr = 0 })[1] end,
+})
+runs.setup({ request = request, client = sessions.client })
+commands.setup()
 
 -- Each file that is open is announced, whatever its type and wherever it is shown. The later events are for one that was
 -- loaded without the others: each precedes or is the first change of its text.
@@ -349,6 +336,7 @@ end })
 for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
   if vim.api.nvim_buf_is_loaded(buffer) then learn(buffer) end
 end
-attach_all()
+-- Later, because `lsp/adjutant.lua` may be what loads this.
+vim.schedule(attach_all)
 
 return M

@@ -1,36 +1,14 @@
--- The keys for changes: `<Plug>` maps, and default keys in buffers that have changes. A default key is set
--- only where nothing is mapped, and removed with the last change. Never replaces or removes a map of the user.
+-- The default keys for changes, in buffers that have some. A default key is set only where nothing is mapped, and
+-- removed with the last change. Never replaces or removes a map of the user.
+local commands = require("adjutant.commands")
+
 local M = {}
 local api = vim.api
 
--- The actions, each with its command, its default key if it has one, and whether it takes a count.
-local ACTIONS = {
-  { "next-change", "AdjutantNextChange", "]h", true },
-  { "previous-change", "AdjutantPreviousChange", "[h", true },
-  { "keep", "AdjutantKeep", "<leader>ak" },
-  { "undo", "AdjutantUndo", "<leader>au" },
-  { "reject", "AdjutantReject", "<leader>ar" },
-  { "comment", "AdjutantComment", "<leader>ac" },
-  { "keep-all", "AdjutantKeep!", "<leader>aK" },
-  { "keep-all-files", "AdjutantKeepAll" },
-  { "undo-all", "AdjutantUndo!", "<leader>aU" },
-  { "restore", "AdjutantRestore" },
-  { "changes", "AdjutantChanges" },
-  { "show-change", "AdjutantShowChange" },
-  { "send-comments", "AdjutantSendComments" },
-}
 local wanted = true -- whether the default keys are set
 local own = {} -- the default keys of a buffer: raw keys -> their `<Plug>` map
 
-local function plug_of(action) return ("<Plug>(adjutant-%s)"):format(action) end
-
-function M.setup(keys)
-  wanted = keys ~= false
-  for _, action in ipairs(ACTIONS) do
-    local run = (action[4] and "<Cmd>execute v:count1 .. '%s'<CR>" or "<Cmd>%s<CR>"):format(action[2])
-    vim.keymap.set("n", plug_of(action[1]), run, { desc = "Adjutant: " .. action[1]:gsub("-", " ") })
-  end
-end
+function M.setup(keys) wanted = keys ~= false end
 
 local function raw(key)
   local leader = vim.g.mapleader
@@ -72,14 +50,14 @@ function M.set(buffer)
   if not wanted then return end
   own[buffer] = own[buffer] or {}
   local maps = maps_of(buffer)
-  for _, action in ipairs(ACTIONS) do
-    local keys = action[3] and raw(action[3])
+  for _, action in ipairs(commands.ACTIONS) do
+    local keys = action.key and raw(action.key)
     if keys and is_taken(buffer, keys, maps) then
       if own[buffer][keys] then unset(buffer, keys) end
     elseif keys and not own[buffer][keys] then
-      own[buffer][keys] = plug_of(action[1])
-      vim.keymap.set("n", action[3], plug_of(action[1]),
-        { buffer = buffer, remap = true, desc = "Adjutant: " .. action[1]:gsub("-", " ") })
+      own[buffer][keys] = commands.plug(action)
+      vim.keymap.set("n", action.key, commands.plug(action),
+        { buffer = buffer, remap = true, desc = "Adjutant: " .. action.name })
     end
   end
 end
@@ -92,19 +70,19 @@ function M.unset(buffer)
   own[buffer] = nil
 end
 
--- Returns what to press in a buffer for each action: its key, else its command.
+-- Returns what to press in a buffer for each action, by its name: its key, else its command.
 function M.shown(buffer)
   local maps, shown = maps_of(buffer), {}
-  for _, action in ipairs(ACTIONS) do
-    local command = ("<cmd>%s<cr>"):format(action[2]):lower()
+  for _, action in ipairs(commands.ACTIONS) do
+    local plug, command = commands.plug(action), ("<cmd>adjutant %s<cr>"):format(action.name)
     for _, map in ipairs(maps) do
       local does = map.rhs or ""
       local is_plug = vim.startswith(map.lhs, "<Plug>")
-      if not is_plug and not shown[action[1]] and (does == plug_of(action[1]) or does:lower() == command) then
-        shown[action[1]] = vim.fn.keytrans(raw_of(map))
+      if not is_plug and not shown[action.name] and (does == plug or does:lower() == command) then
+        shown[action.name] = vim.fn.keytrans(raw_of(map))
       end
     end
-    shown[action[1]] = shown[action[1]] or ":" .. action[2]
+    shown[action.name] = shown[action.name] or ":Adjutant " .. action.name
   end
   return shown
 end

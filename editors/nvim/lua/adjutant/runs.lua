@@ -49,7 +49,7 @@ local function tell(preview, hunks)
   if refused[1] then
     return notices.say(("not %s: %d of %s. The first reason: %s"):format(verb, #refused, many(#hunks, "change"), refused[1].why))
   end
-  local back = preview.restore and "" or "; to restore: :AdjutantRestoreRun" .. (preview.later and "!" or "")
+  local back = preview.restore and "" or "; to restore: :Adjutant restore run" .. (preview.later and " later" or "")
   notices.say(("%s %s%s"):format(many(#hunks, "change"), verb, back))
 end
 
@@ -102,14 +102,10 @@ local function start(restore, later)
   end)
 end
 
+function M.undo(line) start(false, line.later) end
+function M.restore(line) start(true, line.later) end
+
 -- `options.request` sends a request; `options.client` returns the client of the current buffer.
-function M.setup(options)
-  request, client_here = options.request, options.client
-  local function command(name, restore, desc)
-    api.nvim_create_user_command(name, function(line) start(restore, line.bang) end, { bang = true, desc = desc })
-  end
-  command("AdjutantUndoRun", false, "Undoes all changes of a run; with ! also everything after it")
-  command("AdjutantRestoreRun", true, "Restores an undone run; with ! also everything after it")
-end
+function M.setup(options) request, client_here = options.request, options.client end
 
 return M

@@ -1,0 +1,273 @@
+-- The sessions of this Neovim: which one the next text goes to, what is chosen for it, and the list of all. Everything else of a
+-- session is the server's. Never changes a session unless a command of the user asked for it.
+local asks = require("adjutant.asks")
+local chat = require("adjutant.chat")
+local display = require("adjutant.display")
+local notices = require("adjutant.notices")
+
+local M = {}
+local say = notices.say
+
+local NOT_FOUND = -33001 -- `SessionNotFound`
+local SHOWN = 200 -- items of a session that is opened
+local request -- sends a request to a client
+local client_of_buffer -- the client of the file one is in
+local opened = function() end -- called with the state of a session that was opened
+local last = {} -- by root folder, so that it outlives a server: the session that the next text goes to
+local newest -- the root folder of the last one
+local empty = {} -- the sessions that were made here and have no text yet
+local modes = {} -- by session: the mode that was chosen for it
+local past = {} -- by session: the number of its last update when it was opened
+
+-- Returns the client of the file one is in; elsewhere that of the last session, else any.
+function M.client()
+  local here = client_of_buffer()
+  if here then return here end
+  local all = vim.lsp.get_clients({ name = "adjutant" })
+  for _, client in ipairs(all) do
+    if client.config.root_dir == newest then return client end
+  end
+  return all[1]
+end
+
+local function needs_client()
+  local client = M.client()
+  if not client then notices.show("Adjutant: no server runs yet: open a file, or try again in a moment") end
+  return client
+end
+
+local function goes_on(client, session)
+  last[client.config.root_dir], newest = session, client.config.root_dir
+end
+
+-- Returns the session that the next text goes to, if there is one.
+function M.current(client) return last[client.config.root_dir] end
+
+local function failed(client, err)
+  if err.code == NOT_FOUND then last[client.config.root_dir] = nil end
+  notices.show("Adjutant: " .. err.message)
+end
+
+local function execute(client, command, argument, done, refused)
+  local params = { command = command, arguments = argument and { argument } or {} }
+  request(client, "workspace/executeCommand", params, done, refused or function(err) failed(client, err) end)
+end
+
+-- The lines that a task is about. What is no file is no place; the task is about the folder then.
+local function place_of(line)
+  if vim.bo.buftype ~= "" or vim.api.nvim_buf_get_name(0) == "" then return end
+  return { uri = vim.uri_from_bufnr(0), range = {
+    start = { line = line.line1 - 1, character = 0 },
+    ["end"] = { line = line.line2, character = 0 },
+  } }
+end
+
+-- The same in words. A start at a place has a mode of its own, so a session whose mode was chosen gets them.
+local function words_of(line)
+  local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(0), ":.")
+  if line.line1 == line.line2 then return ("This is about line %d of %s."):format(line.line1, name) end
+  return ("This is about lines %d to %d of %s."):format(line.line1, line.line2, name)
+end
+
+-- Sends a text to a session, which it steers while it works.
+function M.prompt(client, session, text, about)
+  local blocks = { { type = "text", text = about and text .. "\n\n" .. about or text } }
+  request(client, "agent/session/prompt", { sessionId = session, prompt = blocks }, function()
+    empty[session] = nil
+    goes_on(client, session)
+  end, function(err) failed(client, err) end)
+end
+
+-- Sends a text: to the last session, which it steers while it works, or with `!` to a new one. The lines of the command go along; in a
+-- session that goes on, only if they were given.
+function M.task(text, line)
+  local client = needs_client()
+  if not client then return end
+  local session = not line.bang and M.current(client) or nil
+  if text == "" then
+    if not line.bang then return chat.toggle() end
+    last[client.config.root_dir] = nil
+    return say("the next text begins a new session")
+  end
+  local place = (not session or empty[session] or line.range > 0) and place_of(line) or nil
+  if session and (not place or modes[session]) then return M.prompt(client, session, text, place and words_of(line)) end
+  local params = vim.tbl_extend("error", { text = text, sessionId = session }, place or {})
+  execute(client, "adjutant.start", params, function(result)
+    empty[result.sessionId] = nil
+    goes_on(client, result.sessionId)
+  end)
+end
+
+-- Notes the mode of a session.
+local function learn(session, options)
+  for _, option in ipairs(options) do
+    if option.id == "mode" then modes[session] = option.currentValue ~= "code" and option.currentValue or nil end
+  end
+end
+
+-- Notes a run that was started in another way, such as a code action.
+function M.told(params, client)
+  local update = params.update
+  if update.sessionUpdate == "config_option_update" then learn(params.sessionId, update.configOptions) end
+  if client and update.sessionUpdate == "_run" and update.phase == "started" and not update.continues then
+    if not M.is_past(params) then goes_on(client, params.sessionId) end
+  end
+end
+
+-- Whether an update was there before its session was opened here: it is shown, and has no other effect.
+function M.is_past(params) return not params.sub and (past[params.sessionId] or 0) >= params.seq end
+
+function M.answer()
+  if not asks.enter() then notices.show("Adjutant: nothing is asked") end
+end
+
+function M.stop(line)
+  local client = M.client()
+  if not client then return notices.show("Adjutant: nothing runs") end
+  execute(client, "adjutant.cancel", line.all and { all = true } or nil, nil, function(err)
+    notices.show("Adjutant: " .. err.message)
+  end)
+end
+
+local function many(count, noun) return ("%d %s%s"):format(count, noun, count == 1 and "" or "s") end
+
+local function age_of(then_ms)
+  local minutes = math.max(0, math.floor((os.time() - then_ms / 1000) / 60))
+  if minutes < 1 then return "now" end
+  if minutes < 60 then return many(minutes, "minute") .. " ago" end
+  if minutes < 24 * 60 then return many(math.floor(minutes / 60), "hour") .. " ago" end
+  return many(math.floor(minutes / 24 / 60), "day") .. " ago"
+end
+
+local STATES = { running = "at work", requires_action = "asks you", resumable = "was cut short" }
+
+-- Returns the line of a session in the list.
+function M.row(entry)
+  if entry.more then return "… older sessions" end
+  local title = vim.fn.strcharpart(display.plain((entry.title:gsub("%s+", " "))), 0, 60)
+  local parts = { title ~= "" and title or "without a title", STATES[entry.state] }
+  if entry.damaged then parts[#parts + 1] = "damaged" end
+  local open = entry.unreviewedHunks or 0
+  if open > 0 then parts[#parts + 1] = many(open, "change") .. " to review" end
+  parts[#parts + 1] = age_of(entry.updatedAt)
+  return table.concat(parts, " · ")
+end
+
+-- Shows a session in the chat, and lets the next text go on in it.
+local function open(client, entry)
+  local params = { sessionId = entry.sessionId, replayFrom = { type = "last", items = SHOWN } }
+  request(client, "agent/session/resume", params, function(state)
+    past[entry.sessionId] = state.seq
+    learn(entry.sessionId, state.configOptions)
+    goes_on(client, entry.sessionId)
+    chat.clear()
+    if state.before then chat.note("Earlier messages are left out here; :Adjutant export has all.", "page") end
+    opened(client, state)
+    if not chat.window() then chat.toggle() end
+  end)
+end
+
+function M.pick()
+  local client = needs_client()
+  if not client then return end
+  local folder = vim.uri_from_fname(client.config.root_dir)
+  local function list(cursor)
+    request(client, "agent/session/list", { cwd = folder, cursor = cursor }, function(listed)
+      local rows = vim.list_slice(listed.sessions)
+      if #rows == 0 then return say("no session in this project yet; :Adjutant TEXT begins one") end
+      if listed.nextCursor then rows[#rows + 1] = { more = listed.nextCursor } end
+      vim.ui.select(rows, { prompt = "Go on in a session:", format_item = M.row }, function(entry)
+        if entry and entry.more then list(entry.more) elseif entry then open(client, entry) end
+      end)
+    end)
+  end
+  list()
+end
+
+-- Calls `done` with the session that the next text goes to, and its options. Without one a new session is made, which leaves no
+-- trace before its first prompt.
+local function with_options(client, done)
+  local session = M.current(client)
+  local params = session and { sessionId = session } or vim.empty_dict()
+  request(client, session and "agent/session/resume" or "agent/session/new", params, function(result)
+    done(session or result.sessionId, result.configOptions, not session)
+  end, function(err) failed(client, err) end)
+end
+
+local function set(client, session, option, value)
+  local params = { sessionId = session, configId = option.id, value = value }
+  request(client, "agent/session/set_config_option", params, function(result)
+    learn(session, result.configOptions)
+    goes_on(client, session)
+    local when = option.id == "mode" and "" or ", from the next task on"
+    say(("%s of this session: %s%s"):format(option.id, display.plain(value), when))
+  end)
+end
+
+-- What a value in a list means, and which one is chosen.
+local function value_row(option, details)
+  return function(value)
+    local detail = value.description or details[value.value]
+    return ("%s %s%s"):format(value.value == option.currentValue and "*" or " ", display.plain(value.name),
+      detail and " · " .. display.plain(detail) or "")
+  end
+end
+
+local function choose(id, value, details)
+  local client = needs_client()
+  if not client then return end
+  with_options(client, function(session, options, is_new)
+    local option
+    for _, one in ipairs(options) do option = one.id == id and one or option end
+    if not option then return say("no model is set yet; run in a terminal: adjutant setup") end
+    empty[session] = empty[session] or is_new
+    if value ~= "" then return set(client, session, option, value) end
+    details(client, function(known)
+      local prompt = id == "mode" and "Mode of this session:" or "Model of this session:"
+      vim.ui.select(option.options, { prompt = prompt, format_item = value_row(option, known) }, function(chosen)
+        if chosen then return set(client, session, option, chosen.value) end
+        if is_new then request(client, "agent/session/close", { sessionId = session }, nil, true) end
+      end)
+    end)
+  end)
+end
+
+function M.mode(line)
+  choose("mode", line.args, function(_, show) show({}) end)
+end
+
+-- Returns what is known of a model, in words.
+local function model_detail(model)
+  if model.unavailable then return "cannot be used: " .. model.unavailable end
+  local parts = {}
+  -- Of a model that Adjutant does not know the numbers are no facts.
+  if model.known then parts[1] = ("a window of %dk tokens"):format(math.floor(model.contextWindow / 1000)) end
+  if model.images then parts[#parts + 1] = "reads images" end
+  return #parts > 0 and table.concat(parts, " · ") or nil
+end
+
+function M.model(line)
+  choose("model", line.args, function(client, show)
+    request(client, "agent/model/list", vim.empty_dict(), function(result)
+      local details = {}
+      for _, model in ipairs(result.models) do details[model.model] = model_detail(model) end
+      show(details)
+    end)
+  end)
+end
+
+function M.export()
+  local client = needs_client()
+  if not client then return end
+  local session = M.current(client)
+  if not session then return say("no session here yet; :Adjutant sessions lists those of this project") end
+  execute(client, "adjutant.showTranscript", { sessionId = session })
+end
+
+-- `options.request` sends a request, `options.client` returns the client of the current buffer, and `options.opened` gets the state of
+-- a session that was opened.
+function M.setup(options)
+  request, client_of_buffer, opened = options.request, options.client, options.opened
+end
+
+return M
