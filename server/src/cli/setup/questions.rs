@@ -88,16 +88,17 @@ impl QuestionDesk {
         let typed = loop {
             // Silent before the question appears, so that a text that is pasted at once is not shown either.
             let silent = if echo == Echo::Hidden { Silent::new() } else { None };
+            // Earlier input is discarded. What is typed once the question can be seen is an answer.
+            self.person.listen();
             self.page.line_in(Ink::Bold, question);
             self.page.prompt();
-            self.person.listen();
             tokio::select! {
                 typed = self.person.typed() => break typed,
                 _ = self.suspend.recv() => {
                     drop(silent);
                     self.page.fresh_line();
                     suspend();
-                    // Earlier input is discarded, and the question is asked again.
+                    // The question is asked again.
                 }
             }
         };
