@@ -86,6 +86,8 @@ fn n06_finding_d12_a_commands_ask_lists_what_is_not_saved() {
     assert_eq!(listed, ["a.txt", "c.txt", "d.txt", "e.txt", "src/b.txt"]);
     let words = "Not saved yet: a.txt, c.txt, d.txt and 2 more. The command sees these files as they were saved last.";
     assert!(ask.description.as_deref().is_some_and(|why| why.ends_with(words)), "{ask:?}");
+    let saves = ask.options.iter().any(|option| option.option_id == "save_and_run");
+    assert!(!saves, "nothing is saved that the question does not name: {ask:?}");
     stage.rig.answer(&ask.ask_id, "reject");
     assert_eq!(stage.finish(&run), ["The user rejected this."]);
     assert!(stage.rig.messages().is_empty(), "a rejected command gives no message");
@@ -243,18 +245,50 @@ fn n06_what_a_formatter_makes_of_a_file_at_save_and_run_is_what_the_command_sees
     assert!(outputs[0].contains("one\n2\n") && !outputs[0].contains("older text"), "{outputs:?}");
 }
 
-/// A file that is saved or closed by then needs nothing.
+/// A file that is saved by then needs nothing. One that is closed cannot be saved, so nothing runs.
 #[test]
 fn n06_save_and_run_asks_for_no_save_of_what_is_saved_or_closed_by_then() {
     let stage = Stage::new(FILES);
     let (ask, run) = asked_while_unsaved(&stage);
     stage.rig.save("a.txt");
-    stage.rig.close("c.txt");
+    stage.rig.save("c.txt");
     stage.rig.answer(&ask.ask_id, "save_and_run");
     let outputs = stage.finish(&run);
     assert!(outputs[0].contains("one\ntwo\n") && !outputs[0].contains("older text"), "{outputs:?}");
     assert!(stage.rig.saves_asked().is_empty());
-    assert_eq!(stage.workspace.read("c.txt"), "one\n", "what was closed without saving stays so");
+    stage.rig.close("a.txt");
+    stage.rig.close("c.txt");
+
+    let (ask, run) = asked_while_unsaved(&stage);
+    stage.rig.close("c.txt");
+    stage.rig.answer(&ask.ask_id, "save_and_run");
+    let outputs = stage.finish(&run);
+    assert!(
+        outputs[0].contains("\"c.txt\" could not be saved first: no editor has it open now"),
+        "{outputs:?}"
+    );
+    assert!(outputs[0].contains("(saved before that: a.txt)"), "{outputs:?}");
+    assert!(stage.rig.await_message().contains("no editor has it open now"));
+    assert_eq!(stage.workspace.read("c.txt"), "one\ntwo\n", "what was closed without saving stays so");
+}
+
+/// A server that was started again does not know what the editor of before had.
+#[test]
+fn n06_save_and_run_runs_nothing_while_no_editor_has_the_files() {
+    let stage = Stage::new(FILES);
+    let (ask, run) = asked_while_unsaved(&stage);
+    let Stage { rig, model, session, workspace } = stage;
+    rig.die();
+    let rig = Rig::start_with(&workspace, Options::new(&workspace));
+    rig.resume(&session, None);
+    let again = rig.await_ask();
+    assert_eq!(again.ask_id, ask.ask_id);
+    rig.answer(&again.ask_id, "save_and_run");
+    rig.await_run_end(&session, &run);
+    assert!(rig.await_message().contains("\"a.txt\" could not be saved first: no editor has it open now"));
+    assert_eq!(workspace.read("a.txt"), "one\n");
+    drop(rig);
+    drop(model);
 }
 
 /// An editor that cannot be asked to save gets the usual answers; another terminal may save by the editor's session.

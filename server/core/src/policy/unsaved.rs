@@ -19,6 +19,12 @@ pub fn before(unsaved: &[UnsavedText]) -> Option<String> {
     sentence(unsaved.iter().map(|document| document.path.as_str()))
 }
 
+/// Whether the sentence has every one of these documents by its whole name.
+pub fn names_all(unsaved: &[UnsavedText]) -> bool {
+    let is_whole = |document: &UnsavedText| one_line(&document.path, MAX_NAME) == document.path;
+    !unsaved.is_empty() && unsaved.len() <= MAX_NAMED && unsaved.iter().all(is_whole)
+}
+
 /// Returns the same sentence for these paths.
 pub fn sentence_for<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
     sentence(paths)

@@ -20,11 +20,20 @@ const REASON: &str = "you chose to save it before a command runs";
 
 /// Saves the documents that the user wants saved before this call, one after the other.
 pub(super) async fn save_first(place: &Arc<SessionWorld>, call: &Call) -> Result<(), Reason> {
+    let mut saved: Vec<String> = Vec::new();
     for uri in &call.saves {
-        if let Err((path, why)) = save(place, uri).await {
-            let text =
-                format!("nothing was run, because \"{}\" could not be saved first: {why}", shown(&path));
-            return Err(Reason::new(Cause::NotSaved, text));
+        match save(place, uri).await {
+            Ok(path) => saved.extend(path.map(|path| shown(&path).into_owned())),
+            Err((path, why)) => {
+                let others = match saved.is_empty() {
+                    true => String::new(),
+                    false => format!(" (saved before that: {})", saved.join(", ")),
+                };
+                let path = shown(&path).into_owned();
+                let text =
+                    format!("nothing was run, because \"{path}\" could not be saved first: {why}{others}");
+                return Err(Reason::new(Cause::NotSaved, text));
+            }
         }
     }
     Ok(())
@@ -38,13 +47,13 @@ struct Differing {
     disk: Option<String>,
 }
 
-/// Saves one document. The error has its path.
-async fn save(place: &Arc<SessionWorld>, uri: &str) -> Result<(), (String, String)> {
+/// Saves one document and returns its path; `None` if it was saved before. The error has its path, too.
+async fn save(place: &Arc<SessionWorld>, uri: &str) -> Result<Option<String>, (String, String)> {
     let (here, name) = (place.clone(), uri.to_owned());
     let before = match aside(move || differing(&here, &name)).await {
         Ok(Some(before)) => before,
-        Ok(None) => return Ok(()),
-        Err(why) => return Err((uri.to_owned(), why)),
+        Ok(None) => return Ok(None),
+        Err(unknown) => return Err(unknown),
     };
     // An edit in between would be saved, too.
     let _turn = place.world.edit_turns.turn(&before.absolute).await;
@@ -55,21 +64,28 @@ async fn save(place: &Arc<SessionWorld>, uri: &str) -> Result<(), (String, Strin
     let after = aside(move || differing(&here, &name)).await;
     match after {
         // What is typed after the save is not a part of it.
-        Ok(after) if after.as_ref().is_none_or(|after| after.disk != before.disk) => Ok(()),
+        Ok(after) if after.as_ref().is_none_or(|after| after.disk.is_some() && after.disk != before.disk) => {
+            Ok(Some(before.path))
+        }
         Ok(_) => Err((before.path, "the editor said so, but the file does not show it".to_owned())),
-        Err(why) => Err((before.path, why)),
+        Err((_, why)) => Err((before.path, why)),
     }
 }
 
-/// Looks at a document; `None` if it is saved, or not open any more. Blocks.
-fn differing(place: &SessionWorld, uri: &str) -> Result<Option<Differing>, String> {
-    let path = uri::to_path(uri).map_err(|why| why.to_string())?;
-    let at = resolve(&place.roots, &path.display().to_string()).map_err(|why| why.to_string())?;
+/// Looks at a document; `None` if it is saved. One that is not open has no text that could be saved: it was closed, or its editor has
+/// not said yet that it has it. Blocks.
+fn differing(place: &SessionWorld, uri: &str) -> Result<Option<Differing>, (String, String)> {
+    let path = uri::to_path(uri).map_err(|why| (uri.to_owned(), why.to_string()))?;
+    let name = path.display().to_string();
+    let at = resolve(&place.roots, &name).map_err(|why| (name.clone(), why.to_string()))?;
     if !at.inside {
-        return Err("its path leads out of the workspace now".to_owned());
+        return Err((name, "its path leads out of the workspace now".to_owned()));
     }
     let buffers = place.world.documents.buffers();
-    if buffers.get(&at.absolute).is_none() || buffers.is_on_disk(&at.absolute) {
+    if buffers.get(&at.absolute).is_none() {
+        return Err((at.display, "no editor has it open now".to_owned()));
+    }
+    if buffers.is_on_disk(&at.absolute) {
         return Ok(None);
     }
     Ok(Some(Differing { path: at.display, disk: on_disk(&at.absolute), absolute: at.absolute }))

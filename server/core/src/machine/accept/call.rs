@@ -223,7 +223,8 @@ fn payload_ask(
         _ => (AskKind::Tool, call.title.clone(), "Allow reading this file in this session", Vec::new()),
     };
     let always = Act::of(payload, seen).and_then(standing_rule).map(|_| always);
-    let options = match can_save && !unsaved.is_empty() {
+    // Nothing is saved that the user does not see here.
+    let options = match can_save && unsaved::names_all(&unsaved) {
         true => ask::save_options(),
         false => ask::options(kind, always, &suggestions),
     };
