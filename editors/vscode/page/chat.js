@@ -4,12 +4,15 @@ import MarkdownIt from 'markdown-it';
 
 const page = acquireVsCodeApi();
 const [items, plan, composer, problem, text, state, stop, send] = ['items', 'plan', 'composer', 'problem', 'text', 'state', 'stop', 'send'].map((id) => document.getElementById(id));
-const markdown = new MarkdownIt({ html: false, linkify: false }).disable(['link', 'image', 'autolink', 'reference']);
+const markdown = new MarkdownIt({ html: false, linkify: false }).disable(['link', 'image', 'autolink', 'reference', 'entity', 'hr', 'lheading']);
 const places = new Map(); // of each item its element
+const MOST_DRAWN = 250_000; // characters of HTML of one item: a small table can become many cells
+const tooLarge = new Set();
+const NAMES = { prompt: 'You', reply: 'Answer', thought: 'Thought', tool: 'Step', change: 'Change', ask: 'Question', end: 'End', notice: 'Notice' };
 const MOST_STREAMED = 20_000; // characters that are drawn as Markdown while they come
 const STEPS = { pending: '☐', in_progress: '◐', completed: '☑' };
 const STATES = { running: 'At work', requires_action: 'Waits for your answer', resumable: 'Was cut short' };
-let sent = 0, sending, given = '', running = false;
+let session, sending, given = '', running = false;
 
 const element = (tag, name, words) => {
   const made = document.createElement(tag);
@@ -32,7 +35,12 @@ function body(item) {
       // To read a long text as Markdown again and again would take longer than it streams.
       if (item.streams && item.text.length > MOST_STREAMED) return [element('div', 'plain', item.text)];
       const made = element('div', 'markdown');
-      made.innerHTML = markdown.render(item.text);
+      const drawn = tooLarge.has(item.id) ? undefined : markdown.render(item.text);
+      if (drawn === undefined || drawn.length > MOST_DRAWN) {
+        tooLarge.add(item.id);
+        return [element('div', 'plain', item.text)];
+      }
+      made.innerHTML = drawn;
       return [made];
     }
     case 'thought': {
@@ -72,6 +80,7 @@ function put(item) {
   const old = places.get(item.id);
   const made = element('article', item.bad ? `${item.kind} bad` : item.kind);
   made.dir = 'auto';
+  made.setAttribute('aria-label', NAMES[item.kind] ?? item.kind);
   made.append(...body(item));
   const fold = old?.element.querySelector('details');
   if (fold?.open) made.querySelector('details')?.setAttribute('open', '');
@@ -93,14 +102,19 @@ function inSight() {
   return one && { id: one.dataset.id, top: one.offsetTop };
 }
 
-function draw({ reset, draft, isNew, items: drawn, plan: entries, state: now, share, older: more }) {
+function draw({ reset, draft, session: of, items: drawn, plan: entries, state: now, share, older: more }) {
   const atEnd = items.scrollHeight - items.scrollTop - items.clientHeight < 40;
   const read = atEnd ? undefined : inSight();
   if (reset) {
     places.clear();
+    tooLarge.clear();
     items.replaceChildren();
   }
-  if (draft !== undefined) text.value = draft;
+  session = of;
+  if (draft !== undefined) {
+    text.value = draft;
+    problem.hidden = true;
+  }
   items.querySelector('.empty')?.remove();
   items.querySelector('.older')?.remove();
   drawn.forEach(put);
@@ -109,7 +123,7 @@ function draw({ reset, draft, isNew, items: drawn, plan: entries, state: now, sh
     made.className = 'older';
     items.prepend(made);
   }
-  if (places.size === 0 && isNew) {
+  if (places.size === 0 && !session) {
     const made = element('div', 'empty');
     made.append(element('p', '', 'Say what is to be done, in your words. Adjutant looks at the files that are open here, and asks before it runs anything.'));
     made.append(button('Conversations…', 'Show an earlier conversation', () => page.postMessage({ type: 'conversations' })));
@@ -136,10 +150,10 @@ function label() {
 composer.addEventListener('submit', (event) => {
   event.preventDefault();
   if (sending !== undefined || !text.value.trim()) return;
-  sending = ++sent;
+  sending = crypto.randomUUID();
   given = text.value;
   problem.hidden = true;
-  page.postMessage({ type: 'send', text: text.value, number: sending });
+  page.postMessage({ type: 'send', session, text: text.value, id: sending });
   label();
 });
 text.addEventListener('keydown', (event) => {
@@ -148,7 +162,7 @@ text.addEventListener('keydown', (event) => {
   composer.requestSubmit();
 });
 text.addEventListener('input', () => {
-  page.postMessage({ type: 'draft', text: text.value });
+  page.postMessage({ type: 'draft', session, text: text.value });
   label();
 });
 stop.addEventListener('click', () => page.postMessage({ type: 'stop' }));
@@ -158,7 +172,7 @@ window.addEventListener('message', ({ data }) => {
     case 'draw': return draw(data);
     case 'sent':
     case 'refused':
-      if (data.number !== sending) return undefined;
+      if (data.id !== sending) return undefined;
       sending = undefined;
       if (data.type === 'refused') {
         // The prompt stays in the box.
@@ -166,7 +180,6 @@ window.addEventListener('message', ({ data }) => {
         problem.hidden = false;
       } else if (text.value === given) {
         text.value = '';
-        page.postMessage({ type: 'draft', text: '' });
       }
       return label();
   }

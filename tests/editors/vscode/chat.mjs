@@ -63,4 +63,17 @@ for (let round = 0; round < 300; round++) {
 // A stream: what was said so far, then the whole, and a part that comes too late changes nothing.
 const chunk = (sub, text) => of(9, { sessionUpdate: 'agent_message_chunk', messageId: 'm1', text }, sub);
 wrong('a stream', drawn([chunk(1, 'It '), chunk(2, 'is')]).text, 'reply: It is');
+const long = createConversation();
+for (let sub = 1; sub <= 300; sub++) {
+  long.fold(chunk(sub, 'x'.repeat(1_000)));
+  // What is not drawn any more is not sent again.
+  const sent = long.take().reduce((all, { text }) => all + text.length, 0);
+  if (sub > 102 && sent > 0) console.log(`${sent} characters are drawn again after ${sub} parts`);
+}
+long.fold(of(20, { ...tool('pending'), title: 'y'.repeat(9_000) }));
+if (long.take()[0].text.length > 2_100) console.log('a title is not bounded');
+long.forget();
+if (long.take().length > 0) console.log('what is forgotten is drawn');
+const hidden = drawn([of(9, { sessionUpdate: 'agent_message', messageId: 'm1', text: 'a\u202eb' }), of(10, { sessionUpdate: 'notice', message: 'c\u2066d' })]);
+wrong('hidden characters', hidden.text, 'reply: a\\u{202e}b\nnotice: c\\u{2066}d');
 wrong('its end', drawn([chunk(1, 'It '), numbered[9], chunk(2, 'is')]).text, 'reply: It is done.');

@@ -113,7 +113,7 @@ fn finding_d9_s105_the_chat_steers_and_stops_the_task_that_is_at_work() {
 
 #[test]
 fn finding_d9_s105_the_chat_is_drawn_anew_from_the_server_and_keeps_the_draft() {
-    let stage = Stage::new(FILES, [Reply::text("Seen."), Reply::text("Other.")]);
+    let stage = Stage::new(FILES, ["Seen.", "Other.", "Third."].map(Reply::text));
     let code = Code::open(&stage, scenes::FILE);
     code.do_("chatOpen", json!([]));
     code.say_in_chat("Look at it");
@@ -127,16 +127,27 @@ fn finding_d9_s105_the_chat_is_drawn_anew_from_the_server_and_keeps_the_draft() 
     code.do_("reload", json!(["greet.py"]));
     code.do_("chatOpen", json!([]));
     assert_eq!(code.wait_chat(&first)["draft"], "and then");
-    // A task by another door is followed; the first is in the list.
-    code.do_("palette", json!(["Adjutant: New Conversation"]));
-    wait_for("an empty chat", || {
-        code.chat()["items"][0].as_str().is_some_and(|one| one.starts_with("empty:")).then_some(())
-    });
+    // What is typed for one conversation is not taken to another, also not when a task begins by another door.
     code.command("Look elsewhere");
-    code.wait_chat(&["prompt: Look elsewhere With its place in the file", "reply: Other.", "end: Done"]);
+    let requests = stage.model.wait_for_requests(2);
+    assert!(requests[1].json().to_string().contains("Look elsewhere"));
+    code.wait_end("done");
+    assert_eq!(code.wait_chat(&first)["draft"], "and then");
+    code.do_("palette", json!(["Adjutant: New Conversation"]));
+    let is_empty =
+        || code.chat()["items"][0].as_str().is_some_and(|one| one.starts_with("empty:")).then_some(());
+    wait_for("an empty chat", is_empty);
+    assert_eq!(code.chat()["draft"], "");
+    // With nothing typed it is followed; the others are in the list, each with its draft.
+    code.command("Look again");
+    code.wait_chat(&["prompt: Look again With its place in the file", "reply: Third.", "end: Done"]);
+    code.do_("palette", json!(["Adjutant: Conversations…"]));
+    code.do_("pick", json!(["Look elsewhere"]));
+    let second = ["prompt: Look elsewhere With its place in the file", "reply: Other.", "end: Done"];
+    assert_eq!(code.wait_chat(&second)["draft"], "");
     code.do_("palette", json!(["Adjutant: Conversations…"]));
     code.do_("pick", json!(["Look at it"]));
-    code.wait_chat(&first);
+    assert_eq!(code.wait_chat(&first)["draft"], "and then");
 }
 
 #[test]

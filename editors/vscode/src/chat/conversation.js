@@ -9,21 +9,31 @@ const MARKS = { pending: '…', in_progress: '…', completed: '✓' };
 const OVER = { decided: 'Decided change by change', cancelled: 'The task was cancelled', superseded: 'Another question took its place', withdrawn: 'No answer is needed any more' };
 // States of a change in which its lines are in the text.
 const IN_TEXT = ['applied', 'amended', 'kept'];
-const MOST = 200_000; // characters of one item
-const PER_UPDATE = 1e-6; // an update that is not numbered comes after the one that is
+const MOST = 100_000; // characters of one item
+const MOST_WORDS = 2_000; // of a title or a note
+const PER_UPDATE = 1e-9; // an update that is not numbered comes after the one that is
 const COUNTED = { applied: 'to review', amended: 'changed by you', kept: 'kept', proposed: 'proposed', undone: 'undone', rejected: 'rejected', not_applied: 'not applied', conflicted: 'in conflict', away: 'away' };
 
 const steps = (entries) => entries.map(({ status, content }) => ({ status, content: shown(content).replace(/\s+/gu, ' ') }));
-const cut = (text) => (text.length > MOST ? `${text.slice(0, MOST)}\n\n… the rest is in the transcript.` : text);
+// Hidden characters are shown: what stands here may be compared with a question.
+const cut = (text) => (text.length > MOST ? `${shown(text.slice(0, MOST))}\n\n… the rest is in the transcript.` : shown(text));
+const words = (text) => shown(text.length > MOST_WORDS ? `${text.slice(0, MOST_WORDS)}…` : text);
 
 // One line about the changes of a file: how many lines, and what became of them.
 function changed({ path, uri, hunks, operation }) {
   const sum = (name) => hunks.reduce((all, hunk) => all + hunk[name], 0);
   const states = new Map();
   for (const { state } of hunks) states.set(state, (states.get(state) ?? 0) + 1);
-  const words = [...states].map(([state, count]) => `${states.size > 1 ? `${count} ` : ''}${COUNTED[state] ?? state}`);
+  const became = [...states].map(([state, count]) => `${states.size > 1 ? `${count} ` : ''}${COUNTED[state] ?? state}`);
   const size = operation?.kind === 'delete' ? 'deleted' : operation?.kind === 'move' ? `moved to ${operation.path}` : `+${sum('inserted')} −${sum('removed')}`;
-  return { kind: 'change', text: shown(`${path} ${size}`), note: words.join(', '), uri, opens: hunks.some(({ state }) => IN_TEXT.includes(state)) };
+  return { kind: 'change', text: words(`${path} ${size}`), note: became.join(', '), uri, opens: hunks.some(({ state }) => IN_TEXT.includes(state)) };
+}
+
+// A reply so far. What comes after the most that is drawn changes nothing.
+function streamed(before, more) {
+  if (before?.raw?.length > MOST) return before;
+  const raw = (before?.raw ?? '') + more;
+  return { kind: 'reply', text: cut(raw), raw, streams: true };
 }
 
 function answered(ask, resolution) {
@@ -51,7 +61,8 @@ function createConversation() {
     const fill = before?.kind === 'ask' ? make() : {};
     const is = before && at < before.upTo ? { ...fill, ...before } : { ...make(before), id, upTo: at };
     items.set(id, { ...is, at: begins });
-    changes.add(id);
+    // The same text again is nothing to draw.
+    if (!before || is.text !== before.text || is.kind !== 'reply' || is.streams !== before.streams || begins !== before.at) changes.add(id);
   };
   const newest = (what, at) => {
     if (at < numbers[what]) return false;
@@ -64,18 +75,18 @@ function createConversation() {
     switch (update.sessionUpdate) {
       case 'user_message': {
         const { text, added = '' } = update;
-        const words = added && text.endsWith(added) ? text.slice(0, -added.length) : text;
-        return put(at, update.messageId, () => ({ kind: 'prompt', text: cut(words), more: cut(added.trim()) }));
+        const own = added && text.endsWith(added) ? text.slice(0, -added.length) : text;
+        return put(at, update.messageId, () => ({ kind: 'prompt', text: cut(own), more: cut(added.trim()) }));
       }
       case 'agent_message': return put(at, update.messageId, () => ({ kind: 'reply', text: cut(update.text) }));
       case 'agent_message_chunk':
-        return put(at, update.messageId, (before) => ({ kind: 'reply', text: cut((before?.text ?? '') + update.text), streams: true }));
+        return put(at, update.messageId, (before) => streamed(before, update.text));
       case 'agent_thought': return put(at, update.messageId, () => ({ kind: 'thought', text: cut(update.text) }));
       case 'tool_call_update': {
         // The plan is drawn as the plan.
         if (update.tool === 'update_plan' && !['failed', '_denied'].includes(update.status)) return undefined;
         const { title, status, summary, argumentsText } = update;
-        return put(at, update.toolCallId, () => ({ kind: 'tool', text: shown(`${MARKS[status] ?? '✗'} ${title}`), note: summary && shown(summary), more: shown(cut(argumentsText ?? '')) }));
+        return put(at, update.toolCallId, () => ({ kind: 'tool', text: words(`${MARKS[status] ?? '✗'} ${title}`), note: summary && words(summary), more: cut(argumentsText ?? '') }));
       }
       case 'plan_update': {
         if (newest('plan', at)) head = { ...head, plan: steps(update.entries) };
@@ -87,7 +98,7 @@ function createConversation() {
         }
         // What could come next after a run that is over is no question.
         if (update.ask.group === 'idle') return undefined;
-        return put(at, update.ask.askId, () => ({ kind: 'ask', open: true, text: shown(update.ask.title), ask: { options: update.ask.options } }));
+        return put(at, update.ask.askId, () => ({ kind: 'ask', open: true, text: words(update.ask.title), ask: { options: update.ask.options } }));
       case '_change_set': return put(at, update.changeSetId, () => changed(update));
       case '_complete': return put(at, `complete ${runId}`, () => ({ kind: 'reply', text: cut(update.summary) }));
       case '_run': {
@@ -97,7 +108,7 @@ function createConversation() {
         }
         const { outcome, summary, edits } = update.end;
         const why = summary && (outcome === 'failed' || outcome === 'limit') ? `: ${summary}` : '';
-        return put(at, `end ${update.runId}`, () => ({ kind: 'end', text: `${ENDS[outcome] ?? outcome}${why}`, note: edits?.line, bad: outcome === 'failed' || outcome === 'limit' }));
+        return put(at, `end ${update.runId}`, () => ({ kind: 'end', text: words(`${ENDS[outcome] ?? outcome}${why}`), note: edits?.line, bad: outcome === 'failed' || outcome === 'limit' }));
       }
       case 'state_update':
         if (newest('state', at)) head = { ...head, state: update.state };
@@ -105,7 +116,7 @@ function createConversation() {
       case 'usage_update':
         head = { ...head, usage: update };
         return undefined;
-      case 'notice': return put(at, `notice ${told++}`, () => ({ kind: 'notice', text: update.message }));
+      case 'notice': return put(at, `notice ${told++}`, () => ({ kind: 'notice', text: words(update.message) }));
       default: return undefined;
     }
   }
@@ -117,12 +128,17 @@ function createConversation() {
       head = { ...head, title: title || head.title, state: state?.state ?? head.state, plan: plan ? steps(plan) : head.plan, usage: usage ?? head.usage };
     },
     head: () => head,
+    // Leaves the items: whoever comes into sight again asks the server.
+    forget() {
+      items.clear();
+      changes.clear();
+    },
     // The items that changed since the last call, in their order.
     take() {
       const taken = [...changes].map((id) => items.get(id)).filter((item) => item.text !== undefined);
       changes = new Set();
-      const noted = ({ ask, resolution, upTo, ...drawn }) => (resolution ? { ...drawn, note: shown(answered(ask, resolution)) } : drawn);
-      return taken.map(noted).sort((one, other) => one.at - other.at);
+      const noted = ({ ask, resolution, upTo, ...drawn }) => (resolution ? { ...drawn, note: words(answered(ask, resolution)) } : drawn);
+      return taken.map(({ raw, ...item }) => noted(item)).sort((one, other) => one.at - other.at);
     },
   };
 }

@@ -11,6 +11,7 @@ const PAGE = 200; // items that are loaded at a time
 const PAUSE_MS = 40; // between two messages to the page: at most 25 in a second
 const MOST_LISTED = 100;
 const MOST_DRAFTS = 50;
+const LOST = ['SessionNotFound', 'SessionLocked', 'SessionDamaged'];
 const KEPT = 'adjutant.chat'; // by the window, over a reload
 const STATES = { running: 'at work', requires_action: 'waits for you', resumable: 'was cut short' };
 
@@ -42,15 +43,15 @@ function html(webview, root) {
 function createChat(context, { client, here, complain, started }) {
   const root = context.extensionUri;
   const kept = context.workspaceState.get(KEPT) ?? {};
-  let view, conversation = createConversation(), session = kept.session, before, timer, loads = 0, drafts = new Map(kept.drafts);
+  let view, conversation = createConversation(), session = kept.session, before, timer, loads = 0, sending = false, drafts = new Map(kept.drafts);
   const request = (method, params) => client().sendRequest(method, params);
   const execute = (command, argument) => request('workspace/executeCommand', { command, arguments: [argument] });
   const isReady = () => client()?.isRunning();
 
   const keep = () => void context.workspaceState.update(KEPT, { session, drafts: [...drafts].slice(-MOST_DRAFTS) });
-  const typed = (text) => {
-    drafts.delete(session ?? '');
-    if (text) drafts.set(session ?? '', text);
+  const typed = (of, text) => {
+    drafts.delete(of ?? '');
+    if (text) drafts.set(of ?? '', text);
     keep();
   };
   const draw = (reset = false, draft = undefined) => {
@@ -60,7 +61,7 @@ function createChat(context, { client, here, complain, started }) {
     const { state, usage, plan, title } = conversation.head();
     view.title = title ? line(title, 60) : undefined;
     const share = usage?.contextSize ? `${Math.round((100 * usage.contextUsed) / usage.contextSize)} % of the context` : '';
-    view.webview.postMessage({ type: 'draw', reset, draft, isNew: !session, items: conversation.take(), plan, state, share, older: before !== undefined });
+    view.webview.postMessage({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined });
   };
   const later = () => { timer ??= setTimeout(draw, PAUSE_MS); };
 
@@ -77,35 +78,43 @@ function createChat(context, { client, here, complain, started }) {
   const show = async (sessionId, { takesDraft = false } = {}) => {
     loads++;
     const [left, other] = [session ?? '', sessionId ?? ''];
-    if (!takesDraft && left !== other && drafts.has(left)) {
+    const goesAlong = !takesDraft && left !== other && drafts.has(left) && !drafts.has(other);
+    if (goesAlong) {
       drafts.set(other, drafts.get(left));
       drafts.delete(left);
     }
     [session, before, conversation] = [sessionId, undefined, createConversation()];
     keep();
-    draw(true, takesDraft ? drafts.get(other) ?? '' : undefined);
+    // The box itself is the newest of what is typed in it.
+    const own = goesAlong || left === other ? undefined : drafts.get(other);
+    draw(true, takesDraft ? drafts.get(other) ?? '' : own);
     // A page that comes into sight asks again.
     if (!sessionId || !isReady() || !view?.visible) return;
     const shown = conversation;
     shown.begin(await request('agent/session/resume', { sessionId }));
     if (shown === conversation) await load();
   };
-  // A session that is gone, or that another window has, leaves an empty chat and says why.
+  // A session that is gone, or that another window has, leaves an empty chat. After any other failure it is asked for again, when the
+  // chat comes into sight or a server starts.
   const showOrSay = (sessionId, how) => show(sessionId, how).catch((error) => {
-    if (session === sessionId) show(undefined).catch(complain);
-    complain(error);
+    if (session === sessionId && LOST.includes(error.data?.name)) show(undefined, { takesDraft: true }).catch(complain);
+    if (isReady()) complain(error);
   });
 
-  const send = async (text, number) => {
+  // A prompt is for the conversation in which it was typed, whatever is shown by now.
+  const send = async (of, text, id) => {
     try {
       if (!isReady()) throw new Error('the server is not running; the status bar says more');
       started();
-      const of = session;
+      sending = true;
       const { sessionId } = await execute('adjutant.start', of ? { text, sessionId: of } : { text, ...here() });
-      view?.webview.postMessage({ type: 'sent', number });
+      if (drafts.get(of ?? '') === text) typed(of, '');
+      view?.webview.postMessage({ type: 'sent', id });
       if (session !== sessionId && session === of) await showOrSay(sessionId);
     } catch (error) {
-      view?.webview.postMessage({ type: 'refused', number, message: line(error.message, 300) });
+      view?.webview.postMessage({ type: 'refused', id, message: line(error.message, 300) });
+    } finally {
+      sending = false;
     }
   };
   const pick = async () => {
@@ -127,8 +136,8 @@ function createChat(context, { client, here, complain, started }) {
     switch (message.type) {
       // A page that is new.
       case 'ready': return showOrSay(session, { takesDraft: true });
-      case 'draft': return typed(message.text);
-      case 'send': return send(message.text, message.number);
+      case 'draft': return typed(message.session, message.text);
+      case 'send': return send(message.session, message.text, message.id);
       case 'stop': return execute('adjutant.cancel', { sessionId: session }).catch(complain);
       case 'older': return before === undefined ? undefined : load().catch(complain);
       case 'answer': return vscode.commands.executeCommand('adjutant.task.ask');
@@ -157,13 +166,13 @@ function createChat(context, { client, here, complain, started }) {
     pick,
     told(params) {
       const { update, sessionId } = params;
-      // A task that was given elsewhere in this window is followed, unless one is at work here.
+      // A task that was given elsewhere in this window is followed, unless one is at work here or something is typed for this one.
       const begins = update.sessionUpdate === '_run' && update.phase === 'started';
-      if (begins && sessionId !== session && !['running', 'requires_action'].includes(conversation.head().state)) {
-        showOrSay(sessionId);
-      }
+      const isBusy = sending || drafts.has(session ?? '') || ['running', 'requires_action'].includes(conversation.head().state);
+      if (begins && sessionId !== session && !isBusy) showOrSay(sessionId);
       if (sessionId !== session) return;
       conversation.fold(params);
+      if (!view?.visible) conversation.forget();
       later();
     },
     // The server is gone. What it said stays in sight; the next one is asked.
