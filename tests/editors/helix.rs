@@ -252,7 +252,7 @@ impl Editor for Helix<'_> {
         let mut ended = || {
             let text = self.screen.text();
             looks += 1;
-            // What stands there may be the last picture of a spinner that has stopped: a key draws the screen anew.
+            // Helix may still show a spinner that has stopped. A key makes it draw the screen again.
             if looks % LOOKS_UNTIL_A_KEY == 0 && text.contains(" NOR ") {
                 self.screen.keys(&["Escape"]);
             }

@@ -108,6 +108,15 @@ mod tests {
         );
     }
 
+    #[test]
+    fn n06_the_sentence_names_all_only_if_each_name_is_whole() {
+        assert!(names_all(&list(1)) && names_all(&list(MAX_NAMED)));
+        assert!(!names_all(&[]) && !names_all(&list(MAX_NAMED + 1)));
+        for path in ["long/".repeat(20), "a\u{202e}b".to_owned(), "two\nlines".to_owned()] {
+            assert!(!names_all(&[UnsavedText { uri: String::new(), path: path.clone() }]), "{path}");
+        }
+    }
+
     /// The longest sentence fits next to the reason: a line of a popup has 300 characters.
     #[test]
     fn finding_d12_the_longest_sentence_has_room_and_hides_nothing() {

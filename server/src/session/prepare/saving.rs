@@ -15,7 +15,7 @@ use crate::session::SessionWorld;
 use crate::tools::paths::resolve;
 use crate::uri;
 
-/// What the editor is told.
+/// The reason that `agent/document/save` gives to the editor.
 const REASON: &str = "you chose to save it before a command runs";
 
 /// Saves the documents that the user wants saved before this call, one after the other.
