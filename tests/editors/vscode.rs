@@ -10,6 +10,7 @@ mod comments;
 mod driver;
 mod everyday;
 mod files;
+mod questions;
 mod runs;
 mod scenes;
 
@@ -17,13 +18,17 @@ use std::cell::RefCell;
 use std::fs;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::editor::Editor;
-use crate::stage::{READ, Stage, wait_for};
+use crate::stage::{Stage, wait_for};
 use driver::Driver;
+
+/// Returns labels as [`Code::answers`] does.
+fn answers(labels: &[&str]) -> Vec<String> {
+    labels.iter().map(|&label| label.to_owned()).collect()
+}
 
 /// A window that a test opened.
 pub struct Code<'a> {
@@ -84,6 +89,26 @@ impl<'a> Code<'a> {
         buttons.iter().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
+    /// Returns the first question in the chat, if the chat is in sight and shows one.
+    pub fn card(&self) -> Option<Value> {
+        Some(self.do_("card", json!([]))).filter(|card| !card.is_null())
+    }
+
+    /// Returns the answers that the first question in the chat has.
+    pub fn answers(&self) -> Vec<String> {
+        let card = self.card().unwrap_or_default();
+        let buttons = card["buttons"].as_array().cloned().unwrap_or_default();
+        buttons.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// Goes from the notification to the question in the chat, unless it is there already.
+    pub fn review(&self) {
+        if self.card().is_none() {
+            self.do_("press", json!(["Review"]));
+            wait_for("the question in the chat", || self.card());
+        }
+    }
+
     /// Returns the text of all visible editors.
     pub fn all_text(&self) -> String {
         self.text("allText")
@@ -120,26 +145,28 @@ impl Editor for Code<'_> {
         self.status()
     }
 
+    /// The card in the chat, else the notification.
     fn asked(&self) -> Option<String> {
+        if let Some(card) = self.card() {
+            return Some(card["text"].as_str().unwrap_or_default().to_owned());
+        }
         let popups = self.do_("popups", json!([]));
         let popup = popups.as_array()?.iter().find(|popup| popup["buttons"] != json!([]))?.clone();
         let buttons = popup["buttons"].as_array()?.iter().filter_map(Value::as_str).collect::<Vec<_>>();
         Some(format!("{}\n{}", popup["text"].as_str().unwrap_or_default(), buttons.join("\n")))
     }
 
-    /// A popup has one line here, so the user must first open the whole question; only then it offers an approval.
+    /// A notification approves nothing, so the user goes on to the chat and reads the question there.
     fn wait_asked(&self, part: &str) -> String {
-        let shown =
-            |button: &str| self.asked().filter(|asked| asked.contains(part) && asked.contains(button));
-        let first = wait_for(&format!("the question {part:?}"), || shown(""));
-        if !first.lines().any(|line| line == "Show") {
-            return first;
-        }
-        self.choose("Show");
-        let second = wait_for(&format!("the question {part:?} with an approval"), || shown("\nYes"));
-        let since = Instant::now();
-        wait_for("the time that counts as read", || (since.elapsed() >= READ).then_some(()));
-        second
+        let shown = || self.asked().filter(|asked| asked.contains(part));
+        wait_for(&format!("the question {part:?}"), shown);
+        self.review();
+        let card = wait_for(&format!("the question {part:?} in the chat"), || {
+            self.card().filter(|card| card["text"].as_str().is_some_and(|text| text.contains(part)))
+        });
+        self.do_("cardRead", json!([]));
+        wait_for("its answers to be alive", || (self.card()?["dead"] == json!([])).then_some(()));
+        card["text"].as_str().unwrap_or_default().to_owned()
     }
 
     /// The progress disappears at the end of the run; the state stays.
@@ -152,7 +179,12 @@ impl Editor for Code<'_> {
     }
 
     fn choose(&self, title: &str) {
-        self.do_("press", json!([title]));
+        let has = |card: &Value| {
+            let labels = card["buttons"].as_array().cloned().unwrap_or_default();
+            labels.iter().filter_map(Value::as_str).any(|label| label.starts_with(title))
+        };
+        let way = if self.card().as_ref().is_some_and(has) { "cardPress" } else { "press" };
+        self.do_(way, json!([title]));
     }
 
     fn buffer(&self) -> String {
@@ -185,21 +217,12 @@ impl Editor for Code<'_> {
     }
 
     fn restart(&self) {
-        // The extension starts another server by itself. VS Code closes no notification, so the old question is
-        // still visible: its button has no effect and says so.
-        wait_for("another server", || (self.stage.seen().servers().len() > 1).then_some(()));
-        self.choose("Show");
-        wait_for("the message that the question is gone", || {
-            let popups = self.do_("popups", json!([]));
-            let gone = |popup: &Value| popup["text"].as_str().is_some_and(|text| text.contains("is gone"));
-            popups.as_array()?.iter().any(gone).then_some(())
-        });
-        let before = self.stage.seen().servers().len();
-        wait_for("the extension to start another server", || {
+        // The extension starts another server by itself.
+        wait_for("another server", || {
             let seen = self.stage.seen();
             let newest = seen.newest_server()?;
             let attached = seen.of(newest).iter().any(|message| message.method == "textDocument/didOpen");
-            (attached && (seen.servers().len() > before || before > 1)).then_some(())
+            (attached && seen.servers().len() > 1).then_some(())
         });
     }
 }

@@ -1,9 +1,11 @@
 // The page of the chat. Holds no truth: it draws what it is sent.
 // Never makes a link, loads anything, or runs what a text says: Markdown without HTML, links and pictures as their text.
 import MarkdownIt from 'markdown-it';
+import { button, element } from './element.js';
+import { createCards } from './question.js';
 
 const page = acquireVsCodeApi();
-const [items, plan, composer, problem, text, state, stop, send] = ['items', 'plan', 'composer', 'problem', 'text', 'state', 'stop', 'send'].map((id) => document.getElementById(id));
+const [items, plan, composer, problem, text, state, stop, send, options] = ['items', 'plan', 'composer', 'problem', 'text', 'state', 'stop', 'send', 'options'].map((id) => document.getElementById(id));
 const markdown = new MarkdownIt({ html: false, linkify: false }).disable(['link', 'image', 'autolink', 'reference', 'entity', 'hr', 'lheading']);
 const places = new Map(); // of each item its element
 const MOST_DRAWN = 250_000; // characters of HTML of one item: a small table can become many cells
@@ -14,19 +16,7 @@ const STEPS = { pending: '☐', in_progress: '◐', completed: '☑' };
 const STATES = { running: 'At work', requires_action: 'Waits for your answer', resumable: 'Was cut short' };
 let session, sending, given = '', running = false;
 
-const element = (tag, name, words) => {
-  const made = document.createElement(tag);
-  if (name) made.className = name;
-  if (words !== undefined) made.textContent = words;
-  return made;
-};
-const button = (label, title, press) => {
-  const made = element('button', '', label);
-  made.type = 'button';
-  made.title = title;
-  made.addEventListener('click', press);
-  return made;
-};
+const cards = createCards(items, (message) => page.postMessage(message), page);
 
 function body(item) {
   const parts = [];
@@ -57,13 +47,15 @@ function body(item) {
     }
     case 'change': {
       const name = item.opens ? button(item.text, 'Open the file', () => page.postMessage({ type: 'open', uri: item.uri })) : element('span', '', item.text);
-      return [name, element('span', 'note', item.note)];
+      const note = element('span', 'note', item.note);
+      if (!item.set) return [name, note];
+      const act = (label, title) => button(label, title, () => page.postMessage({ type: label.toLowerCase(), set: item.set }));
+      const both = element('span', 'acts');
+      both.append(act('Keep', `Keep the changes of ${item.text}`), act('Undo', `Put back the text before ${item.text}`));
+      return [name, note, both];
     }
     case 'ask':
-      parts.push(element('span', '', `? ${item.text}`));
-      if (item.open) parts.push(button('Answer…', 'Show the question with all of its answers', () => page.postMessage({ type: 'answer' })));
-      else parts.push(element('span', 'note', item.note));
-      return parts;
+      return [element('span', '', `? ${item.text}`), element('span', 'note', item.note)];
     default:
       parts.push(element('div', 'plain', item.text));
       if (item.more) {
@@ -72,6 +64,12 @@ function body(item) {
         parts.push(made);
       }
       if (item.note) parts.push(element('div', 'note', item.note));
+      if (item.run) {
+        const row = element('div', 'answers');
+        if (item.waits) row.append(button('Review', 'Show all changes that wait for a review', () => page.postMessage({ type: 'review' })));
+        row.append(button('Undo Run…', 'Put back all files as they were before this task', () => page.postMessage({ type: 'undoRun', run: item.run })));
+        parts.push(row);
+      }
       return parts;
   }
 }
@@ -90,7 +88,7 @@ function put(item) {
   old?.element.remove();
   // Nearly always the last one.
   let after = items.lastElementChild;
-  while (after && Number(after.dataset.at) > item.at) after = after.previousElementSibling;
+  while (after && (after === cards.place || Number(after.dataset.at) > item.at)) after = after.previousElementSibling;
   if (after) after.after(made);
   else items.prepend(made);
   return undefined;
@@ -102,12 +100,13 @@ function inSight() {
   return one && { id: one.dataset.id, top: one.offsetTop };
 }
 
-function draw({ reset, draft, session: of, items: drawn, plan: entries, state: now, share, older: more }) {
+function draw({ reset, draft, session: of, items: drawn, plan: entries, state: now, share, older: more, questions, reveal, options: chosen }) {
   const atEnd = items.scrollHeight - items.scrollTop - items.clientHeight < 40;
   const read = atEnd ? undefined : inSight();
   if (reset) {
     places.clear();
     tooLarge.clear();
+    cards.clear();
     items.replaceChildren();
   }
   session = of;
@@ -129,16 +128,28 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
     made.append(button('Conversations…', 'Show an earlier conversation', () => page.postMessage({ type: 'conversations' })));
     items.append(made);
   }
-  // Who reads the end stays at the end; who reads elsewhere stays there.
-  if (atEnd || reset) items.scrollTop = items.scrollHeight;
+  const asked = questions && cards.draw(questions);
+  // Who reads the end stays at the end, and sees a new question from its begin; who reads elsewhere stays there.
+  if (atEnd || reset) items.scrollTop = asked ? Math.min(items.scrollHeight, asked.offsetTop - 8) : items.scrollHeight;
   else if (read && places.has(read.id)) items.scrollTop += places.get(read.id).element.offsetTop - read.top;
+  if (reveal) cards.reveal(reveal);
   plan.hidden = entries.length === 0;
   const done = entries.filter(({ status }) => status === 'completed').length;
   plan.replaceChildren(...(entries.length ? [element('strong', '', `Plan ${done}/${entries.length}`), ...entries.map(({ content, status }) => element('div', status, `${STEPS[status] ?? STEPS.pending} ${content}`))] : []));
   running = now === 'running' || now === 'requires_action';
   state.textContent = [STATES[now], share].filter(Boolean).join(' · ');
   stop.hidden = !running;
+  drawOptions(chosen);
   label();
+}
+
+// The buttons stay while they say the same, so that one that is pressed is not replaced under the pointer.
+function drawOptions(chosen) {
+  const all = chosen.length ? chosen : [{ label: 'Model…', title: 'Choose model, mode or effort' }];
+  const json = JSON.stringify(all);
+  if (options.dataset.drawn === json) return;
+  options.dataset.drawn = json;
+  options.replaceChildren(...all.map(({ id, label: name, title }) => button(name, title, () => page.postMessage({ type: 'choose', option: id }))));
 }
 
 function label() {
@@ -170,6 +181,7 @@ stop.addEventListener('click', () => page.postMessage({ type: 'stop' }));
 window.addEventListener('message', ({ data }) => {
   switch (data.type) {
     case 'draw': return draw(data);
+    case 'answered': return cards.answered(data);
     case 'sent':
     case 'refused':
       if (data.id !== sending) return undefined;
@@ -177,6 +189,7 @@ window.addEventListener('message', ({ data }) => {
       if (data.type === 'refused') {
         // The prompt stays in the box.
         problem.textContent = data.message;
+        if (data.cure) problem.append(button(data.cure.label, data.message, () => page.postMessage({ type: 'cure', command: data.cure.command })));
         problem.hidden = false;
       } else if (text.value === given) {
         text.value = '';

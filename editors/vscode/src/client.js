@@ -14,7 +14,7 @@ const WAITING = ['requires_action', 'resumable', 'running'];
 const WEEK_MS = 7 * 24 * 3600 * 1000;
 const MOST_REOPENED = 3;
 
-function createClient({ status, answer, chat, started, failed, edited, hunks, changes, closed }, outputChannel) {
+function createClient({ status, answer, chat, questions, started, failed, edited, hunks, changes, closed }, outputChannel) {
   const client = new LanguageClient(
     'adjutant',
     'Adjutant',
@@ -40,7 +40,7 @@ function createClient({ status, answer, chat, started, failed, edited, hunks, ch
           if (command === 'adjutant.start') started();
           return next(command, args);
         },
-        window: { showDocument: (params, next) => (params.external ? next(params) : showBeside(params)) },
+        window: { showDocument: (params, next) => (params.external ? next(params) : showBeside(params, questions.shown)) },
         // Progress that can be cancelled would be a popup; it belongs into the status bar, and *Cancel* is a command.
         handleWorkDoneProgress: (token, params, next) =>
           next(token, params.kind === 'begin' ? { ...params, cancellable: false } : params),
@@ -54,8 +54,8 @@ function createClient({ status, answer, chat, started, failed, edited, hunks, ch
         agent: {
           version: 0,
           updates: { chunks: true, optOut: NOT_DRAWN },
-          // A notification of VS Code is one line of text: a diff cannot be judged there.
-          asks: { popupLine: true },
+          // The chat draws the whole of a question; a notification is one line of text, where nothing can be judged.
+          asks: { request: true },
           documents: { save: true, complete: true },
           review: { hunks: true },
           overview: true,
@@ -69,10 +69,13 @@ function createClient({ status, answer, chat, started, failed, edited, hunks, ch
   });
   client.onRequest('agent/document/save', save);
   client.onRequest('window/showMessageRequest', toast);
+  client.onRequest('agent/session/request_permission', questions.asked);
+  client.onNotification('agent/ask/resolved', questions.resolved);
   client.onNotification('agent/session/update', (params) => {
     const { sessionId, update } = params;
     answer.told(params);
     chat.told(params);
+    questions.told(params);
     if (update.sessionUpdate === '_change_set') {
       changes.refresh();
       closed.told(update);
@@ -91,9 +94,10 @@ function createClient({ status, answer, chat, started, failed, edited, hunks, ch
     if (newState === State.Running) {
       status.ready();
       chat.ready();
-      leftOpen(client, changes).catch((error) => outputChannel.appendLine(`What is open is not known: ${error.message}`));
+      leftOpen(client, changes, questions).catch((error) => outputChannel.appendLine(`What is open is not known: ${error.message}`));
     } else {
       serverIsGone();
+      questions.lost();
       chat.lost();
       hunks.clear();
       changes.clear();
@@ -104,8 +108,8 @@ function createClient({ status, answer, chat, started, failed, edited, hunks, ch
   return client;
 }
 
-// Follows what an earlier server left open; the server puts its questions again.
-async function leftOpen(client, changes) {
+// Follows what an earlier server left open, with its questions.
+async function leftOpen(client, changes, questions) {
   const folders = (vscode.workspace.workspaceFolders ?? []).filter((one) => one.uri.scheme === 'file');
   for (const folder of folders) {
     const cwd = client.code2ProtocolConverter.asUri(folder.uri);
@@ -114,18 +118,21 @@ async function leftOpen(client, changes) {
     const open = recent.filter((one) => WAITING.includes(one.state));
     for (const { sessionId } of open.slice(0, MOST_REOPENED)) {
       // One that another window has open is that window's.
-      await client.sendRequest('agent/session/resume', { sessionId }).catch(() => undefined);
+      const resumed = await client.sendRequest('agent/session/resume', { sessionId }).catch(() => undefined);
+      if (resumed) questions.resumed(sessionId, resumed);
     }
   }
   changes.refresh();
 }
 
 // What the server opens stands beside the file, which stays in sight.
-async function showBeside({ uri, takeFocus }) {
+async function showBeside({ uri, takeFocus }, shown) {
   const aside = vscode.window.tabGroups.activeTabGroup.viewColumn > vscode.ViewColumn.One;
   const viewColumn = aside ? vscode.ViewColumn.Active : vscode.ViewColumn.Beside;
   try {
-    await vscode.window.showTextDocument(vscode.Uri.parse(uri, true), { viewColumn, preserveFocus: !takeFocus });
+    const opened = vscode.Uri.parse(uri, true);
+    await vscode.window.showTextDocument(opened, { viewColumn, preserveFocus: !takeFocus });
+    shown(opened);
     return { success: true };
   } catch {
     return { success: false };

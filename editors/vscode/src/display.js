@@ -46,4 +46,29 @@ const line = (text, limit) => cut(withoutLinks(shown(String(text)).trim().replac
 // One line of the status bar, where `$(name)` is an icon.
 const status = (text, limit) => cut(withoutIcons(withoutLinks(shown(String(text)).trim().replace(/\s+/gu, ' '))), limit);
 
-module.exports = { line, shown, status };
+// White space at the end of a line, and white space that is not ASCII, as escapes: where each byte counts.
+const withBlanks = (text) => text.replace(/[ \t]+$|[^\S\t\n\v\f\r ]/gu, (some) => [...some].map(escaped).join(''));
+
+// A command, byte for byte.
+const command = (text) => text.split('\n').map((one) => shown(withBlanks(one))).join('\n');
+
+// The lines of a diff, each with its mark: ' ', '+', '-', '@' for the head of a part, '\\' for a note and '' for the head of the file. Where
+// all lines end in CRLF, the CR is left out; where the ends differ, they are part of the change.
+function diff(text) {
+  const marks = [];
+  let within = false;
+  const raw = text.replace(/\n$/u, '').split('\n').map((one) => {
+    within ||= one.startsWith('@@');
+    marks.push(within && one ? one[0] : '');
+    return one;
+  });
+  const isLine = (mark) => mark === ' ' || mark === '+' || mark === '-';
+  const allCrlf = raw.every((one, at) => !isLine(marks[at]) || one.endsWith('\r'));
+  return raw.map((one, at) => {
+    const body = isLine(marks[at]) ? one.slice(1) : one;
+    const own = allCrlf && isLine(marks[at]) ? body.replace(/\r$/u, '') : body;
+    return { mark: marks[at], text: shown(marks[at] === '+' || marks[at] === '-' ? withBlanks(own) : own) };
+  });
+}
+
+module.exports = { command, diff, line, shown, status };

@@ -4,6 +4,7 @@
 
 const vscode = require('vscode');
 const { createAnswer } = require('./answer');
+const { answerHere } = require('./answerHere');
 const { createAnswers, words } = require('./asks');
 const { createChat } = require('./chat/view');
 const { createChanges, openChange } = require('./changes');
@@ -14,6 +15,7 @@ const { line } = require('./display');
 const { showDoctor } = require('./doctor');
 const { createHunks } = require('./hunks');
 const { createProposed } = require('./proposed');
+const { createQuestions } = require('./questions');
 const { createReview } = require('./review');
 const { createRewind } = require('./rewind');
 const { createStatus } = require('./status');
@@ -35,18 +37,25 @@ async function activate(context) {
   const changes = createChanges(() => list(), note);
   const review = createReview({ hunks, proposed }, () => client, changes.refresh);
   const closed = createClosed(list, review.lost, complain);
+  const decide = async (action, given) => {
+    if (action === 'undoRun') await rewind.undoRun(given.sessionId, given.runId);
+    else await review[action === 'keep' ? 'keepFile' : 'undoFile'](given);
+  };
   // The answer beside the file is for those who do not see the chat.
   const started = () => { if (!chat.isVisible()) answer.begun(); };
-  const chat = createChat(context, { client: () => client, here, complain, started });
-  context.subscriptions.push(status, answer, chat, output, review, hunks, proposed, changes, closed);
+  const chat = createChat(context, { client: () => client, here, complain, started, questions: () => questions, decide });
+  const questions = createQuestions({ client: () => client, isInSight: chat.isInSight, reveal: chat.reveal, complain });
+  questions.onDidChange(chat.asked);
+  context.subscriptions.push(status, answer, chat, questions, output, review, hunks, proposed, changes, closed);
 
   const answers = createAnswers(() => client);
-  const failed = (sessionId, end) => answers.failed(sessionId, end).catch(complain);
+  // In the chat the ways to go on stand below the failure.
+  const failed = (sessionId, end) => { if (!chat.isInSight(sessionId)) answers.failed(sessionId, end).catch(complain); };
   const rewind = createRewind(() => client);
   const edited = (sessionId, runId, end) => manyFiles(rewind, sessionId, runId, end).catch(complain);
   // A client that could not start cannot start again, so each start has one of its own.
   const start = async () => {
-    client = createClient({ status, answer, chat, started, failed, edited, hunks, changes, closed }, output);
+    client = createClient({ status, answer, chat, questions, started, failed, edited, hunks, changes, closed }, output);
     // One that does not answer holds up no other.
     await Promise.race([client.start().catch(() => status.stopped()), new Promise((done) => setTimeout(done, PATIENCE_MS))]);
   };
@@ -76,14 +85,12 @@ async function activate(context) {
   register('adjutant.task.chat', chat.open);
   register('adjutant.task.newChat', chat.begin);
   register('adjutant.task.conversations', chat.pick);
+  register('adjutant.task.choose', () => chat.choose());
   register('adjutant.task.answer', () => answer.show());
   register('adjutant.task.reject', answers.reject);
   register('adjutant.task.words', answers.answer);
-  // Any command brings back a question that was closed; one that is hidden is in the list.
-  register('adjutant.task.ask', async () => {
-    await ask('adjutant.capabilities');
-    await vscode.commands.executeCommand('notifications.showList');
-  });
+  register('adjutant.task.ask', questions.review);
+  register('adjutant.task.answerHere', () => answerHere(questions, complain));
   for (const act of ['keep', 'undo', 'keepFile', 'undoFile', 'keepAll', 'restore', 'show', 'next', 'previous', 'apply', 'reject']) {
     register(`adjutant.change.${act}`, (given) => review[act](given));
   }

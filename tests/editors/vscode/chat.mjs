@@ -46,7 +46,7 @@ function drawn(updates, at = 0) {
 const wrong = (what, is, wanted) => { if (is !== wanted) console.log(`${what}:\n${is}\nnot\n${wanted}`); };
 const first = drawn(numbered);
 wrong('in order', first.text, expected);
-wrong('the head', first.head, JSON.stringify({ title: 'do it', state: 'idle', plan: [{ status: 'completed', content: 'a b' }] }));
+wrong('the head', first.head, JSON.stringify({ title: 'do it', state: 'idle', plan: [{ status: 'completed', content: 'a b' }], options: [] }));
 // In each order, as pages and live updates may come; a small generator that is the same each time.
 let seed = 1;
 const next = (below) => { seed = (seed * 48271) % 2147483647; return seed % below; };

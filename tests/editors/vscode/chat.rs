@@ -15,7 +15,7 @@ use crate::stage::{Stage, shipped, wait_for};
 const FILES: &str = "//- /greet.py\nprint(1)\n";
 
 impl Code<'_> {
-    fn chat(&self) -> Value {
+    pub fn chat(&self) -> Value {
         self.do_("chatShows", json!([]))
     }
 
@@ -31,7 +31,7 @@ impl Code<'_> {
         crate::stage::wait_or(shows).unwrap_or_else(|| panic!("the chat shows {last:#}\nnot {wanted:#}"))
     }
 
-    fn say_in_chat(&self, text: &str) {
+    pub fn say_in_chat(&self, text: &str) {
         self.do_("chatType", json!([text]));
         self.do_("chatKey", json!(["Enter"]));
     }
@@ -157,9 +157,10 @@ fn finding_d9_s105_a_question_stands_in_the_chat_and_a_refused_prompt_stays_in_i
     let code = Code::open(&stage, scenes::FILE);
     code.do_("chatOpen", json!([]));
     code.say_in_chat("Try it");
-    let asked =
-        ["prompt: Try it With its place in the file", "tool: … Run echo one", "ask: ? Run echo one Answer…"];
-    code.wait_chat(&asked);
+    code.wait_chat(&["prompt: Try it With its place in the file", "tool: … Run echo one"]);
+    code.wait_asked("Run echo one");
+    assert_eq!(code.do_("popups", json!([])), json!([]), "the chat shows it");
+    code.picture("chat-question");
     code.choose("Reject");
     let items = wait_for("the end", || {
         let items = code.chat()["items"].to_string();
@@ -180,6 +181,76 @@ fn finding_d9_s105_a_question_stands_in_the_chat_and_a_refused_prompt_stays_in_i
         (!problem.is_empty()).then_some((problem, shows["draft"].clone()))
     });
     assert_eq!(problem.1, "Go on", "{}", problem.0);
+    assert!(problem.0.ends_with("Check the Set-up…"), "the way to a cure: {}", problem.0);
     code.do_("resize", json!([400, 700]));
     code.picture("chat-refused-narrow");
+}
+
+#[test]
+fn p01_a_change_is_undone_and_a_run_is_reviewed_in_the_chat() {
+    let edit = |old: &str, new: &str| {
+        Reply::text("So.")
+            .and_call("edit_file", json!({"path": "greet.py", "old_text": old, "new_text": new}))
+    };
+    let file = "//- /greet.py\nprint(1)\n\n\n\n\n\nprint(2)\n";
+    let turns = [edit("print(1)", "print(3)"), edit("print(2)", "print(4)"), Reply::text("Done.")];
+    let stage = Stage::new(file, turns).without_edits_mode();
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    code.say_in_chat("Change it");
+    code.wait_buffer("print(3)\n\n\n\n\n\nprint(4)\n");
+    wait_for("the end", || code.chat()["items"].to_string().contains("end: Done").then_some(()));
+    code.picture("chat-changes");
+    code.do_("chatPress", json!(["Undo"]));
+    code.wait_buffer("print(1)\n\n\n\n\n\nprint(4)\n");
+    wait_for("what became of it", || {
+        code.chat()["items"].to_string().contains("greet.py +1 −1 undone").then_some(())
+    });
+    code.do_("chatPress", json!(["Keep"]));
+    wait_for("what became of the other", || {
+        code.chat()["items"].to_string().contains("greet.py +1 −1 kept").then_some(())
+    });
+    assert!(
+        !code.chat()["items"].to_string().contains("Undo "),
+        "nothing is left to decide: {}",
+        code.chat()["items"]
+    );
+}
+
+/// Everything in the chat stands out enough from what is behind it, and nothing is cut off, also in a narrow window.
+#[test]
+fn finding_d9_s105_the_chat_can_be_read_in_every_theme() {
+    let edit = json!({"path": "greet.py", "old_text": "print(1)", "new_text": "print(2)"});
+    let turns = [
+        Reply::text("Two is **better**:\n\n```python\nprint(2)\n```\n\n| a | b |\n|---|---|\n| `1` | 2 |")
+            .and_call("edit_file", edit),
+        Reply::call("run_command", json!({ "command": "python3 greet.py" })),
+        Reply::text("It prints 2."),
+    ];
+    let stage = Stage::new(FILES, turns).without_edits_mode();
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    code.say_in_chat("Make it two");
+    code.wait_asked("python3 greet.py");
+    let themes = [
+        ("Light Modern", "vs", "light"),
+        ("Dark Modern", "vs-dark", "dark"),
+        ("Light High Contrast", "hc-light", "high-contrast-light"),
+        ("Dark High Contrast", "hc-black", "high-contrast"),
+    ];
+    for (theme, class, name) in themes {
+        code.do_("theme", json!([theme]));
+        code.do_("themed", json!([class]));
+        let faint = || code.do_("chatFaint", json!([]));
+        // The page gets the colours of the window a moment later.
+        let none = crate::stage::wait_or(|| (faint() == json!([])).then_some(()));
+        code.picture(&format!("chat-{name}"));
+        assert!(none.is_some(), "{theme}: {}", faint());
+    }
+    // All windows have the same theme.
+    code.do_("theme", json!(["Light Modern"]));
+    code.do_("resize", json!([400, 700]));
+    let none = crate::stage::wait_or(|| (code.do_("chatFaint", json!([])) == json!([])).then_some(()));
+    code.picture("chat-narrow");
+    assert!(none.is_some(), "narrow: {}", code.do_("chatFaint", json!([])));
 }

@@ -6,6 +6,12 @@ import { createRequire } from 'node:module';
 
 const [, , extension, table] = process.argv;
 const display = createRequire(import.meta.url)(extension);
+// A diff comes line by line, each with its mark.
+const { diff } = display;
+display.diff = (text) => {
+  const lines = diff(text).map(({ mark, text: line }) => (mark === ' ' || mark === '+' || mark === '-' ? mark : '') + line);
+  return lines.join('\n') + (text.endsWith('\n') ? '\n' : '');
+};
 const played = new Set();
 const LINK = /\[([^\]]+)\]\(((?:https?:\/\/|command:|file:)[^\)\s]+)(?: (["'])(.+?)(\3))?\)/gi;
 
@@ -19,4 +25,4 @@ for (const text of readFileSync(table, 'utf8').split('\n').filter(Boolean)) {
   if (drawn.match(LINK)) console.log(`${id}: a link in ${JSON.stringify(drawn)}`);
   if (display[surface](drawn, Number(limit)) !== drawn) console.log(`${id}: not the same twice`);
 }
-for (const surface of ['line', 'status']) if (!played.has(surface)) console.log(`no row of ${surface} was played`);
+for (const surface of ['line', 'status', 'command', 'diff']) if (!played.has(surface)) console.log(`no row of ${surface} was played`);

@@ -39,11 +39,11 @@ fn n15_a_move_and_a_deletion_are_asked_done_and_undone_with_their_tabs() {
     wait_open(&code, &[GONE, FILE]);
     code.command("Tidy up");
     code.wait_asked("Change 2 files: move greet.py to parts/hello.py, delete gone.py (2 lines)");
-    let shown = code.all_text();
+    let shown = code.asked().unwrap_or_default();
     for part in ["rename from greet.py\nrename to parts/hello.py\n", "--- a/gone.py\n+++ /dev/null\n"] {
         assert!(shown.contains(part), "no {part:?} in\n{shown}");
     }
-    assert_eq!(code.buttons(), ["Reject", "Yes, once", "Show"], "an answer for all times covers neither");
+    assert_eq!(code.answers(), ["Reject", "Show", "Yes, once"], "an answer for all times covers neither");
     code.picture("files-ask");
     assert!(is_before(&stage), "nothing is done before the answer");
     code.choose("Yes, once");

@@ -6,13 +6,12 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::Command;
-use std::time::Duration;
 
 use adjutant_testkit::model::Reply;
 use adjutant_testkit::process::is_running;
 use serde_json::json;
 
-use super::Code;
+use super::{Code, answers};
 use crate::editor::Editor;
 use crate::opening;
 use crate::scenes;
@@ -74,10 +73,10 @@ fn s03_the_story_that_the_pictures_tell() {
     code.picture("2-work");
     stage.model.release();
     wait_for("the question", || code.asked());
-    assert_eq!(code.buttons(), ["Reject", "Show"], "nothing can be allowed that was not to be seen");
-    code.wait_asked("Edit listing.py");
-    wait_for("the whole change", || code.all_text().contains("-    found = entries[0]").then_some(()));
-    assert_eq!(code.buttons(), ["Reject", "Yes, once", "Yes, always…", "Show"]);
+    assert_eq!(code.buttons(), ["Review", "Reject"], "a notification allows nothing");
+    let card = code.wait_asked("Edit listing.py");
+    assert!(card.contains("-    found = entries[0]"), "the whole change: {card}");
+    assert_eq!(code.answers(), ["Reject", "Show", "Yes, once", "Yes, always…"]);
     assert!(code.status().contains("Adjutant: 1 question"), "{}", code.status());
     code.picture("3-ask");
     code.choose("Yes, once");
@@ -118,36 +117,6 @@ fn n08_a_problem_that_the_editor_shows_is_fixed_from_its_menu() {
     wait_for("no diagnostic", || (code.errors() == 0).then_some(()));
     let asked = stage.model.requests()[0].json().to_string();
     assert!(asked.contains("Value expected"), "the model was told the diagnostic: {asked}");
-}
-
-/// A press on a button that has just appeared under the pointer does not approve.
-#[test]
-fn s03_an_approval_at_once_does_not_count() {
-    // A slow machine may press too late, which proves nothing; then the test tries again.
-    for _ in 0..5 {
-        let stage = scenes::one_edit();
-        let code = Code::open(&stage, scenes::FILE);
-        let before = code.buffer();
-        code.do_("pressWhenItAppears", json!(["Yes, once"]));
-        code.command("Mend the greeting");
-        stage.model.wait_for_holding(1);
-        stage.model.release();
-        wait_for("the question", || code.asked());
-        code.choose("Show");
-        let seen = stage.seen();
-        let took = wait_for("the answer of the popup", || seen.took("window/showMessageRequest", 2));
-        if took >= Duration::from_millis(400) {
-            continue;
-        }
-        seen.wait("out", "window/showMessageRequest", 3);
-        assert_eq!(code.buffer(), before, "an approval after {took:?} counted");
-        assert_eq!(seen.count("out", "workspace/applyEdit"), 0, "{}", seen.shown());
-        stage.read(3);
-        code.choose("Yes, once");
-        wait_for("the edit", || (code.buffer() != before).then_some(()));
-        return;
-    }
-    panic!("no button could be pressed within 400 ms in five tries");
 }
 
 /// A file that is not open is edited and saved on request; afterwards it is closed or clean.
@@ -270,7 +239,7 @@ fn finding_d2_how_adjutant_asks_can_be_set_in_vs_code() {
 
 /// VS Code draws no link from texts that its own rules would turn into one.
 #[test]
-fn finding_a1_d8_a_command_is_shown_byte_for_byte_and_no_approval_comes_to_stand_where_show_was() {
+fn finding_a1_d8_a_command_is_shown_byte_for_byte_and_makes_no_link() {
     let line = "echo \"[tests passed](https://x/`touch${IFS}pwned`)\" [ok](command:adjutant.respond?%5B%5D)";
     let question =
         json!({ "question": "Is [this](command:workbench.action.quit) right?", "options": ["yes", "no"] });
@@ -284,28 +253,23 @@ fn finding_a1_d8_a_command_is_shown_byte_for_byte_and_no_approval_comes_to_stand
     );
     let code = Code::open(&stage, "greet.py");
     code.command("Run [it](https://x/y)");
-    wait_for("the question", || code.asked());
-    let asked = code.asked().unwrap_or_default();
+    let asked = wait_for("the question", || code.asked());
     assert!(asked.contains("[tests passed]\\u{28}https://x/`touch${IFS}pwned`)"), "{asked}");
     assert_eq!(
         (code.buttons(), code.do_("links", json!([]))),
-        (vec!["Reject".to_owned(), "Show".to_owned()], json!(0))
+        (vec!["Review".to_owned(), "Reject".to_owned()], json!(0))
     );
-    let show = code.do_("place", json!(["Show"]));
     code.picture("finding-a1-asked");
-    code.choose("Show");
-    wait_for("the command, byte for byte", || code.all_text().contains(line).then_some(()));
-    wait_for("the ways to allow it", || code.buttons().contains(&"Yes, once".to_owned()).then_some(()));
-    assert_eq!(code.buttons(), ["Reject", "Yes, once", "Show"]);
-    let again = code.do_("place", json!(["Show"]));
-    code.picture("finding-d8-shown");
-    assert_eq!(show[0], again[0], "another button stands where Show was");
-    assert_eq!(code.do_("links", json!([])), 0);
+    let card = code.wait_asked("echo");
+    assert!(card.contains(line), "the command, byte for byte: {card}");
+    assert_eq!(
+        (code.answers(), code.card().map(|card| card["links"].clone())),
+        (answers(&["Reject", "Yes, once"]), Some(json!(0)))
+    );
     code.choose("Reject");
-    wait_for("the question of the model", || {
-        code.asked().filter(|asked| asked.contains("Is [this]\\u{28}command:"))
-    });
-    assert_eq!(code.do_("links", json!([])), 0);
+    let card = code.wait_asked("Is [this](command:workbench.action.quit) right?");
+    assert_eq!(code.answers(), ["yes", "no"], "{card}");
+    assert_eq!(code.card().map(|card| card["links"].clone()), Some(json!(0)));
     code.choose("no");
     code.wait_end("done");
     assert!(!stage.workspace.exists("pwned"));
@@ -318,8 +282,9 @@ fn n06_save_and_run_saves_the_file_that_the_question_names() {
     let code = Code::open(&stage, scenes::FILE);
     code.type_at_top("TYPED = 1");
     code.command("Look at it");
-    let asked = wait_for("the question", || code.asked().filter(|asked| asked.contains("cat greet.py")));
+    let asked = code.wait_asked("cat greet.py");
     assert!(asked.contains("Not saved yet: greet.py."), "{asked}");
+    assert_eq!(code.answers(), ["Reject", "Save and run", "Run as saved"]);
     assert!(asked.contains("“Save and run” = Save the files that are named here"), "{asked}");
     code.picture("n06-save-and-run");
     code.choose("Save and run");

@@ -92,9 +92,10 @@ export class Window {
       const one = (id) => body.querySelector(id);
       const parts = [...body.querySelectorAll('article, #composer, #foot > *')];
       return {
-        items: [...one('#items').children].map((item) => `${item.className}: ${item.innerText.replace(/\s+/g, ' ').trim()}`),
+        items: [...one('#items').children].filter((item) => item.className !== 'questions').map((item) => `${item.className}: ${item.innerText.replace(/\s+/g, ' ').trim()}`),
         plan: one('#plan').innerText.replace(/\s+/g, ' ').trim(),
         state: one('#state').textContent,
+        options: [...one('#options').children].map((button) => button.innerText.trim()),
         send: one('#send').textContent,
         draft: one('#text').value,
         problem: one('#problem').hidden ? '' : one('#problem').textContent,
@@ -103,6 +104,68 @@ export class Window {
         cut: parts.filter((part) => part.getBoundingClientRect().right > innerWidth + 1).length,
       };
     });
+  }
+
+  // Returns the first question in the chat, with its answers that can be given; nothing without one.
+  async card() {
+    const card = this.chat.locator('.question').first();
+    // The frames come one in the other, and go with the chat.
+    if (!(await card.count().catch(() => 0))) return undefined;
+    return card.evaluate((one) => ({
+      text: one.innerText.replaceAll('\u00a0', ' ').trim(),
+      buttons: [...one.querySelectorAll('button')].map((button) => button.innerText.trim()),
+      dead: [...one.querySelectorAll('button:disabled')].map((button) => button.innerText.trim()),
+      words: one.querySelector('input')?.value,
+      hint: [...one.querySelectorAll('.note')].some((note) => !note.hidden && note.innerText.includes('once you have seen')),
+      links: one.querySelectorAll('a').length,
+    }), undefined, { timeout: 5_000 }).catch(() => undefined);
+  }
+
+  cardButton(label) {
+    return this.chat.locator('.question button').filter({ hasText: new RegExp(`^\\s*${label}`) }).first();
+  }
+
+  async cardPress(label) {
+    await this.cardButton(label).click();
+  }
+
+  async cardType(text) {
+    await this.chat.locator('.question input').first().click();
+    await this.page.keyboard.type(text);
+  }
+
+  async cardEnd() {
+    await this.chat.locator('#items').evaluate((scroller) => { scroller.scrollTop = scroller.scrollHeight; });
+  }
+
+  async cardKey(name) {
+    await this.chat.locator('.question').first().press(name);
+  }
+
+  // Goes to the end of a question, as one who reads it does.
+  async cardRead() {
+    await this.chat.locator('.question').first().evaluate(async (one) => {
+      const scroller = document.getElementById('items');
+      const step = Math.max(40, scroller.clientHeight - 40);
+      const frame = () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+      for (scroller.scrollTop = one.parentElement.offsetTop; ; scroller.scrollTop += step) {
+        await frame();
+        if (scroller.scrollTop + scroller.clientHeight >= scroller.scrollHeight - 1) return;
+      }
+    });
+  }
+
+  // Presses an answer again and again from the moment when it appears, faster than a hand, until the question is gone. Returns how many
+  // milliseconds that took. To be called before the question comes.
+  async cardHammer(label) {
+    return this.chat.locator('body').evaluate(async (body, label) => {
+      const find = () => [...body.querySelectorAll('.question button')].find((button) => button.innerText.trim() === label);
+      const turn = () => new Promise((next) => setTimeout(next, 5));
+      while (!find()) await turn();
+      const since = performance.now();
+      for (let button; (button = find()); await turn()) button.click();
+      return performance.now() - since;
+    }, label);
   }
 
   async chatType(text) {
@@ -343,6 +406,53 @@ export class Window {
     await this.page.locator(`.monaco-workbench.${name}`).waitFor();
   }
 
+  // Chooses a colour theme by its name.
+  async theme(name) {
+    await this.palette('Preferences: Color Theme');
+    await this.input('', name);
+    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().waitFor();
+    await this.page.keyboard.press('Enter');
+    await this.page.locator('.quick-input-widget:visible').waitFor({ state: 'hidden' });
+  }
+
+  // Returns the texts of the chat that stand out too little from what is behind them, each with its contrast (WCAG 2: 4.5 is enough),
+  // and those that are cut off at a side. What cannot be used now may be fainter.
+  async chatFaint() {
+    return this.chat.locator('body').evaluate((body) => {
+      const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+      // The colours from the back to the front, as the screen mixes them.
+      const mixed = (colours) => {
+        canvas.clearRect(0, 0, 1, 1);
+        for (const colour of colours) {
+          canvas.fillStyle = colour;
+          canvas.fillRect(0, 0, 1, 1);
+        }
+        return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+      };
+      const light = (rgb) => {
+        const [r, g, b] = rgb.map((one) => (one / 255 <= 0.04045 ? one / 255 / 12.92 : ((one / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const behind = (element) => {
+        const all = [];
+        for (let one = element; one; one = one.parentElement) all.unshift(getComputedStyle(one).backgroundColor);
+        const side = getComputedStyle(document.documentElement).getPropertyValue('--vscode-sideBar-background');
+        return [side || '#ffffff', ...all];
+      };
+      const wrong = [];
+      for (const element of body.querySelectorAll('*')) {
+        const text = [...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.data.trim()).join(' ').trim();
+        const box = element.getBoundingClientRect();
+        if (!text || element.disabled || box.width === 0 || element.matches('script, title, style')) continue;
+        const [back, front] = [mixed(behind(element)), mixed([...behind(element), getComputedStyle(element).color])].map(light);
+        const contrast = (Math.max(back, front) + 0.05) / (Math.min(back, front) + 0.05);
+        if (contrast < 4.5) wrong.push(`${contrast.toFixed(2)}: ${text.slice(0, 60)}`);
+        if (box.left < -1 || box.right > innerWidth + 1) wrong.push(`cut: ${text.slice(0, 60)}`);
+      }
+      return wrong;
+    });
+  }
+
   // Returns the number of the line with the cursor.
   async cursorLine() {
     const place = await this.page.locator('#status\\.editor\\.selection').innerText();
@@ -426,24 +536,10 @@ export class Window {
     await this.page.locator('.monaco-dialog-box .dialog-buttons .monaco-button', { hasText: new RegExp(`^\\s*${title}\\s*$`) }).click();
   }
 
-  // Presses a button without leaving the editor, and types right after it.
+  // Presses an answer without leaving the editor, and types right after it.
   async pressAndType(title, text) {
     await this.key('Control+Home');
-    await this.button(title).evaluate((button) => button.click());
+    await this.cardButton(title).evaluate((button) => button.click());
     await this.page.keyboard.type(text);
-  }
-
-  // Presses a button at the moment it appears, faster than a hand, once.
-  async pressWhenItAppears(title) {
-    await this.page.evaluate((title) => {
-      const look = () => {
-        const button = [...document.querySelectorAll('.notification-toast .monaco-button')].find((one) => one.innerText.trim() === title);
-        if (!button) return;
-        watch.disconnect();
-        button.click();
-      };
-      const watch = new MutationObserver(look);
-      watch.observe(document.body, { childList: true, subtree: true, characterData: true });
-    }, title);
   }
 }

@@ -9,6 +9,7 @@ const MARKS = { pending: '…', in_progress: '…', completed: '✓' };
 const OVER = { decided: 'Decided change by change', cancelled: 'The task was cancelled', superseded: 'Another question took its place', withdrawn: 'No answer is needed any more' };
 // States of a change in which its lines are in the text.
 const IN_TEXT = ['applied', 'amended', 'kept'];
+const TO_REVIEW = ['applied', 'amended'];
 const MOST = 100_000; // characters of one item
 const MOST_WORDS = 2_000; // of a title or a note
 const PER_UPDATE = 1e-9; // an update that is not numbered comes after the one that is
@@ -20,13 +21,15 @@ const cut = (text) => (text.length > MOST ? `${shown(text.slice(0, MOST))}\n\n�
 const words = (text) => shown(text.length > MOST_WORDS ? `${text.slice(0, MOST_WORDS)}…` : text);
 
 // One line about the changes of a file: how many lines, and what became of them.
-function changed({ path, uri, hunks, operation }) {
+function changed({ path, uri, hunks, operation, changeSetId }) {
   const sum = (name) => hunks.reduce((all, hunk) => all + hunk[name], 0);
   const states = new Map();
   for (const { state } of hunks) states.set(state, (states.get(state) ?? 0) + 1);
   const became = [...states].map(([state, count]) => `${states.size > 1 ? `${count} ` : ''}${COUNTED[state] ?? state}`);
   const size = operation?.kind === 'delete' ? 'deleted' : operation?.kind === 'move' ? `moved to ${operation.path}` : `+${sum('inserted')} −${sum('removed')}`;
-  return { kind: 'change', text: words(`${path} ${size}`), note: became.join(', '), uri, opens: hunks.some(({ state }) => IN_TEXT.includes(state)) };
+  const opens = hunks.some(({ state }) => IN_TEXT.includes(state));
+  const waits = hunks.some(({ state }) => TO_REVIEW.includes(state));
+  return { kind: 'change', text: words(`${path} ${size}`), note: became.join(', '), uri, opens, set: waits ? changeSetId : undefined };
 }
 
 // A reply so far. What comes after the most that is drawn changes nothing.
@@ -50,7 +53,7 @@ function answered(ask, resolution) {
 
 function createConversation() {
   const items = new Map();
-  let changes = new Set(), head = { title: '', state: 'none', usage: undefined, plan: [] }, told = 0;
+  let changes = new Set(), head = { title: '', state: 'none', usage: undefined, plan: [], options: [] }, told = 0;
   const numbers = { state: -1, plan: -1 };
 
   // `make` gets the item as it was, if this update is the newest of the item.
@@ -108,10 +111,13 @@ function createConversation() {
         }
         const { outcome, summary, edits } = update.end;
         const why = summary && (outcome === 'failed' || outcome === 'limit') ? `: ${summary}` : '';
-        return put(at, `end ${update.runId}`, () => ({ kind: 'end', text: words(`${ENDS[outcome] ?? outcome}${why}`), note: edits?.line, bad: outcome === 'failed' || outcome === 'limit' }));
+        return put(at, `end ${update.runId}`, () => ({ kind: 'end', run: edits?.line ? update.runId : undefined, waits: edits?.unreviewed > 0, text: words(`${ENDS[outcome] ?? outcome}${why}`), note: edits?.line, bad: outcome === 'failed' || outcome === 'limit' }));
       }
       case 'state_update':
         if (newest('state', at)) head = { ...head, state: update.state };
+        return undefined;
+      case 'config_option_update':
+        head = { ...head, options: update.configOptions };
         return undefined;
       case 'usage_update':
         head = { ...head, usage: update };
@@ -124,10 +130,11 @@ function createConversation() {
   return {
     fold,
     // What a client is told of a session once: its title and state.
-    begin({ title, state, plan, usage }) {
-      head = { ...head, title: title || head.title, state: state?.state ?? head.state, plan: plan ? steps(plan) : head.plan, usage: usage ?? head.usage };
+    begin({ title, state, plan, usage, configOptions }) {
+      head = { ...head, options: configOptions ?? head.options, title: title || head.title, state: state?.state ?? head.state, plan: plan ? steps(plan) : head.plan, usage: usage ?? head.usage };
     },
     head: () => head,
+    isEmpty: () => items.size === 0,
     // Leaves the items: whoever comes into sight again asks the server.
     forget() {
       items.clear();
@@ -135,7 +142,8 @@ function createConversation() {
     },
     // The items that changed since the last call, in their order.
     take() {
-      const taken = [...changes].map((id) => items.get(id)).filter((item) => item.text !== undefined);
+      // An open question is a card of its own.
+      const taken = [...changes].map((id) => items.get(id)).filter((item) => item.text !== undefined && !item.open);
       changes = new Set();
       const noted = ({ ask, resolution, upTo, ...drawn }) => (resolution ? { ...drawn, note: words(answered(ask, resolution)) } : drawn);
       return taken.map(({ raw, ...item }) => noted(item)).sort((one, other) => one.at - other.at);

@@ -2,15 +2,20 @@
 // comes into sight. Never opens by itself, and keeps no more than which session is shown and what was typed and not sent.
 'use strict';
 
-const { randomBytes } = require('node:crypto');
+const { randomBytes, randomUUID } = require('node:crypto');
 const vscode = require('vscode');
+const { decidable } = require('../change');
 const { line } = require('../display');
 const { createConversation } = require('./conversation');
+const { buttonsOf, pickOption, pickValue } = require('./options');
+const { cardOf } = require('./question');
 
 const PAGE = 200; // items that are loaded at a time
 const PAUSE_MS = 40; // between two messages to the page: at most 25 in a second
 const MOST_LISTED = 100;
 const MOST_DRAFTS = 50;
+const MOST_CARDS = 20;
+const CURES = ['adjutant.restart', 'adjutant.doctor'];
 const LOST = ['SessionNotFound', 'SessionLocked', 'SessionDamaged'];
 const KEPT = 'adjutant.chat'; // by the window, over a reload
 const STATES = { running: 'at work', requires_action: 'waits for you', resumable: 'was cut short' };
@@ -31,19 +36,24 @@ function html(webview, root) {
 <section id="plan" aria-label="Plan" hidden></section>
 <form id="composer">
 <p id="problem" role="alert" hidden></p>
-<textarea id="text" rows="3" aria-label="Prompt" placeholder="What is to be done?"></textarea>
-<div id="foot"><span id="state" role="status"></span><button type="button" id="stop" hidden>Stop</button><button type="submit" id="send">Send</button></div>
+<div id="state" role="status"></div>
+<textarea id="text" rows="2" aria-label="Prompt" placeholder="What is to be done?"></textarea>
+<div id="foot"><div id="options"></div><button type="button" id="stop" hidden>Stop</button><button type="submit" id="send">Send</button></div>
 </form>
 <script nonce="${nonce}" src="${of('chat.js')}"></script>
 </body>
 </html>`;
 }
 
-// `client()` is the language client of now; `here()` the place that a new task is about.
-function createChat(context, { client, here, complain, started }) {
+// `client()` is the language client of now; `here()` the place that a new task is about; `questions` what is asked;
+// `decide` keeps or undoes a change.
+function createChat(context, { client, here, complain, started, questions, decide }) {
   const root = context.extensionUri;
   const kept = context.workspaceState.get(KEPT) ?? {};
   let view, conversation = createConversation(), session = kept.session, before, timer, loads = 0, sending = false, drafts = new Map(kept.drafts);
+  let drawnCards, wanted; // the questions that the page has, and the one to lead to
+  let made; // the conversation that began here with a choice: the server has it once it has a prompt
+  let unsure; // the prompt of which it is not known whether the server has it
   const request = (method, params) => client().sendRequest(method, params);
   const execute = (command, argument) => request('workspace/executeCommand', { command, arguments: [argument] });
   const isReady = () => client()?.isRunning();
@@ -58,10 +68,16 @@ function createChat(context, { client, here, complain, started }) {
     clearTimeout(timer);
     timer = undefined;
     if (!view?.visible) return;
-    const { state, usage, plan, title } = conversation.head();
+    const { state, usage, plan, title, options } = conversation.head();
     view.title = title ? line(title, 60) : undefined;
     const share = usage?.contextSize ? `${Math.round((100 * usage.contextUsed) / usage.contextSize)} % of the context` : '';
-    view.webview.postMessage({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined });
+    const cards = questions().of(session).slice(0, MOST_CARDS).map(({ ask, opened }) => cardOf(ask, home(), opened));
+    const json = JSON.stringify(cards);
+    const changed = reset || json !== drawnCards;
+    drawnCards = json;
+    const reveal = cards.some(({ id }) => id === wanted) ? wanted : undefined;
+    if (reveal) wanted = undefined;
+    view.webview.postMessage({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options) });
   };
   const later = () => { timer ??= setTimeout(draw, PAUSE_MS); };
 
@@ -91,7 +107,13 @@ function createChat(context, { client, here, complain, started }) {
     // A page that comes into sight asks again.
     if (!sessionId || !isReady() || !view?.visible) return;
     const shown = conversation;
-    shown.begin(await request('agent/session/resume', { sessionId }));
+    if (made?.of === sessionId && shown.isEmpty()) {
+      shown.begin(made);
+      return later();
+    }
+    const resumed = await request('agent/session/resume', { sessionId });
+    questions().resumed(sessionId, resumed);
+    shown.begin(resumed);
     if (shown === conversation) await load();
   };
   // A session that is gone, or that another window has, leaves an empty chat. After any other failure it is asked for again, when the
@@ -101,18 +123,28 @@ function createChat(context, { client, here, complain, started }) {
     if (isReady()) complain(error);
   });
 
+  // What helps after a refusal, as a command of the extension.
+  const cureOf = (error) => {
+    if (!isReady()) return { label: 'Restart the Server', command: 'adjutant.restart' };
+    return error.data?.name === 'ProviderUnavailable' ? { label: 'Check the Set-up…', command: 'adjutant.doctor' } : undefined;
+  };
+  // The first prompt of a conversation says where the user is.
+  const isNew = (of) => !of || (of === session && conversation.isEmpty());
   // A prompt is for the conversation in which it was typed, whatever is shown by now.
   const send = async (of, text, id) => {
     try {
       if (!isReady()) throw new Error('the server is not running; the status bar says more');
       started();
       sending = true;
-      const { sessionId } = await execute('adjutant.start', of ? { text, sessionId: of } : { text, ...here() });
+      // The same text again after a failure is the same prompt: the server may have it.
+      if (unsure?.text !== text || unsure.of !== of) unsure = { text, of, params: { text, key: randomUUID(), sessionId: of, ...(isNew(of) ? here() : {}) } };
+      const { sessionId } = await execute('adjutant.start', unsure.params);
+      [unsure, made] = [undefined, undefined];
       if (drafts.get(of ?? '') === text) typed(of, '');
       view?.webview.postMessage({ type: 'sent', id });
       if (session !== sessionId && session === of) await showOrSay(sessionId);
     } catch (error) {
-      view?.webview.postMessage({ type: 'refused', id, message: line(error.message, 300) });
+      view?.webview.postMessage({ type: 'refused', id, message: line(error.message, 300), cure: cureOf(error) });
     } finally {
       sending = false;
     }
@@ -132,6 +164,35 @@ function createChat(context, { client, here, complain, started }) {
     await vscode.commands.executeCommand('adjutant.chat.focus');
     await showOrSay(picked.sessionId, { takesDraft: true });
   };
+  const home = () => vscode.workspace.workspaceFolders?.find((one) => one.uri.scheme === 'file' || one.uri.scheme === 'vscode-remote')?.uri.path;
+  // A card is dead while its answer is on the way; what went wrong stands in it.
+  const answer = async ({ askId, optionId, text }) => {
+    let problem;
+    try {
+      await questions().answer({ askId, optionId, text });
+    } catch (error) {
+      problem = line(error.message, 300);
+    }
+    view?.webview.postMessage({ type: 'answered', askId, problem });
+  };
+  // Chooses an option of the conversation in sight; without one a new conversation begins with it.
+  const choose = async (id) => {
+    if (!isReady()) throw new Error('the server is not running; the status bar says more');
+    const { sessionId: of, configOptions: options } = session ? { sessionId: session, configOptions: conversation.head().options } : await request('agent/session/new', {});
+    const option = id ? options.find((one) => one.id === id) : await pickOption(options);
+    const value = option && await pickValue(option, request);
+    if (value === undefined) return;
+    const { configOptions } = await request('agent/session/set_config_option', { sessionId: of, configId: option.id, value });
+    if (made?.of === of || session === undefined) made = { of, configOptions };
+    if (session === undefined) await showOrSay(of);
+    if (of === session) conversation.begin({ configOptions });
+    later();
+  };
+  // What a button at a change does is about the changes of now.
+  const decided = async (action, changeSetId) => {
+    const { hunks } = await request('agent/review/list', { sessionId: session });
+    await decide(action, { hunks: hunks.filter((hunk) => hunk.changeSetId === changeSetId && decidable(hunk)) });
+  };
   const heard = (message) => {
     switch (message.type) {
       // A page that is new.
@@ -140,8 +201,15 @@ function createChat(context, { client, here, complain, started }) {
       case 'send': return send(message.session, message.text, message.id);
       case 'stop': return execute('adjutant.cancel', { sessionId: session }).catch(complain);
       case 'older': return before === undefined ? undefined : load().catch(complain);
-      case 'answer': return vscode.commands.executeCommand('adjutant.task.ask');
+      case 'answer': return answer(message);
+      case 'show': return questions().show(message.askId).catch(complain);
       case 'conversations': return pick().catch(complain);
+      case 'cure': return CURES.includes(message.command) ? vscode.commands.executeCommand(message.command) : undefined;
+      case 'choose': return choose(message.option).catch(complain);
+      case 'keep':
+      case 'undo': return decided(message.type, message.set).catch(complain);
+      case 'review': return vscode.commands.executeCommand('adjutant.changes.focus');
+      case 'undoRun': return decide('undoRun', { sessionId: session, runId: message.run }).catch(complain);
       case 'open': return vscode.window.showTextDocument(vscode.Uri.parse(message.uri, true), { preview: true }).then(undefined, complain);
     }
   };
@@ -158,12 +226,23 @@ function createChat(context, { client, here, complain, started }) {
   return {
     // Whether the user sees it.
     isVisible: () => view?.visible === true,
+    // Whether the user sees this conversation.
+    isInSight: (sessionId) => view?.visible === true && session === sessionId,
+    // Opens the chat at a question.
+    reveal: async ({ askId, sessionId }) => {
+      wanted = askId;
+      await vscode.commands.executeCommand('adjutant.chat.focus');
+      if (session !== sessionId) await showOrSay(sessionId, { takesDraft: true });
+      later();
+    },
+    asked: (sessionId) => { if (sessionId === session) later(); },
     open: () => vscode.commands.executeCommand('adjutant.chat.focus'),
     begin: async () => {
       await vscode.commands.executeCommand('adjutant.chat.focus');
       await show(undefined, { takesDraft: true });
     },
     pick,
+    choose,
     told(params) {
       const { update, sessionId } = params;
       // A task that was given elsewhere in this window is followed, unless one is at work here or something is typed for this one.
@@ -177,8 +256,9 @@ function createChat(context, { client, here, complain, started }) {
     },
     // The server is gone. What it said stays in sight; the next one is asked.
     lost() {
+      if (made) [session, made] = [session === made.of ? undefined : session, undefined];
       conversation.begin({ state: { state: 'none' } });
-      later();
+      draw();
     },
     // A new server does not have the session open yet.
     ready: () => void (session && showOrSay(session)),

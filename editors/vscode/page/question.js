@@ -1,0 +1,177 @@
+// The cards of the questions, last in the chat. A card that did not change is left alone: what is typed in it stays.
+// Never lets an approval count before all of what it allows was in sight, and for a moment after.
+import { button, element } from './element.js';
+
+const READ_MS = 400; // before what is drawn counts as seen
+const PIECE = 80; // characters of a line that are looked at together: a part of a long line is in sight, too
+const MARKS = { '+': 'added', '-': 'removed', '@': 'head', '': 'head' };
+
+// `send` takes a message to the extension; `page` keeps what is typed over a time out of sight.
+export function createCards(scroller, send, page) {
+  const cards = new Map(); // by id
+  const place = element('div', 'questions');
+  const typed = () => page.getState()?.typed ?? {};
+  const type = (id, text) => {
+    const { [id]: _, ...others } = typed();
+    page.setState({ typed: text ? { ...others, [id]: text } : others });
+  };
+
+  // What was in sight of a card; when all was, the approvals come to life a moment later.
+  const seer = new IntersectionObserver((entries) => {
+    for (const { target, intersectionRatio } of entries) {
+      const card = [...cards.values()].find((one) => one.unseen.has(target));
+      if (!card || intersectionRatio < 0.9) continue;
+      card.unseen.delete(target);
+      seer.unobserve(target);
+      if (card.unseen.size === 0) wake(card);
+    }
+    for (const card of cards.values()) card.hint.hidden = card.unseen.size === 0 || !card.canAllow;
+  }, { root: scroller, threshold: 0.9 });
+  const wake = (card) => {
+    setTimeout(() => {
+      card.isRead = true;
+      allow(card);
+    }, READ_MS);
+  };
+  const allow = (card) => {
+    for (const [option, made] of card.buttons) made.disabled = card.isSent || (option.approves && !card.isRead);
+    if (card.input) card.input.disabled = card.isSent;
+  };
+  const answer = (card, option, text) => {
+    if (card.isSent || !cards.has(card.id)) return;
+    card.isSent = true;
+    card.problem.hidden = true;
+    allow(card);
+    send({ type: 'answer', askId: card.id, optionId: option, text });
+  };
+
+  function lineOf({ mark, text }, kind, watched) {
+    const made = element('div', `line ${kind === 'diff' ? MARKS[mark] ?? '' : ''}`);
+    if (kind === 'diff' && (mark === '+' || mark === '-' || mark === ' ')) made.append(element('span', 'mark', mark));
+    const characters = [...text];
+    for (let at = 0; at < Math.max(1, characters.length); at += PIECE) {
+      const piece = element('span', '', characters.slice(at, at + PIECE).join('') || '\u00a0');
+      watched.push(piece);
+      made.append(piece);
+    }
+    return made;
+  }
+
+  function make(view) {
+    const made = element('section', 'question');
+    made.tabIndex = -1;
+    made.setAttribute('role', 'group');
+    made.setAttribute('aria-label', `Question: ${view.title}`);
+    const card = { id: view.id, json: JSON.stringify(view), element: made, buttons: new Map(), unseen: new Set(), isRead: false, isSent: false };
+    const watched = [];
+    const title = element('div', 'title', view.title);
+    watched.push(title);
+    made.append(title);
+    if (view.why) {
+      const why = element('div', 'why plain', view.why);
+      watched.push(why);
+      made.append(why);
+    }
+    for (const { kind, name, lines } of view.parts) {
+      if (name) made.append(element('div', 'note', name));
+      const body = element('div', `subject ${kind}`);
+      body.append(...lines.map((one) => lineOf(one, kind, watched)));
+      made.append(body);
+    }
+    if (view.of) made.append(element('div', 'note', view.opened ? `It has ${view.of} lines; the whole of it is open beside.` : `It has ${view.of} lines, too many for here. Show opens the whole of it; then it can be allowed.`));
+    const row = element('div', 'answers');
+    const show = () => button('Show', 'Open the whole of it beside', () => send({ type: 'show', askId: view.id }));
+    let hasShow = !view.shows;
+    for (const option of view.options) {
+      // No approval comes to stand where Show was.
+      if (option.approves && !hasShow) {
+        row.append(show());
+        hasShow = true;
+      }
+      const one = button(option.label, option.title, () => answer(card, option.id));
+      card.buttons.set(option, one);
+      row.append(one);
+    }
+    if (!hasShow) row.append(show());
+    made.append(row);
+    view.explained.forEach((text) => made.append(element('div', 'note', text)));
+    card.canAllow = view.options.some(({ approves }) => approves);
+    card.hint = element('div', 'note', 'It can be allowed once you have seen all of it.');
+    card.hint.hidden = true;
+    if (view.words) {
+      card.input = element('input');
+      Object.assign(card.input, { type: 'text', placeholder: view.words.placeholder, value: typed()[view.id] ?? '' });
+      card.input.setAttribute('aria-label', view.words.placeholder);
+      card.input.addEventListener('input', () => type(view.id, card.input.value));
+      card.input.addEventListener('keydown', (event) => {
+        if (event.key !== 'Enter' || event.ctrlKey || event.isComposing || !card.input.value.trim()) return;
+        event.preventDefault();
+        answer(card, view.words.optionId, card.input.value.trim());
+      });
+      made.append(card.input);
+    }
+    card.problem = element('p', 'bad');
+    card.problem.setAttribute('role', 'alert');
+    card.problem.hidden = true;
+    made.append(card.problem, card.hint);
+    made.addEventListener('keydown', (event) => {
+      if (event.key !== 'Enter' || !event.ctrlKey) return;
+      event.preventDefault();
+      const [, once] = [...card.buttons].find(([{ kind }]) => kind === 'allow_once') ?? [];
+      if (once && !once.disabled) once.click();
+    });
+    // What an approval allows: all of it has to come into sight.
+    card.unseen = new Set(watched);
+    allow(card);
+    return card;
+  }
+
+  return {
+    // Draws the questions anew; returns the first that was not there before.
+    draw(views) {
+      const ids = new Set(views.map(({ id }) => id));
+      for (const [id, { element: old }] of cards) {
+        if (ids.has(id)) continue;
+        old.remove();
+        cards.delete(id);
+        type(id, '');
+      }
+      let first;
+      for (const view of views) {
+        const old = cards.get(view.id);
+        if (old?.json === JSON.stringify(view)) continue;
+        const card = make(view);
+        const focused = old?.element.contains(document.activeElement);
+        const inInput = old?.input && old.input === document.activeElement;
+        if (old) old.unseen.forEach((one) => seer.unobserve(one));
+        cards.set(view.id, card);
+        if (old) old.element.replaceWith(card.element);
+        else place.append(card.element);
+        if (focused) (inInput && card.input ? card.input : card.element).focus({ preventScroll: true });
+        card.unseen.forEach((one) => seer.observe(one));
+        if (!old) first ??= card.element;
+      }
+      if (scroller.lastElementChild !== place) scroller.append(place);
+      return first;
+    },
+    answered({ askId, problem }) {
+      const card = cards.get(askId);
+      if (!card || !problem) return;
+      card.isSent = false;
+      card.problem.textContent = problem;
+      card.problem.hidden = false;
+      allow(card);
+    },
+    reveal(id) {
+      const card = cards.get(id)?.element;
+      card?.scrollIntoView({ block: 'start' });
+      card?.focus({ preventScroll: true });
+    },
+    clear() {
+      seer.disconnect();
+      cards.clear();
+      place.replaceChildren();
+    },
+    place,
+  };
+}

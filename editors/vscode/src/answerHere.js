@@ -1,0 +1,52 @@
+// A question in a list of its answers, for those who leave the chat closed. The whole of it is opened beside first.
+// Never takes an approval before that, or within a moment after it could be seen.
+'use strict';
+
+const vscode = require('vscode');
+const { cardOf } = require('./chat/question');
+const { line } = require('./display');
+
+const READ_MS = 400; // before what is drawn counts as seen
+
+async function answerHere(questions, complain) {
+  const one = await questions.pick();
+  if (!one) return;
+  const { askId, sessionId } = one.ask;
+  const list = vscode.window.createQuickPick();
+  const parts = [];
+  let since;
+  const draw = () => {
+    const card = cardOf(one.ask, undefined, one.opened);
+    const isSeen = card.parts.length === 0 || one.opened;
+    if (isSeen) since ??= Date.now();
+    const rows = card.options.filter(({ approves }) => isSeen || !approves).map(({ id, label, title, approves }) => ({ label, description: title === label ? '' : title, id, approves }));
+    const text = list.value.trim();
+    if (card.words && text) {
+      rows.unshift({ label: `${card.words.optionId ? 'Reject with the reason' : 'Answer'}: ${line(text, 200)}`, alwaysShow: true, id: card.words.optionId, text });
+    }
+    list.title = `Adjutant: ${line(one.ask.title, 100)}`;
+    list.placeholder = card.words?.optionId ? 'Choose, or type a reason to reject it' : 'Choose, or type an answer';
+    list.items = rows;
+  };
+  parts.push(list.onDidChangeValue(draw));
+  parts.push(questions.onDidChange((of) => {
+    if (of !== sessionId) return;
+    if (questions.of(of).some(({ ask }) => ask.askId === askId)) draw();
+    else list.hide();
+  }));
+  parts.push(list.onDidAccept(() => {
+    const [row] = list.selectedItems;
+    if (!row || (row.approves && Date.now() - since < READ_MS)) return;
+    list.hide();
+    questions.answer({ askId, optionId: row.id, text: row.text }).catch(complain);
+  }));
+  list.onDidHide(() => {
+    parts.forEach((part) => part.dispose());
+    list.dispose();
+  });
+  draw();
+  list.show();
+  if (cardOf(one.ask, undefined, one.opened).parts.length > 0) await questions.show(askId);
+}
+
+module.exports = { answerHere };

@@ -1,0 +1,39 @@
+// What is chosen for a conversation: mode, model, effort, as the server lists it. Never knows a value that the server did not name.
+'use strict';
+
+const vscode = require('vscode');
+const { line } = require('../display');
+
+// For the buttons of the chat: which options there are, and what is chosen.
+const buttonsOf = (options) => options.map(({ id, name, currentValue, options: values }) => ({
+  id,
+  label: line(values.find(({ value }) => value === currentValue)?.name ?? currentValue, 60),
+  title: `${line(name, 60)}: ${line(currentValue, 200)}`,
+}));
+
+// Lets the user pick a value of an option. Returns it; nothing if it was left as it is.
+async function pickValue(option, request) {
+  // A model that cannot be used now says why, and what to set.
+  const models = option.id === 'model' ? (await request('agent/model/list', {})).models : [];
+  const rows = option.options.map(({ value, name, description }) => {
+    const model = models.find((one) => one.model === value);
+    const facts = model && [`${Math.round(model.contextWindow / 1000)}k tokens`, model.images && 'images'].filter(Boolean).join(', ');
+    return {
+      label: line(name, 100),
+      description: [value === option.currentValue && 'chosen', facts].filter(Boolean).join(' · '),
+      detail: line(model?.unavailable ? `cannot be used now: ${model.unavailable}` : description ?? '', 300) || undefined,
+      value,
+    };
+  });
+  const picked = await vscode.window.showQuickPick(rows, { title: `Adjutant: ${line(option.name, 60)}`, matchOnDescription: true });
+  return picked && picked.value !== option.currentValue ? picked.value : undefined;
+}
+
+// Lets the user pick one of several options.
+async function pickOption(options) {
+  if (options.length < 2) return options[0];
+  const rows = options.map((option) => ({ label: line(option.name, 60), description: line(option.currentValue, 100), option }));
+  return (await vscode.window.showQuickPick(rows, { title: 'Adjutant: What to Choose' }))?.option;
+}
+
+module.exports = { buttonsOf, pickOption, pickValue };
