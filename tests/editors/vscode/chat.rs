@@ -2,6 +2,7 @@
 //!
 //! Never waits for a time, only for what the page shows.
 
+use std::fs;
 use std::process::Command;
 
 use adjutant_testkit::model::Reply;
@@ -154,6 +155,7 @@ fn finding_d9_s105_the_chat_is_drawn_anew_from_the_server_and_keeps_the_draft() 
 fn finding_d9_s105_a_question_stands_in_the_chat_and_a_refused_prompt_stays_in_its_box() {
     let run = Reply::call("run_command", json!({ "command": "echo one" }));
     let stage = Stage::new(FILES, [run, Reply::text("Done so.")]);
+    let sent = stage.record_input();
     let code = Code::open(&stage, scenes::FILE);
     code.do_("chatOpen", json!([]));
     code.say_in_chat("Try it");
@@ -182,6 +184,17 @@ fn finding_d9_s105_a_question_stands_in_the_chat_and_a_refused_prompt_stays_in_i
     });
     assert_eq!(problem.1, "Go on", "{}", problem.0);
     assert!(problem.0.ends_with("Check the Set-up…"), "the way to a cure: {}", problem.0);
+    // The same text again is the same prompt, which no server takes twice.
+    let keys = || -> Vec<String> {
+        let all = fs::read_to_string(&sent).unwrap_or_default();
+        let starts = all.split("\"adjutant.start\"").skip(1);
+        starts
+            .filter_map(|start| Some(start.split("\"key\":\"").nth(1)?.split('"').next()?.to_owned()))
+            .collect()
+    };
+    code.do_("chatKey", json!(["Enter"]));
+    let keys = wait_for("the second try", || Some(keys()).filter(|keys| keys.len() == 2));
+    assert_eq!(keys[0], keys[1]);
     code.do_("resize", json!([400, 700]));
     code.picture("chat-refused-narrow");
 }
