@@ -2,6 +2,7 @@
 // Never makes a link, loads anything, or runs what a text says: Markdown without HTML, links and pictures as their text.
 import MarkdownIt from 'markdown-it';
 import { button, element } from './element.js';
+import { createHistory } from './history.js';
 import { createCards } from './question.js';
 
 const page = acquireVsCodeApi();
@@ -16,6 +17,12 @@ const STEPS = { pending: '☐', in_progress: '◐', completed: '☑' };
 const STATES = { running: 'At work', requires_action: 'Waits for your answer', resumable: 'Was cut short' };
 let session, sending, given = '', running = false;
 
+const drafted = () => {
+  page.postMessage({ type: 'draft', session, text: text.value });
+  label();
+};
+// A prompt of before that only stands there is no draft: what was typed stays it.
+const history = createHistory(text, () => page.postMessage({ type: 'history' }), () => label());
 const cards = createCards(items, (message) => page.postMessage(message), page);
 
 function body(item) {
@@ -111,6 +118,7 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
   }
   session = of;
   if (draft !== undefined) {
+    history.forget();
     text.value = draft;
     problem.hidden = true;
   }
@@ -168,13 +176,14 @@ composer.addEventListener('submit', (event) => {
   label();
 });
 text.addEventListener('keydown', (event) => {
-  if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+  if (history.key(event)) return event.preventDefault();
+  if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return undefined;
   event.preventDefault();
-  composer.requestSubmit();
+  return composer.requestSubmit();
 });
 text.addEventListener('input', () => {
-  page.postMessage({ type: 'draft', session, text: text.value });
-  label();
+  history.typed();
+  drafted();
 });
 stop.addEventListener('click', () => page.postMessage({ type: 'stop' }));
 
@@ -182,6 +191,7 @@ window.addEventListener('message', ({ data }) => {
   switch (data.type) {
     case 'draw': return draw(data);
     case 'answered': return cards.answered(data);
+    case 'history': return history.given(data.prompts);
     case 'sent':
     case 'refused':
       if (data.id !== sending) return undefined;
@@ -193,6 +203,7 @@ window.addEventListener('message', ({ data }) => {
         problem.hidden = false;
       } else if (text.value === given) {
         text.value = '';
+        history.forget();
       }
       return label();
   }

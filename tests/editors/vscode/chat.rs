@@ -267,3 +267,26 @@ fn finding_d9_s105_the_chat_can_be_read_in_every_theme() {
     code.picture("chat-narrow");
     assert!(none.is_some(), "narrow: {}", code.do_("chatFaint", json!([])));
 }
+
+/// What was typed is not lost on the way through the prompts of before, and comes back.
+#[test]
+fn p27_the_prompts_of_before_come_back_into_the_box() {
+    let stage = Stage::new(FILES, ["One.", "Two."].map(Reply::text));
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    for (prompt, requests) in [("The first", 1), ("The second", 2)] {
+        code.say_in_chat(prompt);
+        stage.model.wait_for_requests(requests);
+        wait_for("an empty box", || (code.chat()["draft"] == "").then_some(()));
+    }
+    code.do_("chatType", json!(["and then"]));
+    let press = |key: &str, wanted: &str| {
+        code.do_("chatKey", json!([key]));
+        wait_for(&format!("{wanted:?} after {key}"), || (code.chat()["draft"] == wanted).then_some(()));
+    };
+    press("ArrowUp", "The second");
+    press("ArrowUp", "The first");
+    press("ArrowUp", "The first");
+    press("ArrowDown", "The second");
+    press("ArrowDown", "and then");
+}

@@ -15,6 +15,7 @@ const PAUSE_MS = 40; // between two messages to the page: at most 25 in a second
 const MOST_LISTED = 100;
 const MOST_DRAFTS = 50;
 const MOST_CARDS = 20;
+const MOST_PAST = 100; // prompts of before
 const CURES = ['adjutant.restart', 'adjutant.doctor'];
 const LOST = ['SessionNotFound', 'SessionLocked', 'SessionDamaged'];
 const KEPT = 'adjutant.chat'; // by the window, over a reload
@@ -57,6 +58,7 @@ function createChat(context, { client, here, complain, started, questions, decid
   const request = (method, params) => client().sendRequest(method, params);
   const execute = (command, argument) => request('workspace/executeCommand', { command, arguments: [argument] });
   const isReady = () => client()?.isRunning();
+  const folder = () => vscode.workspace.workspaceFolders?.find((one) => one.uri.scheme === 'file');
 
   const keep = () => void context.workspaceState.update(KEPT, { session, drafts: [...drafts].slice(-MOST_DRAFTS) });
   const typed = (of, text) => {
@@ -71,7 +73,7 @@ function createChat(context, { client, here, complain, started, questions, decid
     const { state, usage, plan, title, options } = conversation.head();
     view.title = title ? line(title, 60) : undefined;
     const share = usage?.contextSize ? `${Math.round((100 * usage.contextUsed) / usage.contextSize)} % of the context` : '';
-    const cards = questions().of(session).slice(0, MOST_CARDS).map(({ ask, opened }) => cardOf(ask, home(), opened));
+    const cards = questions().of(session).slice(0, MOST_CARDS).map(({ ask, opened }) => cardOf(ask, folder()?.uri.fsPath, opened));
     const json = JSON.stringify(cards);
     const changed = reset || json !== drawnCards;
     drawnCards = json;
@@ -150,8 +152,7 @@ function createChat(context, { client, here, complain, started, questions, decid
     }
   };
   const pick = async () => {
-    const folder = vscode.workspace.workspaceFolders?.find((one) => one.uri.scheme === 'file');
-    const cwd = folder && client().code2ProtocolConverter.asUri(folder.uri);
+    const cwd = folder() && client().code2ProtocolConverter.asUri(folder().uri);
     const { sessions } = await request('agent/session/list', cwd ? { cwd } : {});
     const rows = sessions.slice(0, MOST_LISTED).map((one) => ({
       label: line(one.title, 80) || 'Without a title',
@@ -164,7 +165,6 @@ function createChat(context, { client, here, complain, started, questions, decid
     await vscode.commands.executeCommand('adjutant.chat.focus');
     await showOrSay(picked.sessionId, { takesDraft: true });
   };
-  const home = () => vscode.workspace.workspaceFolders?.find((one) => one.uri.scheme === 'file' || one.uri.scheme === 'vscode-remote')?.uri.path;
   // A card is dead while its answer is on the way; what went wrong stands in it.
   const answer = async ({ askId, optionId, text }) => {
     let problem;
@@ -193,6 +193,11 @@ function createChat(context, { client, here, complain, started, questions, decid
     const { hunks } = await request('agent/review/list', { sessionId: session });
     await decide(action, { hunks: hunks.filter((hunk) => hunk.changeSetId === changeSetId && decidable(hunk)) });
   };
+  // What the user gave as prompts in this folder, newest first.
+  const past = async () => {
+    const { prompts } = folder() && isReady() ? await request('agent/prompt/history', { cwd: client().code2ProtocolConverter.asUri(folder().uri), limit: MOST_PAST }) : { prompts: [] };
+    view?.webview.postMessage({ type: 'history', prompts: prompts.map(({ text }) => text) });
+  };
   const heard = (message) => {
     switch (message.type) {
       // A page that is new.
@@ -204,6 +209,7 @@ function createChat(context, { client, here, complain, started, questions, decid
       case 'answer': return answer(message);
       case 'show': return questions().show(message.askId).catch(complain);
       case 'conversations': return pick().catch(complain);
+      case 'history': return past().catch(complain);
       case 'cure': return CURES.includes(message.command) ? vscode.commands.executeCommand(message.command) : undefined;
       case 'choose': return choose(message.option).catch(complain);
       case 'keep':
