@@ -53,6 +53,10 @@ fn n27_vscode_installs_lists_and_removes_the_package_of_the_command() {
             "{said}"
         );
     }
+    // VS Code does not look at the checksums; other readers do.
+    let package = data(&stage, "adjutant/editors/vscode/adjutant.vsix");
+    let sound = Command::new("python3").args(["-m", "zipfile", "-t"]).arg(package).output();
+    assert_eq!(flat(&sound.expect("run Python")), "Done testing");
     let extensions = data(&stage, "code-server/extensions");
     let folder = extensions.join(format!("adjutant.adjutant-{}", env!("CARGO_PKG_VERSION")));
     for file in ["dist/extension.js", "dist/chat.js", "dist/chat.css", "dist/licences.txt", "README.md"] {

@@ -10,7 +10,7 @@ use super::{VERSIONS, program};
 use crate::carried::{data, editor};
 use crate::scenes;
 use crate::screen::Screen;
-use crate::stage::wait_for;
+use crate::stage::{Stage, wait_for};
 
 /// No line of settings, and no tags made by Neovim.
 #[test]
@@ -37,9 +37,30 @@ fn n27_neovim_works_with_what_the_command_alone_installed() {
         command(&screen, ":help adjutant-task");
         screen.wait("2. Give a task");
         command(&screen, ":qall!");
+        drop(screen);
+        if version != VERSIONS[0] {
+            starts_nothing_if_the_user_says_so(&stage, &line);
+        }
         editor(&stage, &["nvim", "--remove"]);
         assert!(!data(&stage, "nvim/site/pack/adjutant").exists());
     }
+}
+
+/// Neovim 0.10 has no such start that the user could do.
+fn starts_nothing_if_the_user_says_so(stage: &Stage, line: &str) {
+    let settings = stage.settings_dir().join("nvim");
+    fs::create_dir(&settings).expect("make the folder of settings");
+    let screen_says = |start: &str, enabled: &str| {
+        fs::write(settings.join("init.lua"), format!("vim.g.adjutant = {{ start = {start} }}\n"))
+            .expect("write the settings");
+        let screen = Screen::start(stage, line);
+        screen.wait("def greet");
+        command(&screen, ":echo 'enabled: ' .. luaeval('tostring(vim.lsp.is_enabled(\"adjutant\"))')");
+        screen.wait(&format!("enabled: {enabled}"));
+        command(&screen, ":qall!");
+    };
+    screen_says("false", "false");
+    screen_says("true", "true");
 }
 
 /// Otherwise `:helptags ALL` of the user would change a file of Adjutant.
