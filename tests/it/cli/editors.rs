@@ -252,6 +252,19 @@ fn n27_a_kill_leaves_the_old_client_or_the_new_one_and_the_next_run_finishes() {
     }
 }
 
+#[test]
+fn n27_a_kill_of_the_first_installation_leaves_no_part_of_the_client() {
+    let place = Place::new(DONE);
+    let mut command = place.editor_command(&["nvim"]);
+    command.env("ADJUTANT_FAULT", "client-written:1");
+    assert_eq!(Running { child: command.spawn().unwrap() }.ended().code(), None);
+    assert!(!place.plugin().exists());
+    assert_eq!(beside_the_plugin(&place), [".nvim.new"]);
+    place.editor(&["nvim"]).exits(0);
+    assert_whole(&place, &[]);
+    assert_eq!(beside_the_plugin(&place), [""; 0]);
+}
+
 /// Each refusal is one sentence with what to do, and nothing is changed.
 #[test]
 fn n27_what_is_in_the_way_is_named_and_stays() {
