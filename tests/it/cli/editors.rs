@@ -12,6 +12,7 @@ use std::process::Command;
 use adjutant::faults::CLIENT_POINTS;
 use adjutant_core::digest_parts;
 use adjutant_testkit::nobody::{NOBODY, as_nobody, give};
+use adjutant_testkit::process::{is_running, wait_until};
 
 use super::{DONE, Place, Ran, Running};
 use crate::tidy::source::root;
@@ -450,6 +451,24 @@ fn n27_a_program_that_is_missing_or_fails_is_said_with_the_place_of_the_package(
     assert!(flat(&said).contains("Correct what code says, then run this again."), "{said}");
     place.program("code", "exit 7");
     assert!(place.editor(&["vscode", "--remove"]).exits(1).err().contains("failed and printed nothing"));
+}
+
+#[test]
+fn n27_an_interrupt_ends_the_program_of_the_editor_and_all_that_it_started() {
+    let place = Place::new(DONE);
+    let (fifo, pid) = (place.path("fifo"), place.path("pid"));
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let line = format!("/bin/sh -c 'read line <\"{}\"' & echo $! >'{}'; wait", fifo.display(), pid.display());
+    place.program("code", &line);
+    for arguments in [&["vscode"][..], &["vscode", "--remove"], &[]] {
+        let _ = fs::remove_file(&pid);
+        let running = Running { child: place.editor_command(arguments).spawn().unwrap() };
+        let started = || fs::read_to_string(&pid).ok()?.trim().parse::<u32>().ok();
+        wait_until("the program of the editor", || started().is_some());
+        running.signal(rustix::process::Signal::INT);
+        running.ended().exits(130);
+        wait_until("the end of what it started", || started().is_some_and(|pid| !is_running(pid)));
+    }
 }
 
 #[test]
