@@ -12,6 +12,7 @@ mod conversation;
 mod debug_log;
 mod demo;
 mod doctor;
+mod editor;
 mod folder;
 mod line;
 mod open_asks;
@@ -99,6 +100,8 @@ enum Command {
     Setup,
     /// Check the settings, and call each model once
     Doctor(doctor::DoctorLine),
+    /// Install the client into an editor, update or remove it; without an editor, list them
+    Editor(editor::EditorLine),
     /// Give the agent a task in this folder and watch it work
     #[command(after_help = run::NOTES)]
     Run(run::RunLine),
@@ -162,6 +165,7 @@ pub fn main() -> ExitCode {
         Command::Capabilities { initialize } => capabilities::capabilities(&initialize),
         Command::Setup => in_runtime(setup::setup(sources)),
         Command::Doctor(line) => in_runtime(doctor::doctor(sources, line)),
+        Command::Editor(line) => in_runtime(editor::editor(sources, line)),
         Command::Run(run) => in_runtime(run::run(sources, run)),
         Command::Demo => in_runtime(demo::demo(sources)),
         Command::Asks(line) => open_asks::asks(&sources, &line),

@@ -4,6 +4,7 @@
 //! `tests/run` installs the editors and then runs these tests. Never skips an editor: a missing one fails
 //! its tests.
 
+mod carried;
 mod editor;
 mod emacs;
 mod helix;

@@ -7,6 +7,7 @@ mod commands;
 mod comments;
 mod everyday;
 mod files;
+mod installed;
 mod questions;
 mod runs;
 pub mod scenes;

@@ -42,6 +42,10 @@ pub const PROMPT_POINTS: [&str; 1] = ["images-kept"];
 /// The points inside blocking work: the texts of an edit are compared, and a file of the workspace is opened.
 pub const ASIDE_POINTS: [&str; 2] = ["change-compared", "file-opened"];
 
+/// The points at which a client is written next to its place, put there, exchanged with an older one, and removed.
+pub const CLIENT_POINTS: [&str; 4] =
+    ["client-written", "client-complete", "client-exchanged", "client-aside"];
+
 /// Kills, panics or waits here if `ADJUTANT_FAULT` says so.
 #[cfg(debug_assertions)]
 pub fn point(name: &'static str) {
@@ -52,9 +56,17 @@ pub fn point(name: &'static str) {
     static PASSED: Mutex<Option<HashMap<&'static str, u32>>> = Mutex::new(None);
 
     debug_assert!(
-        [&POINTS[..], &INBOX_POINTS, &WRITE_POINTS, &OPERATION_POINTS, &PROMPT_POINTS, &ASIDE_POINTS]
-            .iter()
-            .any(|points| points.contains(&name)),
+        [
+            &POINTS[..],
+            &INBOX_POINTS,
+            &WRITE_POINTS,
+            &OPERATION_POINTS,
+            &PROMPT_POINTS,
+            &ASIDE_POINTS,
+            &CLIENT_POINTS
+        ]
+        .iter()
+        .any(|points| points.contains(&name)),
         "the point {name} is not in the list"
     );
     let planned = PLANNED.get_or_init(|| {

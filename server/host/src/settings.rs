@@ -85,6 +85,12 @@ impl Sources {
         }
     }
 
+    /// Returns the folder for the data of programs. Creates nothing.
+    pub fn data_home(&self) -> anyhow::Result<PathBuf> {
+        let folder = self.xdg("XDG_DATA_HOME", ".local/share");
+        folder.context("find the folder for data: set HOME to your home folder, or XDG_DATA_HOME")
+    }
+
     /// Returns the path of the state directory. Creates nothing.
     pub fn state_dir(&self) -> anyhow::Result<PathBuf> {
         match self.variable("ADJUTANT_STATE_DIR") {

@@ -151,5 +151,7 @@ fn what_next(page: &mut Printer) {
     page.line("");
     page.line("With a model of your own:");
     page.block("  adjutant setup\n  adjutant run \"make the failing test pass\"");
-    page.line("In your editor: add `adjutant lsp` as a language server.");
+    page.line(
+        "In your editor: `adjutant editor` installs its client, or add `adjutant lsp` as a language server.",
+    );
 }

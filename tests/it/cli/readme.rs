@@ -24,7 +24,11 @@ fn played() -> String {
     let over = "\nThe test after (";
     let mut answered = 0;
     loop {
-        let prompts = |screen: &Screen| screen.text().matches("\n> ").count() - asked_for(&screen.text());
+        // One look at the screen for both counts, because it changes meanwhile.
+        let prompts = |screen: &Screen| {
+            let text = screen.text();
+            text.matches("\n> ").count() - asked_for(&text)
+        };
         wait_until("a question or the end", || prompts(&screen) > answered || screen.text().contains(over));
         if screen.text().contains(over) {
             break;

@@ -28,6 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "clock",
             "scarce",
+            "faults",
             "uri",
             "origin",
             "lsp",
@@ -143,7 +144,8 @@ const RESERVED: &[(&[&str], &[&str], &str)] = &[
     (
         &["process::Command", "process::{Child", "process::{Command", "process::Child"],
         &["tools", "cli"],
-        "only a tool starts a process, after its verdict; the demo runs the test of its own project",
+        "only a tool starts a process, after its verdict; the demo runs the test of its own project, and \
+         `adjutant editor vscode` the program of an editor",
     ),
     (
         &[
@@ -165,7 +167,7 @@ const RESERVED: &[(&[&str], &[&str], &str)] = &[
         ],
         &["store", "session", "tools", "settings", "documents", "cli", "doctor"],
         "`store` and `session` write sessions, `tools` and `documents` write files of the workspace, \
-         `settings` creates Adjutant's directories; `cli` makes the demo and its debug log, `doctor` tests whether the \
+         `settings` creates Adjutant's directories; `cli` makes the demo, its debug log and the clients of editors, `doctor` tests whether the \
          state folder is writable",
     ),
 ];
