@@ -377,6 +377,41 @@ fn p26_the_values_of_a_sub_command_complete_with_what_the_server_says() {
 }
 
 #[test]
+fn s73_the_bar_above_the_chat_has_the_title_the_mode_the_model_and_how_full_the_context_is() {
+    let counted = || {
+        let replies = ["First words.", "Second words."].map(|words| Reply::text(words).usage(2_500, 500));
+        let stage = scenes::stage(replies);
+        let file = stage.workspace.config_file();
+        let settings = std::fs::read_to_string(&file).expect("the settings");
+        let with_window = settings.replace("api_key_env", "context_window = 10000\napi_key_env");
+        std::fs::write(&file, with_window).expect("write the settings");
+        stage
+    };
+    each(counted, |editor| {
+        let bar = |wanted: &str| {
+            let code = "local window = vim.fn.bufwinid('adjutant://chat') \
+                return vim.api.nvim_eval_statusline(vim.wo[window].winbar, { winid = window, use_winbar = true }).str";
+            let shown = || editor.lua(code).as_str().unwrap_or_default().to_owned();
+            wait_for(&format!("the bar {wanted:?}, which is {:?}", shown()), || {
+                (shown() == wanted).then_some(())
+            });
+        };
+        editor.lua("vim.o.lines = 40 vim.o.columns = 170 vim.cmd('Adjutant chat')");
+        bar("a new session");
+        send(editor, "Mend 100% %{v:count} of it");
+        bar("Mend 100% %{v:count} of it · local/test · context 30 %");
+        editor.lua("vim.cmd('Adjutant mode ask')");
+        bar("Mend 100% %{v:count} of it · ask · local/test · context 30 %");
+        editor.lua("vim.api.nvim_win_set_width(vim.fn.bufwinid('adjutant://chat'), 44)");
+        bar("Mend 100%… · ask · local/test · context 30 %");
+        editor.lua("vim.cmd('only')");
+        editor.lua("vim.o.lines = 24 vim.cmd('Adjutant chat')");
+        let none = "return vim.wo[vim.fn.bufwinid('adjutant://chat')].winbar";
+        assert_eq!(editor.lua(none), "", "in few lines there is none");
+    });
+}
+
+#[test]
 fn p27_the_log_is_the_page_of_the_session_else_what_neovim_notes() {
     each(talk, |editor| {
         editor.lua("vim.cmd('Adjutant log')");

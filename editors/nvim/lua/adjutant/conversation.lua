@@ -8,6 +8,7 @@ local M = {}
 local api = vim.api
 
 local WIDE = 100 -- columns from which the chat is beside the file
+local LINES_FOR_BAR = 30 -- lines from which the chat has a bar above it
 local target = function() end -- returns the root folder and the session that the next text goes to
 
 -- The windows of this tab page but the floats.
@@ -54,7 +55,9 @@ local function open_chat()
     -- The prompt gets four of these lines, with the line above it.
     height = not wide and math.max(3, math.floor(vim.o.lines * 0.47)) or nil,
   })
-  set_options(window, { spell = false })
+  -- In a terminal of a few rows the text needs all of them.
+  local bar = vim.o.lines >= LINES_FOR_BAR and "%{v:lua.require'adjutant.about'.bar()}%<" or ""
+  set_options(window, { spell = false, winbar = bar })
   close_with(window)
   api.nvim_win_set_cursor(window, { api.nvim_buf_line_count(buffer), 0 })
   return window
@@ -70,10 +73,13 @@ local function open_prompt(above)
   return window
 end
 
--- Opens both where they are missing.
-function M.open()
+-- Opens both where they are missing. After the user chose a session, its prompt is shown, whatever is written in another one.
+function M.open(chosen)
   local window = chat.window() or open_chat()
-  if not M.prompt_window() then open_prompt(window) end
+  local prompts = M.prompt_window() or open_prompt(window)
+  if not (prompts and chosen) then return end
+  api.nvim_win_set_buf(prompts, prompt.buffer(target()))
+  prompt.draw()
 end
 
 -- Closes both, but not the last window.

@@ -1,5 +1,6 @@
 -- Adjutant in Neovim 0.10 and newer. It attaches the server to every file; what is asked and done, the server
 -- decides. `vim.g.adjutant` has the settings, and nothing has to be called. Nothing here takes keys or the focus by itself.
+local about = require("adjutant.about")
 local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
 local commands = require("adjutant.commands")
@@ -142,6 +143,7 @@ end
 local function update(_, params, context)
   local client = client_of(context)
   chat.told(params)
+  about.told(params)
   sessions.told(params, client)
   if sessions.is_past(params) then return end
   local now = params.update
@@ -285,6 +287,7 @@ conversation.setup({ target = sessions.target })
 prompt.setup({
   send = sessions.send, stop = sessions.cancel, history = sessions.history, at_work = status.at_work,
 })
+about.setup({ session = function() return select(2, sessions.target()) end })
 reading.setup({ roots = sessions.roots })
 commands.setup()
 panes.setup()

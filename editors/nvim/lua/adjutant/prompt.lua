@@ -151,8 +151,12 @@ local function moves(draft, session)
   local from, to = key_of(draft.root, draft.session), key_of(draft.root, session)
   local other = drafts[to]
   if other and vim.trim(table.concat(other.lines, "\n")) ~= "" then return end
-  if other and other.buffer then of[other.buffer] = nil end
   drafts[from], drafts[to], draft.session = nil, draft, session
+  if not (other and other.buffer) then return end
+  of[other.buffer] = nil
+  if not api.nvim_buf_is_valid(other.buffer) then return end
+  for _, window in ipairs(vim.fn.win_findbuf(other.buffer)) do api.nvim_win_set_buf(window, M.buffer(draft.root, session)) end
+  pcall(api.nvim_buf_delete, other.buffer, { force = true })
 end
 
 -- A session was made for the text that begins one.

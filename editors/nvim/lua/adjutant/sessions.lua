@@ -1,5 +1,6 @@
 -- The sessions of this Neovim: which one the next text goes to, what is chosen for it, and the list of all. Everything else of a
 -- session is the server's. Never changes a session unless a command of the user asked for it.
+local about = require("adjutant.about")
 local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
 local display = require("adjutant.display")
@@ -211,11 +212,12 @@ local function open(client, entry)
   local params = { sessionId = entry.sessionId, replayFrom = { type = "last", items = SHOWN } }
   request(client, "agent/session/resume", params, function(state)
     past[entry.sessionId] = state.seq
+    about.resumed(entry.sessionId, state)
     goes_on(client, entry.sessionId)
     chat.clear()
     if state.before then chat.note("Earlier messages are left out here; :Adjutant export has all.", "page") end
     opened(client, state)
-    show()
+    show(true)
   end)
 end
 
@@ -251,7 +253,8 @@ end
 
 local function set(client, session, option, value)
   local params = { sessionId = session, configId = option.id, value = value }
-  request(client, "agent/session/set_config_option", params, function()
+  request(client, "agent/session/set_config_option", params, function(result)
+    about.options(session, result.configOptions)
     goes_on(client, session)
     local when = option.id == "mode" and "" or ", from the next task on"
     say(("%s of this session: %s%s"):format(option.id, display.plain(value), when))
