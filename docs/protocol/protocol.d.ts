@@ -352,6 +352,36 @@ before?: number,
  */
 seq: number, };
 
+export type PromptHistoryParams = {
+/**
+ * Only prompts of sessions of this workspace folder, a `file:` URI.
+ */
+cwd: string,
+/**
+ * At most this many prompts, 1 to 200.
+ */
+limit?: number,
+/**
+ * The `before` of the later page; if absent, the newest page.
+ */
+before?: string, };
+
+export type PromptHistoryResult = {
+/**
+ * Newest first, without equal ones in a row.
+ */
+prompts: Array<PastPrompt>,
+/**
+ * Present if there are older prompts: `before` for the next older page.
+ */
+before?: string, };
+
+export type PastPrompt = { text: string, sessionId: SessionId,
+/**
+ * Milliseconds since the Unix epoch.
+ */
+at: number, };
+
 export type SessionListParams = {
 /**
  * Only sessions of this workspace folder, a `file:` URI.

@@ -5,6 +5,7 @@
 
 pub mod configured;
 mod content;
+mod history;
 mod items;
 mod methods;
 mod opening;
@@ -106,6 +107,7 @@ table! {
         names::SESSION_PROMPT => session_prompt,
         names::SESSION_WAIT => session_wait,
         names::SESSION_SET_CONFIG_OPTION => set_option,
+        names::PROMPT_HISTORY => prompt_history,
         names::MODEL_LIST => model_list,
         names::DOCTOR => doctor,
         names::START => start,

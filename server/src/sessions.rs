@@ -8,6 +8,7 @@ pub mod committing;
 mod elsewhere;
 pub mod list;
 mod opening;
+pub mod prompts;
 pub mod reading;
 mod registry;
 mod spare;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use adjutant_core::session::Session;
 use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::history::PromptHistoryResult;
 use adjutant_protocol::session::{ReplayFrom, SessionEntry, SessionListResult};
 use adjutant_protocol::{AskId, SessionId};
 use futures_util::StreamExt;
@@ -280,6 +282,15 @@ impl Sessions {
         let scans = self.scans.clone();
         let listed = tokio::task::spawn_blocking(move || scans.page(&world.catalog, &filter)).await;
         listed
+            .map_err(|error| ClientError::new(ErrorName::SessionNotFound, error.to_string()))?
+            .map_err(catalog_error)
+    }
+
+    /// Returns a page of the prompts of a folder, newest first, without opening a session.
+    pub async fn prompts(&self, filter: prompts::PromptFilter) -> Result<PromptHistoryResult, ClientError> {
+        let world = self.world.clone();
+        let found = tokio::task::spawn_blocking(move || prompts::page(&world.catalog, &filter)).await;
+        found
             .map_err(|error| ClientError::new(ErrorName::SessionNotFound, error.to_string()))?
             .map_err(catalog_error)
     }

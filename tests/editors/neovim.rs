@@ -5,6 +5,7 @@
 pub mod changes;
 mod commands;
 mod comments;
+mod conversation;
 mod everyday;
 mod files;
 mod installed;

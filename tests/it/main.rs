@@ -26,6 +26,7 @@ mod fresh;
 mod frozen;
 mod grounding;
 mod held;
+mod history;
 mod images;
 mod inbox;
 mod items;

@@ -128,6 +128,37 @@ fn n08_a_comment_is_done_and_explain_cannot_change_anything() {
     rig.end();
 }
 
+/// A start at a place took a session out of the mode that was chosen for it.
+#[test]
+fn n08_a_start_keeps_the_mode_of_its_session_unless_it_says_one() {
+    let (model, workspace, rig) = rich(["Read.", "Fixed.", "Explained.", "Edited."].map(Reply::text));
+    let session = rig.new_session();
+    let choose = |mode: &str| {
+        let params = json!({ "sessionId": session, "configId": "mode", "value": mode });
+        rig.request(methods::SESSION_SET_CONFIG_OPTION, params).expect("the mode is chosen");
+    };
+    let uri = workspace.uri("src/a.rs");
+    let place = json!({ "sessionId": session, "uri": uri, "range": range((0, 0), (1, 0)) });
+    let with = |more: Value| {
+        let mut params = place.clone();
+        params.as_object_mut().expect("params").extend(more.as_object().cloned().unwrap_or_default());
+        let done = start(&rig, params);
+        rig.await_run_end(&done.session_id, &done.run_id);
+        let offered = tools_offered(model.requests().last().expect("a request"));
+        offered.contains(&"edit_file".to_owned())
+    };
+    choose("ask");
+    assert!(!with(json!({ "text": "look" })), "a text of the user");
+    assert!(
+        !with(json!({ "template": "fix", "text": "it is wrong" })),
+        "a template without a mode of its own"
+    );
+    choose("code");
+    assert!(!with(json!({ "template": "explain" })), "a template with a mode of its own");
+    assert!(with(json!({ "text": "edit" })), "that mode was for one run");
+    rig.end();
+}
+
 #[test]
 fn n08_the_origin_of_a_start_is_told_with_its_run() {
     let (_model, workspace, rig) = rich([Reply::text("Done.")]);

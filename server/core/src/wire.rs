@@ -7,6 +7,7 @@ pub mod ask;
 pub mod call;
 mod convert;
 pub mod deciding;
+pub mod history;
 pub mod items;
 pub mod models;
 pub mod options;

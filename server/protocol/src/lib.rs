@@ -9,6 +9,7 @@ pub mod commands;
 pub mod doctor;
 pub mod document;
 pub mod errors;
+pub mod history;
 pub mod ids;
 pub mod items;
 pub mod methods;

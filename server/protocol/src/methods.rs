@@ -29,6 +29,7 @@ pub const SESSION_CLOSE: &str = "agent/session/close";
 pub const SESSION_DELETE: &str = "agent/session/delete";
 pub const SESSION_PROMPT: &str = "agent/session/prompt";
 pub const SESSION_WAIT: &str = "agent/session/wait";
+pub const PROMPT_HISTORY: &str = "agent/prompt/history";
 pub const SESSION_CANCEL: &str = "agent/session/cancel";
 pub const SESSION_SET_CONFIG_OPTION: &str = "agent/session/set_config_option";
 pub const MODEL_LIST: &str = "agent/model/list";
@@ -53,7 +54,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 29] = [
+pub const METHODS: [Method; 30] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -117,6 +118,13 @@ pub const METHODS: [Method; 29] = [
         "SetConfigOptionParams",
         "SetConfigOptionResult",
         "chooses the mode, the model, the effort or the verbosity of a session",
+    ),
+    row(
+        PROMPT_HISTORY,
+        ClientRequest,
+        "PromptHistoryParams",
+        "PromptHistoryResult",
+        "returns a page of the prompts that the user wrote in a folder, newest first",
     ),
     row(
         MODEL_LIST,

@@ -8,8 +8,8 @@ use ts_rs::TS;
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
-    ask, capability, commands, doctor, document, errors, ids, items, model, operation, option, origin,
-    overview, plan, review, rewind, session, start, state, update,
+    ask, capability, commands, doctor, document, errors, history, ids, items, model, operation, option,
+    origin, overview, plan, review, rewind, session, start, state, update,
 };
 
 macro_rules! wire_types {
@@ -59,6 +59,9 @@ macro_rules! wire_types {
             session::ResumeResult,
             items::ItemsParams,
             items::ItemsResult,
+            history::PromptHistoryParams,
+            history::PromptHistoryResult,
+            history::PastPrompt,
             session::SessionListParams,
             session::SessionListResult,
             session::SessionEntry,

@@ -2,7 +2,7 @@
 //!
 //! Never holds an update longer than its answer takes.
 
-use adjutant_protocol::items::{ItemsParams, ItemsResult};
+use adjutant_protocol::items::{ItemsParams, ItemsResult, MAX_PAGE_ITEMS};
 
 use super::methods::{answered, check_limit};
 use super::{Agent, Result};
@@ -14,7 +14,7 @@ use crate::transport::{ErrorBody, code};
 impl Agent {
     pub(super) async fn session_items(&self, params: ItemsParams) -> Result<ItemsResult> {
         let ItemsParams { session_id, before, limit } = params;
-        check_limit("limit", limit)?;
+        check_limit("limit", limit, MAX_PAGE_ITEMS)?;
         let mailbox = self.sessions.get(&session_id)?;
         let request = mailbox.request(|reply| Message::Items { before, limit: limit as usize, reply });
         let page = answered(request).await?;

@@ -64,8 +64,10 @@ impl Agent {
 
     pub(super) async fn session_list(&self, params: Option<SessionListParams>) -> Result<SessionListResult> {
         let SessionListParams { cwd, query, cursor } = params.unwrap_or_default();
-        let root = |cwd: String| folder(&cwd).map(|path| uri::of_path(&path.canonicalize().unwrap_or(path)));
-        let root = aside(move || cwd.map(root).transpose()).await?;
+        let root = match cwd {
+            Some(cwd) => Some(root_of(cwd).await?),
+            None => None,
+        };
         let cursor = cursor.map(|text| {
             Cursor::parse(&text)
                 .ok_or_else(|| ErrorBody::invalid_params(format!("{text:?} was never a `nextCursor`")))
@@ -76,7 +78,7 @@ impl Agent {
 
     pub(super) async fn session_resume(&self, params: ResumeParams) -> Result<ResumeResult> {
         if let Some(ReplayFrom::Last { items }) = params.replay_from {
-            check_limit("items", items)?;
+            check_limit("items", items, MAX_PAGE_ITEMS)?;
         }
         let ResumePoint { result, place } =
             self.sessions.resume(&params.session_id, params.replay_from, params.unattended).await?;
@@ -395,11 +397,16 @@ pub fn digest_of(params: &impl serde::Serialize) -> Result<String> {
 }
 
 /// Refuses a number of items that no page has.
-pub fn check_limit(name: &str, items: u32) -> Result<()> {
-    if (1..=MAX_PAGE_ITEMS).contains(&items) {
+pub fn check_limit(name: &str, items: u32, most: u32) -> Result<()> {
+    if (1..=most).contains(&items) {
         return Ok(());
     }
-    Err(ErrorBody::invalid_params(format!("`{name}` is {items}; give 1 to {MAX_PAGE_ITEMS}")))
+    Err(ErrorBody::invalid_params(format!("`{name}` is {items}; give 1 to {most}")))
+}
+
+/// Returns the URI by which sessions of a folder are found.
+pub async fn root_of(cwd: String) -> Result<String> {
+    aside(move || folder(&cwd).map(|path| uri::of_path(&path.canonicalize().unwrap_or(path)))).await
 }
 
 /// Waits for the reply to a posted request.

@@ -155,7 +155,7 @@ impl Agent {
             delivery: Delivery::Auto,
             expected_run_id: None,
             origin: params.uri.map(|uri| Origin { uri, range }),
-            overrides: Overrides { mode: Some(task.mode.into()), ..Overrides::default() },
+            overrides: Overrides { mode: task.mode.map(Into::into), ..Overrides::default() },
             key: params.key,
         };
         match self.post_prompt(prompt, task.title, body).await {

@@ -81,7 +81,7 @@ fn n08_a_text_is_a_sub_command_only_if_every_word_of_it_is() {
             for _, action in ipairs(commands.ACTIONS) do \
               if vim.fn.maparg(commands.plug(action), 'n') == '' then missing[#missing + 1] = action.name end end \
             return #commands.ACTIONS .. ' ' .. table.concat(missing, ', ')";
-        assert_eq!(editor.lua(unmapped), "25 ");
+        assert_eq!(editor.lua(unmapped), "28 ");
     });
 }
 
@@ -98,10 +98,10 @@ fn p26_the_mode_and_the_model_of_the_session_are_chosen_from_the_lists_of_the_se
         wait_told(editor, "Adjutant: mode of this session: ask");
         let request = say(editor, "Adjutant Look at it", 1, "First words.");
         assert!(!request.contains(EDITS), "only tools that read: {request}");
-        assert!(request.contains("This is about line 1 of greet.py."), "the place of the cursor: {request}");
+        assert!(request.contains("The user is at line 1 of greet.py"), "the place of the cursor: {request}");
         let request = say(editor, "2,3Adjutant These", 2, "Second words.");
         assert!(!request.contains(EDITS), "the mode stays: {request}");
-        assert!(request.contains("This is about lines 2 to 3 of greet.py."), "{request}");
+        assert!(request.contains("The user is at lines 2 to 3 of greet.py"), "{request}");
         editor.lua("vim.cmd('Adjutant mode code')");
         wait_told(editor, "Adjutant: mode of this session: code");
         editor.lua("vim.cmd('Adjutant model')");
@@ -209,6 +209,10 @@ fn n08_the_help_has_every_sub_command_and_its_tags_are_sound() {
              for _, action in ipairs(require('adjutant.commands').ACTIONS) do \
                vim.cmd.help(require('adjutant.commands').plug(action)) \
                if not vim.startswith(vim.api.nvim_get_current_line(), ':Adjutant ' .. action.name) then return action.name end \
+             end \
+             for _, key in ipairs(require('adjutant.panes').KEYS) do \
+               vim.cmd.help(require('adjutant.panes').plug(key)) \
+               if not vim.api.nvim_get_current_line():find(require('adjutant.panes').plug(key), 1, true) then return key.name end \
              end \
              vim.cmd.help(':Adjutant') \
              return vim.api.nvim_get_current_line()",

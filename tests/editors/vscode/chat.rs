@@ -290,3 +290,26 @@ fn p27_the_prompts_of_before_come_back_into_the_box() {
     press("ArrowDown", "The second");
     press("ArrowDown", "and then");
 }
+
+#[test]
+fn p26_what_is_chosen_for_a_conversation_stands_below_the_box() {
+    let stage = Stage::new(FILES, ["Seen.", "Again."].map(Reply::text));
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    code.do_("chatPress", json!(["Model…"]));
+    wait_for("what there is to choose", || {
+        code.do_("picks", json!([])).to_string().contains("Mode").then_some(())
+    });
+    code.do_("pick", json!(["Mode"]));
+    wait_for("the modes", || code.do_("picks", json!([])).to_string().contains("chosen").then_some(()));
+    code.picture("chat-modes");
+    code.do_("pick", json!(["Only tools that read"]));
+    let shown = || code.chat()["options"].clone();
+    let options = wait_for("the mode, and the model", || Some(shown()).filter(|all| all[0] == "Ask"));
+    code.say_in_chat("Look at it");
+    code.wait_chat(&["prompt: Look at it With its place in the file", "reply: Seen.", "end: Done"]);
+    assert_eq!(shown(), options, "the mode stays");
+    let request = stage.model.requests()[0].json().to_string();
+    assert!(!request.contains("\"edit_file\""), "nothing is edited in this mode: {request}");
+    code.picture("chat-options");
+}

@@ -15,6 +15,7 @@ fn params(method: &str) -> Value {
         methods::REVIEW_DECIDE => {
             json!({ "sessionId": "s-0000000000000000", "targets": [], "action": "apply" })
         }
+        methods::PROMPT_HISTORY => json!({ "cwd": "file:///nowhere" }),
         methods::REVIEW_BASE => json!({ "uri": "file:///nowhere/a.txt" }),
         methods::REVIEW_LIST
         | methods::REVIEW_DIFF
@@ -74,8 +75,8 @@ fn s10_calls_too_early_or_about_nothing_get_one_defined_error() {
                 assert!(answer["result"].is_object(), "{method}: {answer}");
                 continue;
             }
-            methods::REVIEW_BASE => {
-                // It names a document, which no error of Adjutant's own is about.
+            methods::REVIEW_BASE | methods::PROMPT_HISTORY => {
+                // They name a file or a folder, which no error of Adjutant's own is about.
                 assert_eq!(answer["error"]["code"], -32_602, "{method}: {answer}");
                 continue;
             }

@@ -20,9 +20,10 @@ local entered = false -- the user went into it
 local hinting = false -- the float is the one line
 local home -- the window they came from
 local where = function() end -- the window of the answer, when it is in sight
+local prompt = function() end -- the window of the prompt, when it is in sight
 local changed = function() end -- called when questions come or go
 
-function M.setup(options) where, changed = options.chat, options.changed end
+function M.setup(options) where, prompt, changed = options.chat, options.prompt, options.changed end
 
 local function now() return vim.uv.now() end
 local function valid(id) return id and api.nvim_win_is_valid(id) end
@@ -178,7 +179,7 @@ function draw()
   local new
   buffer, new = buffers.usable(buffer)
   if new then keys() end
-  local lines, config, below = float.layout(shown, entered, count_of(shown), where())
+  local lines, config, below = float.layout(shown, entered, count_of(shown), where(), prompt())
   local hint = below == nil
   write(buffer, lines)
   vim.bo[buffer].syntax = hint and "" or shown.syntax or ""
@@ -326,6 +327,20 @@ function M.enter()
   api.nvim_win_set_cursor(window, { 1, 0 })
   shown.since, shown.tall = now(), nil
   look()
+  return true
+end
+
+-- Goes to a question that waits; of several, the user chooses one.
+function M.pick()
+  if #open < 2 then return M.enter() end
+  local function row(entry) return float.one(entry.title) .. (entry.short and " " .. entry.short or "") end
+  vim.ui.select(vim.list_slice(open), { prompt = "Go to a question:", format_item = row }, function(entry)
+    if not entry then return end
+    if not index_of(entry) then return notices.show("Adjutant: this was answered before") end
+    close()
+    shown = entry
+    M.enter()
+  end)
   return true
 end
 

@@ -1,6 +1,6 @@
--- What Adjutant says, as it comes: one buffer that nobody edits. A command opens
--- it beside the file; it never takes the focus and never moves a cursor that is not at its end.
+-- What Adjutant says, as it comes: one buffer that nobody edits. It opens no window, and never moves a cursor that is not at its end.
 local buffers = require("adjutant.buffers")
+local panes = require("adjutant.panes")
 
 local M = {}
 local api = vim.api
@@ -34,6 +34,7 @@ local function ensure()
   vim.bo[buffer].modifiable = false
   vim.bo[buffer].filetype = "adjutant"
   pcall(vim.treesitter.start, buffer, "markdown")
+  panes.set(buffer, "chat")
   -- What was said is said again: to close a window is not to throw the answer away.
   local said, ids = items, order
   items, order = {}, {}
@@ -168,10 +169,10 @@ function M.told(params)
   elseif kind == "_complete" then whole("complete " .. (params.runId or ""), update.summary)
   elseif kind == "notice" then M.note(update.message, "update")
   elseif kind == "_run" and update.phase == "started" then
-    whole("run " .. update.runId, "# " .. (update.title:gsub("\n", " ")))
+    whole("run " .. update.runId, "# " .. (update.title:gsub("\n", " ")), "prompt")
     steers[update.runId] = false
   elseif kind == "user_message" and params.runId then
-    if steers[params.runId] then whole(update.messageId, "> " .. update.text:gsub("\n", "\n> ")) end
+    if steers[params.runId] then whole(update.messageId, "> " .. update.text:gsub("\n", "\n> "), "prompt") end
     steers[params.runId] = true
   elseif kind == "_run" then ended(update.runId, update["end"]) end
 end
@@ -186,43 +187,28 @@ function M.clear()
   vim.bo[buffer].modifiable = false
 end
 
--- The windows of this tab page but the floats.
-local function ordinary()
-  return vim.tbl_filter(function(window)
-    return api.nvim_win_get_config(window).relative == ""
-  end, api.nvim_tabpage_list_wins(0))
+-- Returns the rows at which prompts of the user begin, in order.
+function M.prompts()
+  local rows = {}
+  for _, id in ipairs(order) do
+    if items[id].highlight == "prompt" then rows[#rows + 1] = place_of(items[id]) + 1 end
+  end
+  return rows
+end
+
+-- Returns the buffer, which is made anew if something has unloaded it.
+function M.buffer()
+  ensure()
+  return buffer
 end
 
 -- The window it is in on this tab page.
 function M.window()
   if not buffer or not api.nvim_buf_is_loaded(buffer) then return end
-  for _, window in ipairs(ordinary()) do
-    if api.nvim_win_get_buf(window) == buffer then return window end
+  for _, window in ipairs(api.nvim_tabpage_list_wins(0)) do
+    local is_float = api.nvim_win_get_config(window).relative ~= ""
+    if not is_float and api.nvim_win_get_buf(window) == buffer then return window end
   end
-end
-
--- Opens it beside the file, or closes it; the focus stays where it is.
-function M.toggle()
-  local window = M.window()
-  if window then
-    if #ordinary() > 1 then api.nvim_win_close(window, false) end
-    return
-  end
-  ensure()
-  -- A float cannot be split.
-  local here = api.nvim_get_current_win()
-  if not vim.list_contains(ordinary(), here) then here = ordinary()[1] end
-  local wide = vim.o.columns >= 100
-  window = api.nvim_open_win(buffer, false, {
-    split = wide and "right" or "below", win = here,
-    width = wide and math.floor(vim.o.columns * 0.4) or nil,
-    height = not wide and math.max(3, math.floor(vim.o.lines * 0.4)) or nil,
-  })
-  buffers.hide_nothing(window)
-  local options = vim.wo[window]
-  options.linebreak, options.number, options.relativenumber = true, false, false
-  options.signcolumn, options.foldcolumn, options.spell = "no", "0", false
-  api.nvim_win_set_cursor(window, { api.nvim_buf_line_count(buffer), 0 })
 end
 
 return M

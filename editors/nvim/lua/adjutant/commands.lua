@@ -4,7 +4,7 @@ local M = {}
 
 -- `name`: its words. `does`: one line of help. `run`: what does it; it gets the line of the command. `key`: the default key where
 -- a file has changes. `count`: the key takes a count. `range`: it is also for selected lines. `words`: `NAME: words` is possible, and
--- what the words are. `value`: one more word is possible, and what it is.
+-- what the words are. `value`: one more word is possible, and what it is; `values` returns those that there are.
 local function row(name, does, run, more)
   return vim.tbl_extend("error", { name = name, does = does, run = run }, more or {})
 end
@@ -16,15 +16,25 @@ local function of(module, action, given)
   end
 end
 
+local function values_of(name)
+  return function() return require("adjutant.choices")[name]() end
+end
+
 M.ACTIONS = {
-  row("chat", "opens the chat beside the file, or closes it", of("chat", "toggle")),
+  row("chat", "opens the chat with the prompt below it, or closes both", of("conversation", "toggle")),
+  row("prompt", "goes to the prompt, and opens the chat if it is closed", of("conversation", "write")),
+  row("ask", "brings back a question that was left; of several, you choose one", of("sessions", "ask")),
   row("answer", "goes to the question that waits", of("sessions", "answer")),
   row("stop", "stops the last task", of("sessions", "stop")),
   row("stop all", "stops every task", of("sessions", "stop", { all = true })),
-  row("sessions", "lists the sessions of this project; the chosen one continues", of("sessions", "pick")),
-  row("model", "lists the models; the chosen one counts for this session", of("sessions", "model"), { value = "MODEL" }),
-  row("mode", "lists the modes: with all tools, or only with those that read", of("sessions", "mode"), { value = "MODE" }),
+  row("sessions", "lists the sessions, or those with a word in the title; choose one",
+    of("sessions", "pick"), { value = "WORD", values = values_of("titles") }),
+  row("model", "lists the models; the chosen one counts for this session", of("sessions", "model"),
+    { value = "MODEL", values = values_of("models") }),
+  row("mode", "lists the modes: with all tools, or only with those that read", of("sessions", "mode"),
+    { value = "MODE", values = values_of("modes") }),
   row("export", "opens this session as one page of text", of("sessions", "export")),
+  row("log", "opens this session as a page, else the log of the language servers", of("sessions", "log")),
   row("review", "lists the changes of all files", of("hunks", "review")),
   row("next", "goes to the next change in this file", of("hunks", "next"), { key = "]h", count = true }),
   row("previous", "goes to the previous change in this file", of("hunks", "previous"), { key = "[h", count = true }),
@@ -76,6 +86,10 @@ function M.complete(typed)
     local word = rest:match("^%S+")
     if word and vim.startswith(word, last) and not vim.list_contains(found, word) then found[#found + 1] = word end
   end
+  local action = by_name[vim.trim(before)]
+  for _, value in ipairs(action and action.values and action.values() or {}) do
+    if vim.startswith(value:lower(), last:lower()) then found[#found + 1] = value end
+  end
   return found
 end
 
@@ -94,7 +108,7 @@ function M.help()
     if action.range then lines[#lines + 1] = "\tWith a range, or a selection: the changes in these lines." end
     lines[#lines + 1] = ""
   end
-  return lines
+  return vim.list_extend(lines, require("adjutant.panes").help())
 end
 
 -- Runs `:Adjutant`. With `!` the text is always one for the model, in a new session.

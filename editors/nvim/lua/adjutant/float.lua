@@ -93,13 +93,23 @@ local function place_of(chat)
   return { row = row, col = column, width = width, height = height, below = row > 1 and column == 0 }
 end
 
--- One line that leaves the answer, the text and the cursor alone.
-local function hint_at(entry, count, chat, bottom)
+-- The row above a window, if these lines would cover it.
+local function row_above(window, row, height, column, width)
+  if not window then return row end
+  local top, left = unpack(api.nvim_win_get_position(window))
+  local covers = row + height > top and row < top + api.nvim_win_get_height(window)
+    and column < left + api.nvim_win_get_width(window) and column + width > left
+  return covers and math.max(0, top - 1 - height) or row
+end
+
+-- One line that leaves the answer, the text, the prompt and the cursor alone.
+local function hint_at(entry, count, chat, prompt, bottom)
   local lines = { hint_of(entry, count) }
   local right = chat and not chat.below and chat.col > 40 and chat.col - 1 or vim.o.columns
   local width = math.min(vim.fn.strdisplaywidth(lines[1]), right)
   local height = math.min(height_of(lines, width), 3)
   local row = math.max(0, (chat and chat.below and chat.row - 1 or bottom) - height)
+  row = row_above(prompt, row, height, right - width, width)
   -- The line with the cursor stays in sight.
   local at = api.nvim_win_get_cursor(0)
   local cursor = vim.fn.screenpos(0, at[1], at[2] + 1).row
@@ -116,12 +126,13 @@ local BELOW = { "", "", "", "│", "╯", "─", "╰", "│" }
 
 -- Where the floats are, and what is in them: the whole when they are entered or have room beside the answer of the model, else one
 -- line. Returns the lines and the place of the text, and what is below it, which is nothing for the one line. `count` is the place
--- among several; `chat` is the window of the answer of the model.
-function M.layout(entry, entered, count, chat)
+-- among several; `chat` is the window of the answer of the model, and `prompt` that of the user's text, which nothing covers until the
+-- floats are entered.
+function M.layout(entry, entered, count, chat, prompt)
   local bottom = vim.o.lines - vim.o.cmdheight - (vim.o.laststatus > 0 and 1 or 0)
   chat = chat and place_of(chat)
   local beside = chat and chat.height - 2 - KEPT or 0
-  if not entered and beside < LEAST then return hint_at(entry, count, chat, bottom) end
+  if not entered and beside < LEAST then return hint_at(entry, count, chat, prompt, bottom) end
   local above = entered and chat and chat.below and chat.row - 4 >= LEAST
   -- Left of the answer where it has a side of its own.
   local right = not above and chat and not chat.below and chat.col > 40 and chat.col - 1 or vim.o.columns

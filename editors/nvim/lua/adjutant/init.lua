@@ -1,13 +1,19 @@
 -- Adjutant in Neovim 0.10 and newer. It attaches the server to every file; what is asked and done, the server
 -- decides. `vim.g.adjutant` has the settings, and nothing has to be called. Nothing here takes keys or the focus by itself.
+local about = require("adjutant.about")
 local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
 local commands = require("adjutant.commands")
 local comments = require("adjutant.comments")
+local conversation = require("adjutant.conversation")
 local hunks = require("adjutant.hunks")
 local notices = require("adjutant.notices")
+local panes = require("adjutant.panes")
+local prompt = require("adjutant.prompt")
+local reading = require("adjutant.reading")
 local runs = require("adjutant.runs")
 local sessions = require("adjutant.sessions")
+local status = require("adjutant.status")
 
 local M = {}
 
@@ -120,52 +126,11 @@ comments.setup({ request = request })
 
 local function client_of(context) return vim.lsp.get_client_by_id(context.client_id) end
 
--- What the server says of all tasks, for the status line: %{v:lua.require'adjutant'.status()}
-local shown_status = ""
-local overviews, titles, said = {}, {}, {} -- by client; by run
-local ended -- the title of the last task, once it has ended
-local PRESSING = { asks = 3, interrupted = 2, running = 1 }
+-- Returns the text for the status line: %{v:lua.require'adjutant'.status()}. The event `User AdjutantStatus` says that it is another one.
+function M.status() return status.text() end
 
--- The longest of these that leaves room for the name of the file: the step before the task.
-local function fitting(...)
-  local words
-  for _, candidate in ipairs({ ... }) do
-    words = candidate
-    if vim.fn.strdisplaywidth(words) <= vim.o.columns - 24 then break end
-  end
-  return words
-end
-
-local function draw_status()
-  local now
-  for _, one in pairs(overviews) do
-    if not now or (PRESSING[one.kind] or 0) > (PRESSING[now.kind] or 0) then now = one end
-  end
-  local status, about = "", ""
-  if now and now.kind == "asks" then status = "? " .. now.short .. " · :Adjutant answer"
-  elseif now and PRESSING[now.kind] then
-    local only = #now.runs == 1 and now.runs[1]
-    status, about = only and only.step or now.short, only and " · " .. only.title or ""
-  else
-    if ended then
-      status, about = now and now.short ~= "" and now.short or "done", ended ~= "" and " · " .. ended or ""
-    end
-    if said.text and said.over and not chat.window() then status = status .. " · :Adjutant chat" end
-  end
-  shown_status = status == "" and "" or fitting("Adjutant: " .. status .. about, "Adjutant: " .. status, status)
-  vim.cmd.redrawstatus({ bang = true })
-  vim.api.nvim_exec_autocmds("User", { pattern = "AdjutantStatus", modeline = false })
-end
-
--- Returns the text for the status line; the event `User AdjutantStatus` says that it is another one.
-function M.status() return shown_status end
-
-local function overview(_, params, context)
-  overviews[context.client_id] = params
-  for _, run in ipairs(params.runs) do titles[run.runId] = run.title end
-  draw_status()
-end
-asks.setup({ chat = chat.window, changed = draw_status })
+asks.setup({ chat = chat.window, prompt = conversation.prompt_window, changed = status.draw })
+status.setup({ chat = chat.window, changed = prompt.draw })
 
 local function respond(client, ask)
   asks.state(ask, client.id, function(answer)
@@ -178,16 +143,13 @@ end
 local function update(_, params, context)
   local client = client_of(context)
   chat.told(params)
+  about.told(params)
   sessions.told(params, client)
   if sessions.is_past(params) then return end
   local now = params.update
   local kind = now.sessionUpdate
-  if kind == "_run" and now.phase == "started" then said = {}
-  elseif kind:find("^agent_message") or kind == "_complete" then said.text = true
-  elseif kind == "_run" and now.phase == "ended" then
-    said.over = true
-    ended, titles[now.runId] = titles[now.runId] or "", nil
-    draw_status()
+  status.told(now)
+  if kind == "_run" and now.phase == "ended" then
     if now["end"].outcome == "failed" or now["end"].outcome == "limit" then
       notices.show("Adjutant: " .. (now["end"].summary or "the task could not be finished"))
     end
@@ -235,8 +197,8 @@ local function exited(code, signal, id)
   vim.schedule(function()
     asks.forget(id)
     hunks.forget(id)
-    overviews[id], ended = nil, nil
-    draw_status()
+    prompt.forget(id)
+    status.forget(id)
   end)
   if (code == 0 and signal == 0) or restarts == 0 then return end
   restarts = restarts - 1
@@ -287,7 +249,7 @@ function M.config()
       ["agent/session/request_permission"] = asks.asked,
       ["agent/ask/resolved"] = asks.resolved,
       ["agent/review/update"] = hunks.update,
-      ["agent/overview"] = overview,
+      ["agent/overview"] = status.overview,
       ["window/showMessageRequest"] = asks.message,
       ["window/showMessage"] = function(_, params)
         notices.show(params.message)
@@ -316,10 +278,19 @@ end
 sessions.setup({
   request = request,
   opened = opened,
+  moved = conversation.follow,
+  show = conversation.open,
   client = function() return vim.lsp.get_clients({ name = "adjutant", bufnr = 0 })[1] end,
 })
 runs.setup({ request = request, client = sessions.client })
+conversation.setup({ target = sessions.target })
+prompt.setup({
+  send = sessions.send, stop = sessions.cancel, history = sessions.history, at_work = status.at_work,
+})
+about.setup({ session = function() return select(2, sessions.target()) end })
+reading.setup({ roots = sessions.roots })
 commands.setup()
+panes.setup()
 
 -- Each file that is open is announced, whatever its type and wherever it is shown. The later events are for one that was
 -- loaded without the others: each precedes or is the first change of its text.

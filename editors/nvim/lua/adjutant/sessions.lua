@@ -1,5 +1,6 @@
 -- The sessions of this Neovim: which one the next text goes to, what is chosen for it, and the list of all. Everything else of a
 -- session is the server's. Never changes a session unless a command of the user asked for it.
+local about = require("adjutant.about")
 local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
 local display = require("adjutant.display")
@@ -13,10 +14,11 @@ local SHOWN = 200 -- items of a session that is opened
 local request -- sends a request to a client
 local client_of_buffer -- the client of the file one is in
 local opened = function() end -- called with the state of a session that was opened
+local moved = function() end -- called when the next text goes to another session
+local show = function() end -- opens the chat
 local last = {} -- by root folder, so that it outlives a server: the session that the next text goes to
 local newest -- the root folder of the last one
 local empty = {} -- the sessions that were made here and have no text yet
-local modes = {} -- by session: the mode that was chosen for it
 local past = {} -- by session: the number of its last update when it was opened
 
 -- Returns the client of the file one is in; elsewhere that of the last session, else any.
@@ -37,7 +39,31 @@ local function needs_client()
 end
 
 local function goes_on(client, session)
-  last[client.config.root_dir], newest = session, client.config.root_dir
+  local root = client.config.root_dir
+  local is_other = last[root] ~= session or newest ~= root
+  last[root], newest = session, root
+  if is_other then moved(root, empty[session] and session) end
+end
+
+-- Returns the client of a root folder, else the one at hand.
+function M.client_of(root)
+  for _, client in ipairs(vim.lsp.get_clients({ name = "adjutant" })) do
+    if client.config.root_dir == root then return client end
+  end
+  return M.client()
+end
+
+-- Returns the root folder and the session that the next text goes to.
+function M.target()
+  local client = M.client()
+  local root = client and client.config.root_dir or newest or vim.fn.getcwd()
+  return root, last[root]
+end
+
+-- Returns the folders that paths of the conversation may be below.
+function M.roots()
+  local root = M.target()
+  return { root, vim.fn.getcwd() }
 end
 
 -- Returns the session that the next text goes to, if there is one.
@@ -62,20 +88,30 @@ local function place_of(line)
   } }
 end
 
--- The same in words. A start at a place has a mode of its own, so a session whose mode was chosen gets them.
-local function words_of(line)
-  local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(0), ":.")
-  if line.line1 == line.line2 then return ("This is about line %d of %s."):format(line.line1, name) end
-  return ("This is about lines %d to %d of %s."):format(line.line1, line.line2, name)
-end
-
--- Sends a text to a session, which it steers while it works.
-function M.prompt(client, session, text, about)
-  local blocks = { { type = "text", text = about and text .. "\n\n" .. about or text } }
-  request(client, "agent/session/prompt", { sessionId = session, prompt = blocks }, function()
-    empty[session] = nil
-    goes_on(client, session)
-  end, function(err) failed(client, err) end)
+-- Sends a text to a session, which it steers while it works; without one it begins one. `on.taken` gets the session once the server has
+-- the text, else `on.refused` gets the reason, and whether the session is gone. Returns the id of the client.
+function M.send(root, session, text, on)
+  local client = M.client_of(root)
+  if not client then return on.refused("no server runs here; open a file of the project, and send it again") end
+  local function taken(id)
+    empty[id] = nil
+    -- First, so that the prompt of a session that begins is the one in which it was written.
+    on.taken(id)
+    goes_on(client, id)
+  end
+  local function not_taken(err)
+    local is_gone = err.code == NOT_FOUND
+    if is_gone and last[client.config.root_dir] == session then last[client.config.root_dir] = nil end
+    on.refused(err.message, is_gone)
+  end
+  if session then
+    local params = { sessionId = session, prompt = { { type = "text", text = text } }, key = on.key }
+    request(client, "agent/session/prompt", params, function() taken(session) end, not_taken)
+  else
+    local params = { text = text, key = on.key }
+    execute(client, "adjutant.start", params, function(result) taken(result.sessionId) end, not_taken)
+  end
+  return client.id
 end
 
 -- Sends a text: to the last session, which it steers while it works, or with `!` to a new one. The lines of the command go along; in a
@@ -85,12 +121,17 @@ function M.task(text, line)
   if not client then return end
   local session = not line.bang and M.current(client) or nil
   if text == "" then
-    if not line.bang then return chat.toggle() end
+    if not line.bang then return require("adjutant.conversation").toggle() end
     last[client.config.root_dir] = nil
+    moved()
     return say("the next text begins a new session")
   end
   local place = (not session or empty[session] or line.range > 0) and place_of(line) or nil
-  if session and (not place or modes[session]) then return M.prompt(client, session, text, place and words_of(line)) end
+  if session and not place then
+    return M.send(client.config.root_dir, session, text, {
+      taken = function() end, refused = function(why) notices.show("Adjutant: " .. why) end,
+    })
+  end
   local params = vim.tbl_extend("error", { text = text, sessionId = session }, place or {})
   execute(client, "adjutant.start", params, function(result)
     empty[result.sessionId] = nil
@@ -98,17 +139,9 @@ function M.task(text, line)
   end)
 end
 
--- Notes the mode of a session.
-local function learn(session, options)
-  for _, option in ipairs(options) do
-    if option.id == "mode" then modes[session] = option.currentValue ~= "code" and option.currentValue or nil end
-  end
-end
-
 -- Notes a run that was started in another way, such as a code action.
 function M.told(params, client)
   local update = params.update
-  if update.sessionUpdate == "config_option_update" then learn(params.sessionId, update.configOptions) end
   if client and update.sessionUpdate == "_run" and update.phase == "started" and not update.continues then
     if not M.is_past(params) then goes_on(client, params.sessionId) end
   end
@@ -119,6 +152,27 @@ function M.is_past(params) return not params.sub and (past[params.sessionId] or 
 
 function M.answer()
   if not asks.enter() then notices.show("Adjutant: nothing is asked") end
+end
+
+-- Brings a question back.
+function M.ask()
+  if not asks.pick() then notices.show("Adjutant: nothing is asked") end
+end
+
+-- Stops the task of a session.
+function M.cancel(root, session)
+  local client = M.client_of(root)
+  if not client then return end
+  local params = { sessionId = session }
+  if vim.fn.has("nvim-0.11") == 1 then client:notify("agent/session/cancel", params)
+  else client.notify("agent/session/cancel", params) end
+end
+
+-- Gets a page of the prompts that the user wrote in a folder.
+function M.history(root, before, done)
+  local client = M.client_of(root)
+  if not client then return end
+  request(client, "agent/prompt/history", { cwd = vim.uri_from_fname(root), before = before }, done)
 end
 
 function M.stop(line)
@@ -158,23 +212,26 @@ local function open(client, entry)
   local params = { sessionId = entry.sessionId, replayFrom = { type = "last", items = SHOWN } }
   request(client, "agent/session/resume", params, function(state)
     past[entry.sessionId] = state.seq
-    learn(entry.sessionId, state.configOptions)
+    about.resumed(entry.sessionId, state)
     goes_on(client, entry.sessionId)
     chat.clear()
     if state.before then chat.note("Earlier messages are left out here; :Adjutant export has all.", "page") end
     opened(client, state)
-    if not chat.window() then chat.toggle() end
+    show(true)
   end)
 end
 
-function M.pick()
+function M.pick(line)
   local client = needs_client()
   if not client then return end
   local folder = vim.uri_from_fname(client.config.root_dir)
   local function list(cursor)
-    request(client, "agent/session/list", { cwd = folder, cursor = cursor }, function(listed)
+    local word = line.args ~= "" and line.args or nil
+    request(client, "agent/session/list", { cwd = folder, cursor = cursor, query = word }, function(listed)
       local rows = vim.list_slice(listed.sessions)
+      if #rows == 0 and word then return say(("no session of this project has “%s” in its title"):format(word)) end
       if #rows == 0 then return say("no session in this project yet; :Adjutant TEXT begins one") end
+      if #rows == 1 and word then return open(client, rows[1]) end
       if listed.nextCursor then rows[#rows + 1] = { more = listed.nextCursor } end
       vim.ui.select(rows, { prompt = "Go on in a session:", format_item = M.row }, function(entry)
         if entry and entry.more then list(entry.more) elseif entry then open(client, entry) end
@@ -197,7 +254,7 @@ end
 local function set(client, session, option, value)
   local params = { sessionId = session, configId = option.id, value = value }
   request(client, "agent/session/set_config_option", params, function(result)
-    learn(session, result.configOptions)
+    about.options(session, result.configOptions)
     goes_on(client, session)
     local when = option.id == "mode" and "" or ", from the next task on"
     say(("%s of this session: %s%s"):format(option.id, display.plain(value), when))
@@ -264,10 +321,20 @@ function M.export()
   execute(client, "adjutant.showTranscript", { sessionId = session })
 end
 
+-- Opens this session as a page, else what Neovim notes of its language servers.
+function M.log()
+  local client = M.client()
+  if client and M.current(client) then return M.export() end
+  local file = vim.lsp.get_log_path()
+  if vim.uv.fs_stat(file) then return vim.cmd.split(vim.fn.fnameescape(file)) end
+  say("there is no log yet")
+end
+
 -- `options.request` sends a request, `options.client` returns the client of the current buffer, and `options.opened` gets the state of
--- a session that was opened.
+-- a session that was opened. `options.moved` is called when the next text goes to another session, and `options.show` opens the chat.
 function M.setup(options)
   request, client_of_buffer, opened = options.request, options.client, options.opened
+  moved, show = options.moved, options.show
 end
 
 return M

@@ -67,6 +67,9 @@ pub enum Event {
         images: Vec<Image>,
         /// Whether it arrived while the run was open.
         steer: bool,
+        /// Adjutant worded it: the task of a template, or a round of comments.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        worded: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<KeyUse>,
     },

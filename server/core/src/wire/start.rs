@@ -39,13 +39,14 @@ pub struct Passage<'a> {
     pub encoding: Encoding,
 }
 
-/// The prompt of a start, with its title and mode.
+/// The prompt of a start, with its title and, if it says one, its mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     pub text: String,
     /// `None` means the first line of the text.
     pub title: Option<String>,
-    pub mode: Mode,
+    /// `None` means the mode of the session.
+    pub mode: Option<Mode>,
 }
 
 /// Why a start is not possible; the text is for the user.
@@ -69,7 +70,7 @@ pub fn task(params: &StartParams, passage: Option<&Passage<'_>>) -> Result<Task,
     let added = params.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
     let Some(template) = params.template else {
         let text = added.ok_or(StartProblem::Nothing)?;
-        return Ok(Task { text: place.prompt(text, params), title: None, mode: Mode::Code });
+        return Ok(Task { text: place.prompt(text, params), title: None, mode: None });
     };
     let Instruction { words, title } = match template {
         Template::Fix => fix(params, &place, added)?,
@@ -81,7 +82,7 @@ pub fn task(params: &StartParams, passage: Option<&Passage<'_>>) -> Result<Task,
         Some(text) => format!("{words}\n\nThe user adds: {text}"),
         None => words,
     };
-    let mode = if template == Template::Explain { Mode::Ask } else { Mode::Code };
+    let mode = (template == Template::Explain).then_some(Mode::Ask);
     Ok(Task { text: place.prompt(&words, params), title: Some(title), mode })
 }
 

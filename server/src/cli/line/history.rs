@@ -8,14 +8,14 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::wire::history::MOST_PROMPT;
 use rustix::fs::OFlags;
 
 use crate::settings::private_dir;
 
 /// The most prompts that are kept.
 pub const MOST_ENTRIES: usize = 1_000;
-/// The most bytes of a prompt that is kept, and of the file.
-const MOST_PROMPT: usize = 16 << 10;
+/// The most bytes of the file.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The history of one user.

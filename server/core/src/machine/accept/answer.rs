@@ -300,6 +300,7 @@ fn message(stamp: &Stamp, run: RunId, text: &str, steer: bool) -> Event {
         text: text.into(),
         images: Vec::new(),
         steer,
+        worded: false,
         key: None,
     }
 }

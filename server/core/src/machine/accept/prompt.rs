@@ -111,6 +111,8 @@ fn prompted(stamp: &Stamp, prompt: Prompt, run: RunId, steer: bool) -> Event {
         text: prompt.text.into(),
         images: prompt.images,
         steer,
+        // What has a title of its own has words of its own.
+        worded: prompt.title.is_some(),
         key: prompt.key,
     }
 }

@@ -41,7 +41,7 @@ fn n08_a_fix_says_what_is_reported_and_shows_the_lines_around_it() {
     });
     let made = start("fn main() {\n    let x = foo;\n}\n", value);
     assert_eq!(made.title.as_deref(), Some("Fix: cannot find value `foo` in this scope"));
-    assert_eq!(made.mode, Mode::Code);
+    assert_eq!(made.mode, None);
     expect_test::expect![[r#"
         Fix this problem in src/a.rs. Find the cause and fix it with the smallest possible change; leave everything else as it is.
 
@@ -75,7 +75,7 @@ fn n08_what_is_selected_is_quoted_by_the_agreed_encoding() {
 fn n08_explain_reads_only_and_is_named_after_its_symbol_or_its_lines() {
     let value = json!({ "template": "explain", "uri": "u", "range": range((0, 0), (2, 0)) });
     let made = start("a\nb\nc\n", value.clone());
-    assert_eq!((made.mode, made.title.as_deref()), (Mode::Ask, Some("Explain: src/a.rs:1-2")));
+    assert_eq!((made.mode, made.title.as_deref()), (Some(Mode::Ask), Some("Explain: src/a.rs:1-2")));
     assert!(made.text.starts_with("Explain lines 1 to 2 of src/a.rs"), "{}", made.text);
     let mut named = value;
     named["symbol"] = json!("Parser::next");
@@ -88,7 +88,7 @@ fn n08_explain_reads_only_and_is_named_after_its_symbol_or_its_lines() {
 fn n08_a_text_of_the_users_own_goes_with_its_place_and_names_the_run_itself() {
     let value = json!({ "text": "  make it faster \n", "uri": "u", "range": range((1, 0), (1, 1)) });
     let made = start("a\nb\n", value);
-    assert_eq!((made.title, made.mode), (None, Mode::Code));
+    assert_eq!((made.title, made.mode), (None, None));
     assert!(
         made.text.starts_with("make it faster\n\nThe user is at `b` in line 2 of src/a.rs."),
         "{}",

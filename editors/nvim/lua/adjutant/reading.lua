@@ -1,0 +1,74 @@
+-- Moving in the chat: from prompt to prompt, and to the files that it names. Never opens anything but a file that is there.
+local chat = require("adjutant.chat")
+local notices = require("adjutant.notices")
+local display = require("adjutant.display")
+local prompt = require("adjutant.prompt")
+
+local M = {}
+local api = vim.api
+
+local roots = function() return {} end -- returns the folders that paths may be below
+
+local function move(step)
+  local at = api.nvim_win_get_cursor(0)[1]
+  local rows = chat.prompts()
+  for _ = 1, vim.v.count1 do
+    local found
+    for _, row in ipairs(rows) do
+      if step > 0 and row > at and not found then found = row end
+      if step < 0 and row < at then found = row end
+    end
+    at = found or at
+  end
+  vim.cmd("normal! m'")
+  api.nvim_win_set_cursor(0, { at, 0 })
+end
+
+function M.next() move(1) end
+function M.previous() move(-1) end
+
+-- Returns the path, the line and the column that a word names.
+local function place_of(word)
+  word = word:gsub("^[%(%[`\"'<]+", ""):gsub("[%)%]`\"'>,;.!?]+$", "")
+  local path, line, column = word:match("^(.-):(%d+):?(%d*)")
+  if not path then path = word:gsub(":$", "") end
+  return path, tonumber(line), tonumber(column)
+end
+
+-- Returns the file of a path as the user knows it. A path of the model is only a name of a file that is there.
+local function file_of(path)
+  if path == "" then return end
+  local folders = vim.startswith(path, "/") and { "" } or roots()
+  for _, folder in ipairs(folders) do
+    local file = folder == "" and path or folder .. "/" .. path
+    local is = vim.uv.fs_stat(file)
+    if is and is.type == "file" then return file end
+  end
+end
+
+-- Returns a window for a file, on this tab page.
+local function window_for_file()
+  local last = vim.fn.win_getid(vim.fn.winnr("#"))
+  for _, window in ipairs(vim.list_extend({ last }, api.nvim_tabpage_list_wins(0))) do
+    local ours = window == 0 or api.nvim_win_get_config(window).relative ~= ""
+    local buffer = not ours and api.nvim_win_get_buf(window)
+    if buffer and vim.bo[buffer].buftype == "" and not prompt.draft(buffer) then return window end
+  end
+end
+
+function M.open()
+  local path, line, column = place_of(vim.fn.expand("<cWORD>"))
+  local file = file_of(path)
+  if not file then return notices.show("Adjutant: there is no file " .. display.plain(path)) end
+  local window = window_for_file()
+  if window then api.nvim_set_current_win(window) else vim.cmd("topleft split") end
+  vim.cmd.edit(vim.fn.fnameescape(vim.fn.fnamemodify(file, ":.")))
+  if not line then return end
+  local row = math.max(1, math.min(line, api.nvim_buf_line_count(0)))
+  api.nvim_win_set_cursor(0, { row, math.max(0, (column or 1) - 1) })
+end
+
+-- `options.roots` returns the folders that paths may be below.
+function M.setup(options) roots = options.roots end
+
+return M
