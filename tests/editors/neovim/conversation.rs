@@ -350,6 +350,34 @@ fn finding_d6_at_80_by_24_what_is_typed_in_the_prompt_answers_nothing_and_stays_
     }
 }
 
+/// The user has moved the prompt to where the line of a question would be.
+#[test]
+fn s15_the_line_of_a_question_makes_way_for_the_prompt_wherever_it_is() {
+    const COVERED: &str = "local prompt = vim.api.nvim_get_current_win() \
+        local top = vim.api.nvim_win_get_position(prompt)[1] \
+        for _, window in ipairs(vim.api.nvim_list_wins()) do \
+          local config = vim.api.nvim_win_get_config(window) \
+          if config.zindex == 60 then \
+            local row = vim.api.nvim_win_get_position(window)[1] \
+            return row + config.height > top and row < top + vim.api.nvim_win_get_height(prompt) end end";
+    let asks = || {
+        let command = Reply::call("run_command", json!({ "command": "echo one" }));
+        Stage::new("//- /greet.py\nprint(1)\n", [command, Reply::text("Seen.")])
+    };
+    each(asks, |editor| {
+        editor.lua("vim.o.lines = 16 vim.o.columns = 140");
+        go(editor);
+        editor.lua("vim.cmd.wincmd('J')");
+        press(editor, "ccLook<Esc><CR>");
+        editor.wait_true("a question", "return require('adjutant.asks').count() == 1");
+        assert_eq!(editor.lua(IN_PROMPT), true);
+        assert_eq!(editor.lua(COVERED), false);
+        press(editor, "A1<CR>2<Esc>");
+        wait_text(editor, "1\n2");
+        assert_eq!(editor.lua("return require('adjutant.asks').count()"), 1, "nothing was answered");
+    });
+}
+
 /// Returns what completes a typed command line.
 fn completed(editor: &Neovim<'_>, typed: &str) -> Value {
     editor.lua(&format!("return table.concat(vim.fn.getcompletion('{typed}', 'cmdline'), ' ')"))
