@@ -108,6 +108,11 @@ fn s28_a_prompt_that_is_refused_stays_with_the_reason_and_can_be_sent_again() {
         editor.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, { ('x'):rep(1100000) })");
         press(editor, "<CR>");
         wait_below(editor, "Not sent: ");
+        let below = editor.lua(BELOW);
+        let below = below.as_str().unwrap_or_default();
+        let width = editor.lua("return vim.api.nvim_win_get_width(0)").as_u64().unwrap_or_default();
+        let fits = |line: &str| line.chars().count() as u64 <= width;
+        assert!(below.lines().all(fits) && below.contains("1048576"), "the reason is whole: {below}");
         assert_eq!(text(editor).len(), 1_100_000, "nothing is lost");
         press(editor, "ccShort<Esc><CR>");
         wait_done(editor, "First words.");
