@@ -200,6 +200,47 @@ fn s28_a_draft_goes_to_the_session_that_a_chosen_mode_made() {
     });
 }
 
+/// The user goes back to the file before the server has answered.
+#[test]
+fn s28_a_prompt_that_one_leaves_while_it_is_sent_stays_the_one_of_its_session() {
+    each(talk, |editor| {
+        go(editor);
+        editor.lua("vim.api.nvim_feedkeys(vim.keycode('ccOne<Esc><CR>'), 'mx', false) vim.cmd.wincmd('t')");
+        assert_eq!(editor.lua(IN_FILE), true);
+        wait_done(editor, "First words.");
+        wait_text(editor, "");
+        send(editor, "Two");
+        let request = editor.stage.model.wait_for_requests(2)[1].json().to_string();
+        assert!(request.contains("First words.") && request.contains("Two"), "{request}");
+        wait_text(editor, "");
+        assert_eq!(editor.stage.sessions().len(), 1);
+    });
+}
+
+#[test]
+fn s28_a_text_for_a_session_that_is_gone_stays_and_begins_one_at_the_next_try() {
+    const DELETE: &str = "local client = vim.lsp.get_clients({ name = 'adjutant' })[1] \
+        local params = { sessionId = select(2, require('adjutant.sessions').target()) } \
+        local function done(err) vim.g.deleted = err == nil end \
+        if vim.fn.has('nvim-0.11') == 1 then client:request('agent/session/delete', params, done) \
+        else client.request('agent/session/delete', params, done) end";
+    each(talk, |editor| {
+        send(editor, "One");
+        wait_done(editor, "First words.");
+        wait_text(editor, "");
+        editor.lua(DELETE);
+        editor.wait_true("the session is gone", "return vim.g.deleted == true");
+        press(editor, "ccTwo<Esc><CR>");
+        wait_below(editor, "Not sent: ");
+        wait_below(editor, "<CR> sends, in a new session");
+        assert_eq!(text(editor), "Two");
+        press(editor, "<CR>");
+        let request = editor.stage.model.wait_for_requests(2)[1].json().to_string();
+        assert!(request.contains("Two") && !request.contains("First words."), "{request}");
+        wait_text(editor, "");
+    });
+}
+
 #[test]
 fn s90_ctrl_c_stops_the_task_only_in_the_prompt_of_its_session() {
     let endless = || scenes::stage([Reply::never(), Reply::text("Second.")]);
