@@ -108,6 +108,11 @@ fn s28_a_prompt_that_is_refused_stays_with_the_reason_and_can_be_sent_again() {
         editor.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, { ('x'):rep(1100000) })");
         press(editor, "<CR>");
         wait_below(editor, "Not sent: ");
+        let below = editor.lua(BELOW);
+        let below = below.as_str().unwrap_or_default();
+        let width = editor.lua("return vim.api.nvim_win_get_width(0)").as_u64().unwrap_or_default();
+        let fits = |line: &str| line.chars().count() as u64 <= width;
+        assert!(below.lines().all(fits) && below.contains("1048576"), "the reason is whole: {below}");
         assert_eq!(text(editor).len(), 1_100_000, "nothing is lost");
         press(editor, "ccShort<Esc><CR>");
         wait_done(editor, "First words.");
@@ -191,6 +196,47 @@ fn s28_a_draft_goes_to_the_session_that_a_chosen_mode_made() {
         press(editor, "<CR>");
         let request = editor.stage.model.wait_for_requests(1)[0].json().to_string();
         assert!(request.contains("Look at it") && !request.contains("\"name\":\"edit_file\""), "{request}");
+        wait_text(editor, "");
+    });
+}
+
+/// The user goes back to the file before the server has answered.
+#[test]
+fn s28_a_prompt_that_one_leaves_while_it_is_sent_stays_the_one_of_its_session() {
+    each(talk, |editor| {
+        go(editor);
+        editor.lua("vim.api.nvim_feedkeys(vim.keycode('ccOne<Esc><CR>'), 'mx', false) vim.cmd.wincmd('t')");
+        assert_eq!(editor.lua(IN_FILE), true);
+        wait_done(editor, "First words.");
+        wait_text(editor, "");
+        send(editor, "Two");
+        let request = editor.stage.model.wait_for_requests(2)[1].json().to_string();
+        assert!(request.contains("First words.") && request.contains("Two"), "{request}");
+        wait_text(editor, "");
+        assert_eq!(editor.stage.sessions().len(), 1);
+    });
+}
+
+#[test]
+fn s28_a_text_for_a_session_that_is_gone_stays_and_begins_one_at_the_next_try() {
+    const DELETE: &str = "local client = vim.lsp.get_clients({ name = 'adjutant' })[1] \
+        local params = { sessionId = select(2, require('adjutant.sessions').target()) } \
+        local function done(err) vim.g.deleted = err == nil end \
+        if vim.fn.has('nvim-0.11') == 1 then client:request('agent/session/delete', params, done) \
+        else client.request('agent/session/delete', params, done) end";
+    each(talk, |editor| {
+        send(editor, "One");
+        wait_done(editor, "First words.");
+        wait_text(editor, "");
+        editor.lua(DELETE);
+        editor.wait_true("the session is gone", "return vim.g.deleted == true");
+        press(editor, "ccTwo<Esc><CR>");
+        wait_below(editor, "Not sent: ");
+        wait_below(editor, "<CR> sends, in a new session");
+        assert_eq!(text(editor), "Two");
+        press(editor, "<CR>");
+        let request = editor.stage.model.wait_for_requests(2)[1].json().to_string();
+        assert!(request.contains("Two") && !request.contains("First words."), "{request}");
         wait_text(editor, "");
     });
 }
@@ -348,6 +394,34 @@ fn finding_d6_at_80_by_24_what_is_typed_in_the_prompt_answers_nothing_and_stays_
         screen.keys(&["1"]);
         screen.wait("It is mended.");
     }
+}
+
+/// The user has moved the prompt to where the line of a question would be.
+#[test]
+fn s15_the_line_of_a_question_makes_way_for_the_prompt_wherever_it_is() {
+    const COVERED: &str = "local prompt = vim.api.nvim_get_current_win() \
+        local top = vim.api.nvim_win_get_position(prompt)[1] \
+        for _, window in ipairs(vim.api.nvim_list_wins()) do \
+          local config = vim.api.nvim_win_get_config(window) \
+          if config.zindex == 60 then \
+            local row = vim.api.nvim_win_get_position(window)[1] \
+            return row + config.height > top and row < top + vim.api.nvim_win_get_height(prompt) end end";
+    let asks = || {
+        let command = Reply::call("run_command", json!({ "command": "echo one" }));
+        Stage::new("//- /greet.py\nprint(1)\n", [command, Reply::text("Seen.")])
+    };
+    each(asks, |editor| {
+        editor.lua("vim.o.lines = 16 vim.o.columns = 140");
+        go(editor);
+        editor.lua("vim.cmd.wincmd('J')");
+        press(editor, "ccLook<Esc><CR>");
+        editor.wait_true("a question", "return require('adjutant.asks').count() == 1");
+        assert_eq!(editor.lua(IN_PROMPT), true);
+        assert_eq!(editor.lua(COVERED), false);
+        press(editor, "A1<CR>2<Esc>");
+        wait_text(editor, "1\n2");
+        assert_eq!(editor.lua("return require('adjutant.asks').count()"), 1, "nothing was answered");
+    });
 }
 
 /// Returns what completes a typed command line.

@@ -11,6 +11,8 @@ local api = vim.api
 
 local LEAST, MOST = 3, 12 -- lines of the window
 local LEAST_CHAT = 3 -- lines that the chat keeps
+local MOST_REASON = 8 -- lines of the reason why a text was not taken
+local LONGEST_REASON = 2000 -- characters
 local space = api.nvim_create_namespace("adjutant.prompt")
 
 ---@class adjutant.Draft
@@ -61,6 +63,25 @@ local function hint_of(draft)
   return table.concat(keys, " · ")
 end
 
+-- Breaks a text into lines of this width, at spaces where there are some. Virtual lines are not wrapped.
+local function wrapped(text, width)
+  local lines = {}
+  while text ~= "" do
+    local line = text
+    while vim.fn.strdisplaywidth(line) > width do
+      local words = line:match("^(.*%S)%s+%S+$")
+      line = words or vim.fn.strcharpart(line, 0, vim.fn.strchars(line) - 1)
+    end
+    text = vim.trim(text:sub(#line + 1))
+    lines[#lines + 1] = line
+    if #lines == MOST_REASON and text ~= "" then
+      lines[#lines] = vim.fn.strcharpart(line, 0, vim.fn.strchars(line) - 1) .. "…"
+      break
+    end
+  end
+  return lines
+end
+
 -- Draws what is no text of the user below it.
 local function draw(draft)
   if not draft.buffer or not api.nvim_buf_is_loaded(draft.buffer) then return end
@@ -68,12 +89,8 @@ local function draw(draft)
   local width = window and api.nvim_win_get_width(window) or 40
   local below = {}
   if draft.refused then
-    local why = "Not sent: " .. display.plain((draft.refused:gsub("%s+", " ")))
-    -- Virtual lines are not wrapped.
-    while why ~= "" and #below < 4 do
-      below[#below + 1] = { { vim.fn.strcharpart(why, 0, width), "DiagnosticError" } }
-      why = vim.fn.strcharpart(why, width)
-    end
+    local why = "Not sent: " .. display.plain((vim.fn.strcharpart(draft.refused, 0, LONGEST_REASON):gsub("%s+", " ")))
+    for _, line in ipairs(wrapped(why, math.max(10, width))) do below[#below + 1] = { { line, "DiagnosticError" } } end
   end
   below[#below + 1] = { { hint_of(draft), "Comment" } }
   api.nvim_buf_clear_namespace(draft.buffer, space, 0, -1)
