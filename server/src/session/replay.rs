@@ -18,11 +18,18 @@ use super::catalog::Catalog;
 use super::log::{Log, Notice, RecordRaw};
 use crate::client::backfill::{Backfill, LastingMessage, UpdateCursor, UpdateRange};
 
-/// Parses one record. Returns `None` for an unknown event that this version may skip, and an error for any
-/// other that it cannot read.
+/// How the JSON of an event is read: `None` for an unknown event that this version may skip, and an error for any other that
+/// it cannot read.
+type EventReader = fn(&str) -> Result<Option<Event>, serde_json::Error>;
+
+/// Parses one record.
 pub fn read_record(record: &RecordRaw) -> Result<Option<Record>, String> {
+    read_by(record::read, record)
+}
+
+fn read_by(read: EventReader, record: &RecordRaw) -> Result<Option<Record>, String> {
     let parsed = |event| Record { seq: record.seq, at: record.at_ms, last: record.last, event };
-    record::read(record.event.get())
+    read(record.event.get())
         .map(|event| event.map(parsed))
         .map_err(|error| {
             let seq = record.seq;
@@ -57,6 +64,7 @@ pub struct FoldedSession {
     pub session: Session,
     /// When its last event was written, in milliseconds since the Unix epoch; 0 without one.
     pub at: u64,
+    read: EventReader,
     /// Out-of-order events: the number of the first, and how many there are.
     strays: Option<(u64, u64)>,
     failed: Option<String>,
@@ -64,11 +72,11 @@ pub struct FoldedSession {
 
 impl FoldedSession {
     pub fn new(id: &SessionId) -> Self {
-        Self::of(Session::new(id.clone(), Vec::new()))
+        Self::of(Session::new(id.clone(), Vec::new()), record::read)
     }
 
-    fn of(session: Session) -> Self {
-        Self { session, at: 0, strays: None, failed: None }
+    fn of(session: Session, read: EventReader) -> Self {
+        Self { session, at: 0, read, strays: None, failed: None }
     }
 
     /// Applies one record. After a record that cannot be read, all others are ignored, because the session
@@ -77,7 +85,7 @@ impl FoldedSession {
         if self.failed.is_some() {
             return None;
         }
-        match read_record(record) {
+        match read_by(self.read, record) {
             Ok(None) => {
                 self.at = record.at_ms;
                 None
@@ -157,8 +165,17 @@ impl ReplayedSession {
 
 /// Folds a session from its log, without what the model knows of files. Blocks.
 pub fn fold(catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
+    fold_by(record::read, catalog, id)
+}
+
+/// Folds the changes of a session from its log. What the model said and what tools returned is missing in it. Blocks.
+pub fn fold_changes(catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
+    fold_by(record::read_for_review, catalog, id)
+}
+
+fn fold_by(read: EventReader, catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
-    let mut folded = FoldedSession::of(Session::new(id.clone(), Vec::new()).without_reads());
+    let mut folded = FoldedSession::of(Session::new(id.clone(), Vec::new()).without_reads(), read);
     let mut sink = |record| drop(folded.fold(&record));
     Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink).map_err(|error| error.to_string())?;
     folded.whole().map(|()| folded.session)

@@ -162,7 +162,7 @@ fn overlaps(one: &str, other: &str) -> bool {
 fn read(world: &Arc<World>, entry: &SummedReview) {
     let id = &entry.session;
     // The list of sessions reports a log that cannot be read.
-    let Ok(session) = replay::fold(&world.catalog, id) else { return };
+    let Ok(session) = replay::fold_changes(&world.catalog, id) else { return };
     let Ok(place) = world.catalog.place(&id.0) else { return };
     let folders: Vec<PathBuf> = session.roots.iter().map(PathBuf::from).collect();
     let (roots, _) = Roots::open(&folders);

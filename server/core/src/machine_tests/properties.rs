@@ -17,7 +17,7 @@ use crate::machine::accept::{Refusal, accept};
 use crate::machine::input::{Answer, Choice, Decision, Input, Prompt, Stamp};
 use crate::machine::step::{BatchPart, Step, Wake, WakeReason, next_steps};
 use crate::prompt::message::{GenerationSettings, ModelMessage};
-use crate::record::{AllowedBy, AskKind, BatchId, EditsMode, Event, HunkSet, Record};
+use crate::record::{AllowedBy, AskKind, BatchId, EditsMode, Event, HunkSet, Record, read, read_for_review};
 use crate::session::Session;
 use crate::wire::state::{EDGES, Projector, Updates, view};
 
@@ -76,14 +76,20 @@ proptest! {
             bench.log.iter().map(|record| serde_json::to_string(&record.event).unwrap()).collect();
         let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
         let mut unread = session.clone().without_reads();
+        let mut bare = unread.clone();
         for (record, line) in bench.log.iter().zip(&text) {
             let event: Event = serde_json::from_str(line).unwrap();
             prop_assert_eq!(&event, &record.event);
-            let record = Record { seq: record.seq, at: record.at, last: record.last, event };
+            prop_assert_eq!(read(line).unwrap(), Some(event.clone()));
+            let of = |event| Record { seq: record.seq, at: record.at, last: record.last, event };
+            bare.apply(&of(read_for_review(line).unwrap().expect("a known event")));
+            let record = of(event);
             session.apply(&record);
             unread.apply(&record);
         }
         prop_assert_eq!(&session, &bench.session);
+        // Neither what the model said nor what tools returned decides which changes there are.
+        prop_assert_eq!((&bare.applied, &bare.changes, &bare.roots), (&session.applied, &session.changes, &session.roots));
         // What the model knows of files changes nothing else.
         prop_assert_eq!(&unread, &session.without_reads());
     }
