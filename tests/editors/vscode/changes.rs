@@ -200,12 +200,13 @@ fn n03_what_was_there_before_is_shown_in_a_hover_and_a_diff() {
     let stage = stage();
     let code = changed(&stage);
     code.go_to_line(2);
-    let hover = code.do_("hover", json!(["all edits in this session"]));
-    let text = hover["text"].as_str().unwrap_or_default();
-    for part in ["-    result = 0", "-    return result", "Use what Python has", "all edits in this session"]
-    {
-        assert!(text.contains(part), "no {part:?} in {text}");
-    }
+    let parts = ["-    result = 0", "-    return result", "Use what Python has", "all edits in this session"];
+    // The editor draws the text first, and its lines and colours a moment later.
+    wait_for("the hover with its lines", || {
+        let hover = code.do_("hover", json!(["all edits in this session"]));
+        let text = hover["text"].as_str().unwrap_or_default();
+        parts.iter().all(|part| text.contains(part)).then_some(())
+    });
     code.picture("changes-hover");
     code.do_("key", json!(["Escape"]));
     code.do_("pressLens", json!(["Show", SUM]));
