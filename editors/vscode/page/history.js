@@ -5,7 +5,8 @@
 export function createHistory(box, ask, changed) {
   let all; // newest first; nothing before they were asked for
   let at = -1; // which one stands in the box; -1 is what was typed
-  let draft = '', wanted = false;
+  let draft = '';
+  let wanted; // what stood in the box when they were asked for
 
   const put = (text) => {
     box.value = text;
@@ -31,22 +32,27 @@ export function createHistory(box, ask, changed) {
       if (!goesBack && !comesForward) return false;
       if (comesForward) step(-1);
       else if (all) step(1);
-      else if (!wanted) {
-        wanted = true;
+      else if (wanted === undefined) {
+        wanted = box.value;
         ask();
       }
       return true;
     },
+    // Without prompts they could not be had; the next key asks again.
     given(prompts) {
       all = prompts;
-      if (wanted && all.length) step(1);
-      wanted = false;
+      // Who went on typing meanwhile does not lose it.
+      if (all?.length && wanted === box.value) step(1);
+      wanted = undefined;
     },
-    // What is typed is the draft from now on.
-    typed: () => { at = -1; },
+    // What is typed is the draft from now on. One that stood there before is the newest prompt of before.
+    typed() {
+      if (at >= 0 && draft) all = [draft, ...all];
+      at = -1;
+    },
     // A prompt was sent, or another conversation is shown.
     forget() {
-      [all, at, draft, wanted] = [undefined, -1, '', false];
+      [all, at, draft, wanted] = [undefined, -1, '', undefined];
     },
   };
 }

@@ -4,6 +4,7 @@ import { button, element } from './element.js';
 
 const READ_MS = 400; // before what is drawn counts as seen
 const PIECE = 80; // characters of a line that are looked at together: a part of a long line is in sight, too
+const MOST_TYPED = 20; // reasons that are kept
 const MARKS = { '+': 'added', '-': 'removed', '@': 'head', '': 'head' };
 
 // `send` takes a message to the extension; `page` keeps what is typed over a time out of sight.
@@ -13,7 +14,8 @@ export function createCards(scroller, send, page) {
   const typed = () => page.getState()?.typed ?? {};
   const type = (id, text) => {
     const { [id]: _, ...others } = typed();
-    page.setState({ typed: text ? { ...others, [id]: text } : others });
+    const all = Object.entries(text ? { ...others, [id]: text } : others);
+    page.setState({ typed: Object.fromEntries(all.slice(-MOST_TYPED)) });
   };
 
   // What was in sight of a card; when all was, the approvals come to life a moment later.
@@ -28,7 +30,10 @@ export function createCards(scroller, send, page) {
     for (const card of cards.values()) card.hint.hidden = card.unseen.size === 0 || !card.canAllow;
   }, { root: scroller, threshold: 0.9 });
   const wake = (card) => {
-    setTimeout(() => {
+    clearTimeout(card.timer);
+    card.isRead = false;
+    allow(card);
+    card.timer = setTimeout(() => {
       card.isRead = true;
       allow(card);
     }, READ_MS);
@@ -45,9 +50,8 @@ export function createCards(scroller, send, page) {
     send({ type: 'answer', askId: card.id, optionId: option, text });
   };
 
-  function lineOf({ mark, text }, kind, watched) {
-    const made = element('div', `line ${kind === 'diff' ? MARKS[mark] ?? '' : ''}`);
-    if (kind === 'diff' && (mark === '+' || mark === '-' || mark === ' ')) made.append(element('span', 'mark', mark));
+  // Puts a text into an element, piece by piece: of one that is taller than the chat each part comes into sight.
+  function fill(made, text, watched) {
     const characters = [...text];
     for (let at = 0; at < Math.max(1, characters.length); at += PIECE) {
       const piece = element('span', '', characters.slice(at, at + PIECE).join('') || '\u00a0');
@@ -55,6 +59,11 @@ export function createCards(scroller, send, page) {
       made.append(piece);
     }
     return made;
+  }
+  function lineOf({ mark, text }, kind, watched) {
+    const made = element('div', `line ${kind === 'diff' ? MARKS[mark] ?? '' : ''}`);
+    if (kind === 'diff' && (mark === '+' || mark === '-' || mark === ' ')) made.append(element('span', 'mark', mark));
+    return fill(made, text, watched);
   }
 
   function make(view) {
@@ -64,16 +73,10 @@ export function createCards(scroller, send, page) {
     made.setAttribute('aria-label', `Question: ${view.title}`);
     const card = { id: view.id, json: JSON.stringify(view), element: made, buttons: new Map(), unseen: new Set(), isRead: false, isSent: false };
     const watched = [];
-    const title = element('div', 'title', view.title);
-    watched.push(title);
-    made.append(title);
-    if (view.why) {
-      const why = element('div', 'why plain', view.why);
-      watched.push(why);
-      made.append(why);
-    }
+    made.append(fill(element('div', 'title'), view.title, watched));
+    if (view.why) made.append(fill(element('div', 'why plain'), view.why, watched));
     for (const { kind, name, lines } of view.parts) {
-      if (name) made.append(element('div', 'note', name));
+      if (name) made.append(fill(element('div', 'note'), name, watched));
       const body = element('div', `subject ${kind}`);
       body.append(...lines.map((one) => lineOf(one, kind, watched)));
       made.append(body);
@@ -94,7 +97,7 @@ export function createCards(scroller, send, page) {
     }
     if (!hasShow) row.append(show());
     made.append(row);
-    view.explained.forEach((text) => made.append(element('div', 'note', text)));
+    view.explained.forEach((text) => made.append(fill(element('div', 'note'), text, watched)));
     card.canAllow = view.options.some(({ approves }) => approves);
     card.hint = element('div', 'note', 'It can be allowed once you have seen all of it.');
     card.hint.hidden = true;
@@ -104,9 +107,10 @@ export function createCards(scroller, send, page) {
       card.input.setAttribute('aria-label', view.words.placeholder);
       card.input.addEventListener('input', () => type(view.id, card.input.value));
       card.input.addEventListener('keydown', (event) => {
-        if (event.key !== 'Enter' || event.ctrlKey || event.isComposing || !card.input.value.trim()) return;
+        // Whatever is held with it: in this line Enter never allows.
+        if (event.key !== 'Enter' || event.isComposing) return;
         event.preventDefault();
-        answer(card, view.words.optionId, card.input.value.trim());
+        if (!event.repeat && card.input.value.trim()) answer(card, view.words.optionId, card.input.value.trim());
       });
       made.append(card.input);
     }
@@ -115,7 +119,8 @@ export function createCards(scroller, send, page) {
     card.problem.hidden = true;
     made.append(card.problem, card.hint);
     made.addEventListener('keydown', (event) => {
-      if (event.key !== 'Enter' || !event.ctrlKey) return;
+      // Only of the question itself: in its line for words, and at its buttons, Enter has another meaning.
+      if (event.key !== 'Enter' || !event.ctrlKey || event.repeat || event.target !== made) return;
       event.preventDefault();
       const [, once] = [...card.buttons].find(([{ kind }]) => kind === 'allow_once') ?? [];
       if (once && !once.disabled) once.click();
@@ -130,12 +135,17 @@ export function createCards(scroller, send, page) {
     // Draws the questions anew; returns the first that was not there before.
     draw(views) {
       const ids = new Set(views.map(({ id }) => id));
-      for (const [id, { element: old }] of cards) {
+      let moved = false;
+      for (const [id, card] of cards) {
         if (ids.has(id)) continue;
-        old.remove();
+        card.element.remove();
         cards.delete(id);
-        type(id, '');
+        // What was typed for a question that comes again, of another server, is there again.
+        if (card.isSent) type(id, '');
+        moved = true;
       }
+      // Another question may stand under the pointer now.
+      if (moved) [...cards.values()].filter(({ unseen }) => unseen.size === 0).forEach(wake);
       let first;
       for (const view of views) {
         const old = cards.get(view.id);

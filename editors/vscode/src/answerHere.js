@@ -4,7 +4,7 @@
 
 const vscode = require('vscode');
 const { cardOf } = require('./chat/question');
-const { line } = require('./display');
+const { line, status } = require('./display');
 
 const READ_MS = 400; // before what is drawn counts as seen
 
@@ -18,11 +18,11 @@ async function answerHere(questions, complain) {
   const draw = () => {
     const card = cardOf(one.ask, undefined, one.opened);
     const isSeen = card.parts.length === 0 || one.opened;
-    if (isSeen) since ??= Date.now();
-    const rows = card.options.filter(({ approves }) => isSeen || !approves).map(({ id, label, title, approves }) => ({ label, description: title === label ? '' : title, id, approves }));
+    since = isSeen ? since ?? Date.now() : undefined;
+    const rows = card.options.filter(({ approves }) => isSeen || !approves).map(({ id, label, title, approves }) => ({ label: status(label, 200), description: title === label ? '' : status(title, 300), id, approves }));
     const text = list.value.trim();
     if (card.words && text) {
-      rows.unshift({ label: `${card.words.optionId ? 'Reject with the reason' : 'Answer'}: ${line(text, 200)}`, alwaysShow: true, id: card.words.optionId, text });
+      rows.unshift({ label: `${card.words.optionId ? 'Reject with the reason' : 'Answer'}: ${status(text, 200)}`, alwaysShow: true, id: card.words.optionId, text });
     }
     list.title = `Adjutant: ${line(one.ask.title, 100)}`;
     list.placeholder = card.words?.optionId ? 'Choose, or type a reason to reject it' : 'Choose, or type an answer';

@@ -3,7 +3,7 @@
 'use strict';
 
 const vscode = require('vscode');
-const { line } = require('./display');
+const { line, status } = require('./display');
 
 // What could come next after a task that went well is no question.
 const NO_QUESTION = ['completion_result', 'resume_completed_task'];
@@ -71,7 +71,7 @@ function createQuestions({ client, isInSight, reveal, complain }) {
   const pick = async () => {
     const all = waiting();
     if (all.length < 2) return all[0] ?? void say('nothing is asked');
-    const rows = all.map((one) => ({ label: line(one.ask.title, 80), description: line(one.ask.description ?? '', 160), one }));
+    const rows = all.map((one) => ({ label: status(one.ask.title, 80), description: status(one.ask.description ?? '', 160), one }));
     return (await vscode.window.showQuickPick(rows, { title: 'Adjutant: Which Question?' }))?.one;
   };
 

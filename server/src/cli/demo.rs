@@ -152,6 +152,6 @@ fn what_next(page: &mut Printer) {
     page.line("With a model of your own:");
     page.block("  adjutant setup\n  adjutant run \"make the failing test pass\"");
     page.line(
-        "In your editor: `adjutant editor` installs its client, or add `adjutant lsp` as a language server.",
+        "In your editor: `adjutant editor EDITOR` installs its client, or add `adjutant lsp` as a language server.",
     );
 }

@@ -57,6 +57,23 @@ fn finding_d10_nothing_of_a_question_is_folded_or_concealed() {
     });
 }
 
+/// Finding: a folder that is called like the words for the current one passed for it.
+#[test]
+fn finding_a6_no_folder_is_called_what_the_current_one_is() {
+    each(
+        || {
+            let call = Reply::call("run_command", json!({ "command": "ls", "cwd": "this folder" }));
+            Stage::new("//- /greet.py\nprint(1)\n//- /this folder/x\n\n", [call, Reply::text("Seen.")])
+        },
+        |editor| {
+            editor.command("Look");
+            let asked = editor.wait_asked("Run ls");
+            assert!(asked.contains("\nin ./this folder, for at most "), "{asked}");
+            editor.choose("Reject");
+        },
+    );
+}
+
 /// Finding A6: invisible characters were drawn as they are, and the question did not show the time limit.
 #[test]
 fn finding_a6_a_command_is_shown_with_what_nobody_sees_and_its_time_limit() {

@@ -19,12 +19,15 @@ const texts = ({ parts }) => parts.flatMap(({ lines }) => lines.map(({ mark, tex
 
 const command = cardOf(ask({ type: 'command', command: 'echo \u202ex \n\tls', cwd: '/w/a', timeoutSeconds: 60 }, { description: 'It is new\u200b.' }), '/w', false);
 wrong('a command', texts(command), ['echo \\u{202e}x\\u{20}', '\tls']);
-wrong('its place', command.parts[0].name, 'in a, for at most 60 s');
+wrong('its place', command.parts[0].name, 'in ./a, for at most 60 s');
 wrong('why', command.why, 'It is new\\u{200b}.');
 wrong('an approval is never the first', labels(command), ['Reject', 'Yes, once', 'Yes, always…']);
 wrong('what always means', command.explained, ['“Yes, always…” = Allow this line in this session']);
 wrong('words reject', command.words.optionId, 'reject');
 wrong('the workspace folder', cardOf(ask({ type: 'command', command: 'ls', cwd: '/w' }), '/w', false).parts[0].name, 'in the workspace folder');
+wrong('a folder that is called so', cardOf(ask({ type: 'command', command: 'ls', cwd: '/w/the workspace folder' }), '/w', false).parts[0].name, 'in ./the workspace folder');
+const named = (subject) => cardOf(ask(subject, { title: 'x'.repeat(3000) }), '/w', false).title.length;
+wrong('a title is short where the whole follows, and whole elsewhere', [named({ type: 'command', command: 'ls', cwd: '/w' }), named(undefined)], [80, 3000]);
 wrong('a folder with the same begin', cardOf(ask({ type: 'command', command: 'ls', cwd: '/work' }), '/w', false).parts[0].name, 'in /work');
 
 const crlf = { diff: '--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\r\n', path: 'x', uri: 'file:///x', newFile: false };

@@ -86,7 +86,7 @@ fn finding_d8_s03_what_does_not_fit_a_card_is_allowed_once_it_was_opened() {
 
 #[test]
 fn finding_d9_s03_a_question_is_rejected_with_a_reason_in_its_card() {
-    let stage = Stage::new(FILES, [run("echo one"), run("echo two"), Reply::text("Neither.")]);
+    let stage = Stage::new(FILES, [run("echo one"), run("echo two > two"), Reply::text("Neither.")]);
     let code = Code::open(&stage, scenes::FILE);
     code.do_("chatOpen", json!([]));
     code.command("Try both");
@@ -105,8 +105,25 @@ fn finding_d9_s03_a_question_is_rejected_with_a_reason_in_its_card() {
     });
     assert_eq!(card["words"], "", "what was typed for the first");
     code.do_("cardType", json!(["nor that"]));
-    code.do_("confirm", json!([]));
+    // The keys that allow it elsewhere in the question.
+    code.do_("pageKey", json!(["Control+Enter"]));
+    let request = stage.model.wait_for_requests(3)[2].json().to_string();
+    assert!(request.contains("nor that"), "{request}");
     code.wait_end("done");
+    assert!(!stage.workspace.exists("two"), "it did not run");
+}
+
+/// Finding: a title that was taller than the chat, and a row of blanks, were never in sight as a whole.
+#[test]
+fn finding_d8_s03_a_command_of_many_rows_and_blanks_can_be_allowed() {
+    let line = format!("echo {}{}> made", "word ".repeat(350), " ".repeat(100));
+    let stage = Stage::new(FILES, [run(&line), Reply::text("Done.")]);
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    code.command("Try it");
+    code.wait_asked("word word");
+    code.choose("Yes, once");
+    wait_for("what the command makes", || stage.workspace.exists("made").then_some(()));
 }
 
 #[test]

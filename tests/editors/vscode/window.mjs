@@ -138,6 +138,11 @@ export class Window {
     await this.chat.locator('#items').evaluate((scroller) => { scroller.scrollTop = scroller.scrollHeight; });
   }
 
+  // Presses a key wherever the focus is.
+  async pageKey(name) {
+    await this.page.keyboard.press(name);
+  }
+
   async cardKey(name) {
     await this.chat.locator('.question').first().press(name);
   }

@@ -28,8 +28,12 @@ function M.setup(options) where, prompt, changed = options.chat, options.prompt,
 local function now() return vim.uv.now() end
 local function valid(id) return id and api.nvim_win_is_valid(id) end
 
--- A path as the user knows it: below the current directory where it is there.
-local function relative(path) return vim.fn.fnamemodify(path, ":~:.") end
+-- A folder as the user knows it: below the current directory where it is there. No name of a folder reads as the words for the current
+-- one, or as the home folder.
+local function relative(path)
+  local below = vim.fn.fnamemodify(path, ":.")
+  return below ~= path and "./" .. below or vim.fn.fnamemodify(path, ":~")
+end
 
 -- What a question is about: a place, and lines that must be seen whole.
 local function subject_of(ask)

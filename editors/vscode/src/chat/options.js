@@ -2,7 +2,7 @@
 'use strict';
 
 const vscode = require('vscode');
-const { line } = require('../display');
+const { line, status } = require('../display');
 
 // For the buttons of the chat: which options there are, and what is chosen.
 const buttonsOf = (options) => options.map(({ id, name, currentValue, options: values }) => ({
@@ -19,9 +19,9 @@ async function pickValue(option, request) {
     const model = models.find((one) => one.model === value);
     const facts = model && [`${Math.round(model.contextWindow / 1000)}k tokens`, model.images && 'images'].filter(Boolean).join(', ');
     return {
-      label: line(name, 100),
+      label: status(name, 100),
       description: [value === option.currentValue && 'chosen', facts].filter(Boolean).join(' · '),
-      detail: line(model?.unavailable ? `cannot be used now: ${model.unavailable}` : description ?? '', 300) || undefined,
+      detail: status(model?.unavailable ? `cannot be used now: ${model.unavailable}` : description ?? '', 300) || undefined,
       value,
     };
   });
@@ -32,7 +32,7 @@ async function pickValue(option, request) {
 // Lets the user pick one of several options.
 async function pickOption(options) {
   if (options.length < 2) return options[0];
-  const rows = options.map((option) => ({ label: line(option.name, 60), description: line(option.currentValue, 100), option }));
+  const rows = options.map((option) => ({ label: status(option.name, 60), description: status(option.currentValue, 100), option }));
   return (await vscode.window.showQuickPick(rows, { title: 'Adjutant: What to Choose' }))?.option;
 }
 

@@ -9,14 +9,15 @@ const MOST_LINES = 400;
 const MOST_CHARS = 40_000;
 const MOST_WIDTH = 1_000; // characters of a line
 const HEAD = 40; // lines of a longer one
+const MOST_TITLE = 80;
 const MOST_LABEL = 200; // characters of a suggestion
 
 const linesOf = (text) => command(text).split('\n').map((one) => ({ mark: '', text: one }));
 
-// A folder as the user knows it.
+// A folder as the user knows it. No name of a folder reads as the words for the root.
 function placeOf(cwd, home) {
   if (cwd === home) return 'in the workspace folder';
-  return `in ${home && cwd.startsWith(`${home}/`) ? cwd.slice(home.length + 1) : cwd}`;
+  return `in ${home && cwd.startsWith(`${home}/`) ? `./${cwd.slice(home.length + 1)}` : cwd}`;
 }
 
 // What is asked about, part by part; each has its own name and lines.
@@ -45,6 +46,9 @@ function headOf(parts) {
   return some.filter(({ lines }) => lines.length > 0);
 }
 
+// The title is the short form of what follows whole; without that it is the question itself.
+const titleOf = (ask, parts) => (parts.length > 0 ? line(ask.title, MOST_TITLE) : shown(ask.title));
+
 // `home` is the path of the workspace folder; `opened` says that the whole was opened beside.
 function cardOf(ask, home, opened) {
   const all = partsOf(ask.subject, home);
@@ -67,7 +71,7 @@ function cardOf(ask, home, opened) {
   return {
     id: ask.askId,
     // The end of the task says why it stands above.
-    title: ask.group === 'idle' ? 'How to go on?' : shown(ask.title),
+    title: ask.group === 'idle' ? 'How to go on?' : titleOf(ask, all),
     why: ask.description && ask.description !== ask.title ? shown(ask.description) : '',
     parts: fits ? all : headOf(all),
     // Of one that does not fit: how many lines there are.

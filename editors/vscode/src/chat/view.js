@@ -5,7 +5,7 @@
 const { randomBytes, randomUUID } = require('node:crypto');
 const vscode = require('vscode');
 const { decidable } = require('../change');
-const { line } = require('../display');
+const { line, status } = require('../display');
 const { createConversation } = require('./conversation');
 const { buttonsOf, pickOption, pickValue } = require('./options');
 const { cardOf } = require('./question');
@@ -155,7 +155,7 @@ function createChat(context, { client, here, complain, started, questions, decid
     const cwd = folder() && client().code2ProtocolConverter.asUri(folder().uri);
     const { sessions } = await request('agent/session/list', cwd ? { cwd } : {});
     const rows = sessions.slice(0, MOST_LISTED).map((one) => ({
-      label: line(one.title, 80) || 'Without a title',
+      label: status(one.title, 80) || 'Without a title',
       description: [STATES[one.state], new Date(one.updatedAt).toLocaleString()].filter(Boolean).join(' · '),
       sessionId: one.sessionId,
     }));
@@ -195,8 +195,12 @@ function createChat(context, { client, here, complain, started, questions, decid
   };
   // What the user gave as prompts in this folder, newest first.
   const past = async () => {
-    const { prompts } = folder() && isReady() ? await request('agent/prompt/history', { cwd: client().code2ProtocolConverter.asUri(folder().uri), limit: MOST_PAST }) : { prompts: [] };
-    view?.webview.postMessage({ type: 'history', prompts: prompts.map(({ text }) => text) });
+    let prompts;
+    try {
+      if (folder() && isReady()) ({ prompts } = await request('agent/prompt/history', { cwd: client().code2ProtocolConverter.asUri(folder().uri), limit: MOST_PAST }));
+    } finally {
+      view?.webview.postMessage({ type: 'history', prompts: prompts?.map(({ text }) => text) });
+    }
   };
   const heard = (message) => {
     switch (message.type) {
