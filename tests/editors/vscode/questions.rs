@@ -116,7 +116,7 @@ fn finding_d9_s03_a_question_is_rejected_with_a_reason_in_its_card() {
 /// Finding: a title that was taller than the chat, and a row of blanks, were never in sight as a whole.
 #[test]
 fn finding_d8_s03_a_command_of_many_rows_and_blanks_can_be_allowed() {
-    let line = format!("echo {}{}> made", "word ".repeat(350), " ".repeat(100));
+    let line = format!("echo {}{}> made", "word ".repeat(150), " ".repeat(100));
     let stage = Stage::new(FILES, [run(&line), Reply::text("Done.")]);
     let code = Code::open(&stage, scenes::FILE);
     code.do_("chatOpen", json!([]));
