@@ -121,7 +121,7 @@ impl InstallFolder {
         Ok((installed || left).then_some(users))
     }
 
-    /// Fails if files of somebody else are where the client has to be, for instance a clone of the plugin.
+    /// Fails if the user has files of their own in the place of the client, for instance a clone of the plugin.
     fn refuse_foreign(&self, files: &[ClientFile]) -> anyhow::Result<()> {
         if self.state()? != FolderState::Foreign {
             return Ok(());

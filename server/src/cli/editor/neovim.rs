@@ -18,7 +18,7 @@ pub fn neovim(sources: &Sources, remove: bool, page: &mut Printer) -> anyhow::Re
     let done = folder.install(&carried::neovim())?;
     report::installed(page, WHAT, &folder, &done);
     page.line("Next: open a file in Neovim, and type `:Adjutant` with what it should do. `:help adjutant` has the rest.");
-    // lazy.nvim loads no packages unless it is told to.
+    // By default, lazy.nvim turns off Neovim's packages.
     let lazy = folder.workshop.join("../../../lazy/lazy.nvim");
     if lazy.is_dir() {
         page.line("You have lazy.nvim, which loads no packages. Add this to its plugins:");

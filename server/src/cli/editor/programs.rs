@@ -32,7 +32,7 @@ pub fn find(word: &str) -> Option<PathBuf> {
         return std::path::absolute(word).ok().filter(|path| is_program(path));
     }
     let path = std::env::var_os("PATH")?;
-    // A relative entry would mean the current folder, which may be a project of somebody else.
+    // A relative entry of PATH means the current folder, and a project there may have a program of this name.
     std::env::split_paths(&path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(word))

@@ -1,6 +1,6 @@
 //! The list next to the files of an installed client: its version, and what each file had in it when it was written.
 //!
-//! Never decides what happens to a file; it only tells Adjutant's files from the user's.
+//! Never reads or writes a file: it only says which files Adjutant wrote, and with which bytes.
 
 use std::collections::BTreeMap;
 

@@ -57,7 +57,7 @@ impl Emptying<'_> {
         let mut names: Vec<_> = fs::read_dir(self.old.join(inner))?
             .map(|entry| entry.map(|entry| entry.file_name()))
             .collect::<io::Result<_>>()?;
-        // First what is in nobody's way, so that a changed file gets a name that no other file of the user has.
+        // Files with names of the user's own move first. A changed file of the client then gets a name that none of them has.
         let is_named = |name: &OsString| {
             let path = Path::new(inner).join(name);
             path.to_str().is_some_and(|path| self.lists.iter().any(|list| list.names(path)))
@@ -86,7 +86,7 @@ impl Emptying<'_> {
         Ok(())
     }
 
-    /// Whether Adjutant wrote this file, and nobody has changed it since.
+    /// Whether the file has the bytes that Adjutant wrote.
     fn is_written(&self, path: &str, length: u64) -> io::Result<bool> {
         if length > MAX_FILE || !self.lists.iter().any(|list| list.names(path)) {
             return Ok(false);
