@@ -151,7 +151,8 @@ fn what_next(page: &mut Printer) {
     page.line("");
     page.line("With a model of your own:");
     page.block("  adjutant setup\n  adjutant run \"make the failing test pass\"");
-    page.line(
-        "In your editor: `adjutant editor EDITOR` installs its client, or add `adjutant lsp` as a language server.",
+    page.line("In your editor:");
+    page.block(
+        "  adjutant editor EDITOR    installs its client\n  adjutant lsp              is the language server",
     );
 }
