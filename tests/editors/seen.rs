@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use serde_json::Value;
 
@@ -97,20 +97,6 @@ impl Seen {
         })
     }
 
-    /// Returns the time between request number `which`, from 1, and the editor's response, in the log of the
-    /// newest server.
-    pub fn took(&self, method: &str, which: usize) -> Option<Duration> {
-        let path = self.folder.join(format!("adjutant-{}.jsonl", self.newest_server()?));
-        let text = fs::read_to_string(path).ok()?;
-        let timed: Vec<(Duration, Message)> =
-            text.lines().filter_map(|line| Some((time_of_day(line)?, message(line)?))).collect();
-        let (sent, asked) =
-            timed.iter().filter(|(_, one)| one.way == "out" && one.method == method).nth(which - 1)?;
-        let answers = |one: &Message| one.way == "in" && one.method.is_empty() && one.id == asked.id;
-        let (back, _) = timed.iter().find(|(_, one)| answers(one))?;
-        Some(back.saturating_sub(*sent))
-    }
-
     /// Returns the log as lines, for the report of a failed test.
     pub fn shown(&self) -> String {
         let line = |message: Message| {
@@ -119,15 +105,6 @@ impl Seen {
         };
         self.messages().into_iter().map(line).collect()
     }
-}
-
-/// Returns the time of a line since midnight; a timestamp is like `2026-01-31T12:34:56.789Z`.
-fn time_of_day(line: &str) -> Option<Duration> {
-    let record: Value = serde_json::from_str(line).ok()?;
-    let time = record["timestamp"].as_str()?.split_once('T')?.1.trim_end_matches('Z').to_owned();
-    let mut parts = time.split(':');
-    let mut next = || parts.next()?.parse::<f64>().ok();
-    Some(Duration::from_secs_f64(next()? * 3600.0 + next()? * 60.0 + next()?))
 }
 
 fn message(line: &str) -> Option<Message> {

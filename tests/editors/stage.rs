@@ -135,12 +135,6 @@ impl Stage {
         names
     }
 
-    /// Waits for popup number `popups`, and then until an approval of it counts.
-    pub fn read(&self, popups: usize) {
-        let since = self.seen().wait("out", "window/showMessageRequest", popups);
-        wait_for("the time that counts as read", || (since.elapsed() >= READ).then_some(()));
-    }
-
     /// Kills the newest server with SIGKILL and waits until it is gone.
     pub fn kill_server(&self) {
         let pid = self.seen().newest_server().expect("a server has begun its log");

@@ -1,6 +1,7 @@
 // The page of the chat. Holds no truth: it draws what it is sent.
 // Never makes a link, loads anything, or runs what a text says: Markdown without HTML, links and pictures as their text.
 import MarkdownIt from 'markdown-it';
+import { createChanges } from './change.js';
 import { button, element } from './element.js';
 import { createHistory } from './history.js';
 import { createCards } from './question.js';
@@ -23,6 +24,7 @@ const drafted = () => {
 };
 // A prompt of before that only stands there is no draft: what was typed stays it.
 const history = createHistory(text, () => page.postMessage({ type: 'history' }), () => label());
+const changes = createChanges((message) => page.postMessage(message));
 const cards = createCards(items, (message) => page.postMessage(message), page);
 
 function body(item) {
@@ -52,15 +54,7 @@ function body(item) {
       made.append(element('summary', '', words), element('pre', '', item.more));
       return [made];
     }
-    case 'change': {
-      const name = item.opens ? button(item.text, 'Open the file', () => page.postMessage({ type: 'open', uri: item.uri })) : element('span', '', item.text);
-      const note = element('span', 'note', item.note);
-      if (!item.set) return [name, note];
-      const act = (label, title) => button(label, title, () => page.postMessage({ type: label.toLowerCase(), set: item.set }));
-      const both = element('span', 'acts');
-      both.append(act('Keep', `Keep the changes of ${item.text}`), act('Undo', `Put back the text before ${item.text}`));
-      return [name, note, both];
-    }
+    case 'change': return changes.body(item);
     case 'ask':
       return [element('span', '', `? ${item.text}`), element('span', 'note', item.note)];
     default:
@@ -89,9 +83,15 @@ function put(item) {
   made.append(...body(item));
   const fold = old?.element.querySelector('details');
   if (fold?.open) made.querySelector('details')?.setAttribute('open', '');
+  const focused = old?.element.contains(document.activeElement);
   Object.assign(made.dataset, { id: item.id, at: item.at });
   places.set(item.id, { at: item.at, element: made });
-  if (old && old.at === item.at) return old.element.replaceWith(made);
+  if (old && old.at === item.at) {
+    old.element.replaceWith(made);
+    // Who went there by key stays there; the first button of an item decides nothing.
+    if (focused) made.querySelector('button, summary')?.focus({ preventScroll: true });
+    return undefined;
+  }
   old?.element.remove();
   // Nearly always the last one.
   let after = items.lastElementChild;
@@ -114,6 +114,7 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
     places.clear();
     tooLarge.clear();
     cards.clear();
+    changes.clear();
     items.replaceChildren();
   }
   session = of;
@@ -191,6 +192,7 @@ window.addEventListener('message', ({ data }) => {
   switch (data.type) {
     case 'draw': return draw(data);
     case 'answered': return cards.answered(data);
+    case 'unfolded': return changes.unfolded(data);
     case 'history': return history.given(data.prompts);
     case 'sent':
     case 'refused':

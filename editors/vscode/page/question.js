@@ -1,11 +1,11 @@
 // The cards of the questions, last in the chat. A card that did not change is left alone: what is typed in it stays.
 // Never lets an approval count before all of what it allows was in sight, and for a moment after.
 import { button, element } from './element.js';
+import { lineOf } from './line.js';
 
 const READ_MS = 400; // before what is drawn counts as seen
 const PIECE = 80; // characters of a line that are looked at together: a part of a long line is in sight, too
 const MOST_TYPED = 20; // reasons that are kept
-const MARKS = { '+': 'added', '-': 'removed', '@': 'head', '': 'head' };
 
 // `send` takes a message to the extension; `page` keeps what is typed over a time out of sight.
 export function createCards(scroller, send, page) {
@@ -60,12 +60,6 @@ export function createCards(scroller, send, page) {
     }
     return made;
   }
-  function lineOf({ mark, text }, kind, watched) {
-    const made = element('div', `line ${kind === 'diff' ? MARKS[mark] ?? '' : ''}`);
-    if (kind === 'diff' && (mark === '+' || mark === '-' || mark === ' ')) made.append(element('span', 'mark', mark));
-    return fill(made, text, watched);
-  }
-
   function make(view) {
     const made = element('section', 'question');
     made.tabIndex = -1;
@@ -78,7 +72,7 @@ export function createCards(scroller, send, page) {
     for (const { kind, name, lines } of view.parts) {
       if (name) made.append(fill(element('div', 'note'), name, watched));
       const body = element('div', `subject ${kind}`);
-      body.append(...lines.map((one) => lineOf(one, kind, watched)));
+      body.append(...lines.map((one) => lineOf(one, kind, (line, text) => fill(line, text, watched))));
       made.append(body);
     }
     if (view.of) made.append(element('div', 'note', view.opened ? `It has ${view.of} lines; the whole of it is open beside.` : `It has ${view.of} lines, too many for here. Show opens the whole of it; then it can be allowed.`));

@@ -213,6 +213,15 @@ fn p01_a_change_is_undone_and_a_run_is_reviewed_in_the_chat() {
     code.say_in_chat("Change it");
     code.wait_buffer("print(3)\n\n\n\n\n\nprint(4)\n");
     wait_for("the end", || code.chat()["items"].to_string().contains("end: Done").then_some(()));
+    // The lines of the second change, which stand in the text at their place.
+    code.do_("chatFold", json!(["greet.py", 1]));
+    let lines = wait_for("the lines of the change", || {
+        let lines = code.do_("chatLines", json!([]));
+        lines.to_string().contains("print(4)").then_some(lines)
+    });
+    let drawn = lines[0].as_array().unwrap();
+    assert!(drawn.contains(&json!("-print(2)")) && drawn.contains(&json!("+print(4)")), "{lines}");
+    assert!(!lines.to_string().contains("+print(3)") && lines.as_array().unwrap().len() == 1, "{lines}");
     code.picture("chat-changes");
     code.do_("chatPress", json!(["Undo"]));
     code.wait_buffer("print(1)\n\n\n\n\n\nprint(4)\n");
@@ -228,6 +237,28 @@ fn p01_a_change_is_undone_and_a_run_is_reviewed_in_the_chat() {
         "nothing is left to decide: {}",
         code.chat()["items"]
     );
+    assert!(
+        code.do_("chatLines", json!([])).to_string().contains("+print(4)"),
+        "what is unfolded stays so, whatever becomes of the change: {}",
+        code.chat()["items"]
+    );
+    code.do_("chatFold", json!(["greet.py", 1]));
+    assert_eq!(code.do_("chatLines", json!([])), json!([]));
+    code.do_("chatPress", json!(["greet.py +1 −1"]));
+    wait_for("the place of the change in its file", || {
+        (code.do_("cursorLine", json!([])) == json!(7)).then_some(())
+    });
+}
+
+/// What the chat shows of a change that is unfolded is the diff, cut only where it says so.
+#[test]
+fn p01_the_lines_of_a_change_are_its_parts_in_the_order_of_the_file() {
+    let mut node = Command::new("node");
+    node.arg(shipped("tests/editors/vscode/lines.mjs"));
+    node.arg(shipped("editors/vscode/src/chat/lines.js"));
+    let said = node.output().expect("node is installed: run tests/editors/install.sh");
+    let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success() && wrong.is_empty(), "{wrong}");
 }
 
 /// Everything in the chat stands out enough from what is behind it, and nothing is cut off, also in a narrow window.

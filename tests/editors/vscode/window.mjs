@@ -186,6 +186,17 @@ export class Window {
     await this.chat.locator('button:visible', { hasText: label }).first().click();
   }
 
+  // Folds or unfolds the change of a file, by its number from the top.
+  async chatFold(file, number) {
+    await this.chat.locator(`.fold[aria-label^="Lines of ${file}"]`).nth(number).click();
+  }
+
+  // Returns the lines of each change that is unfolded.
+  async chatLines() {
+    const lines = (places) => places.map((place) => [...place.querySelectorAll('.line')].map((line) => line.innerText.replaceAll('\u00a0', ' ')));
+    return this.chat.locator('.change .subject').evaluateAll(lines);
+  }
+
   // Empties an input box.
   async clear(of) {
     const input = this.page.locator('.quick-input-widget:visible', { hasText: of }).locator('input:visible').first();

@@ -21,7 +21,7 @@ const cut = (text) => (text.length > MOST ? `${shown(text.slice(0, MOST))}\n\n�
 const words = (text) => shown(text.length > MOST_WORDS ? `${text.slice(0, MOST_WORDS)}…` : text);
 
 // One line about the changes of a file: how many lines, and what became of them.
-function changed({ path, uri, hunks, operation, changeSetId }) {
+function changed({ path, hunks, operation }) {
   const sum = (name) => hunks.reduce((all, hunk) => all + hunk[name], 0);
   const states = new Map();
   for (const { state } of hunks) states.set(state, (states.get(state) ?? 0) + 1);
@@ -29,7 +29,7 @@ function changed({ path, uri, hunks, operation, changeSetId }) {
   const size = operation?.kind === 'delete' ? 'deleted' : operation?.kind === 'move' ? `moved to ${operation.path}` : `+${sum('inserted')} −${sum('removed')}`;
   const opens = hunks.some(({ state }) => IN_TEXT.includes(state));
   const waits = hunks.some(({ state }) => TO_REVIEW.includes(state));
-  return { kind: 'change', text: words(`${path} ${size}`), note: became.join(', '), uri, opens, set: waits ? changeSetId : undefined };
+  return { kind: 'change', text: words(`${path} ${size}`), note: became.join(', '), opens, waits };
 }
 
 // A reply so far. What comes after the most that is drawn changes nothing.
@@ -151,4 +151,4 @@ function createConversation() {
   };
 }
 
-module.exports = { createConversation };
+module.exports = { createConversation, IN_TEXT };

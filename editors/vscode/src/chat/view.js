@@ -2,12 +2,13 @@
 // comes into sight. Never opens by itself, and keeps no more than which session is shown and what was typed and not sent.
 'use strict';
 
-const { randomBytes, randomUUID } = require('node:crypto');
+const { randomUUID } = require('node:crypto');
 const vscode = require('vscode');
-const { decidable } = require('../change');
 const { line, status } = require('../display');
+const { createChanged } = require('./changed');
 const { createConversation } = require('./conversation');
 const { buttonsOf, pickOption, pickValue } = require('./options');
+const { html } = require('./page');
 const { cardOf } = require('./question');
 
 const PAGE = 200; // items that are loaded at a time
@@ -20,31 +21,6 @@ const CURES = ['adjutant.restart', 'adjutant.doctor'];
 const LOST = ['SessionNotFound', 'SessionLocked', 'SessionDamaged'];
 const KEPT = 'adjutant.chat'; // by the window, over a reload
 const STATES = { running: 'at work', requires_action: 'waits for you', resumable: 'was cut short' };
-
-function html(webview, root) {
-  const nonce = randomBytes(16).toString('hex');
-  const of = (name) => webview.asWebviewUri(vscode.Uri.joinPath(root, 'dist', name));
-  return `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'">
-<link rel="stylesheet" href="${of('chat.css')}">
-<title>Chat</title>
-</head>
-<body>
-<main id="items" role="log" aria-label="Conversation" tabindex="0"></main>
-<section id="plan" aria-label="Plan" hidden></section>
-<form id="composer">
-<p id="problem" role="alert" hidden></p>
-<div id="state" role="status"></div>
-<textarea id="text" rows="2" aria-label="Prompt" placeholder="What is to be done?"></textarea>
-<div id="foot"><div id="options"></div><button type="button" id="stop" hidden>Stop</button><button type="submit" id="send">Send</button></div>
-</form>
-<script nonce="${nonce}" src="${of('chat.js')}"></script>
-</body>
-</html>`;
-}
 
 // `client()` is the language client of now; `here()` the place that a new task is about; `questions` what is asked;
 // `decide` keeps or undoes a change.
@@ -188,11 +164,6 @@ function createChat(context, { client, here, complain, started, questions, decid
     if (of === session) conversation.begin({ configOptions });
     later();
   };
-  // What a button at a change does is about the changes of now.
-  const decided = async (action, changeSetId) => {
-    const { hunks } = await request('agent/review/list', { sessionId: session });
-    await decide(action, { hunks: hunks.filter((hunk) => hunk.changeSetId === changeSetId && decidable(hunk)) });
-  };
   // What the user gave as prompts in this folder, newest first.
   const past = async () => {
     let prompts;
@@ -202,6 +173,7 @@ function createChat(context, { client, here, complain, started, questions, decid
       view?.webview.postMessage({ type: 'history', prompts: prompts?.map(({ text }) => text) });
     }
   };
+  const changed = createChanged({ request, decide, of: () => session, send: (message) => view?.webview.postMessage(message) });
   const heard = (message) => {
     switch (message.type) {
       // A page that is new.
@@ -217,10 +189,11 @@ function createChat(context, { client, here, complain, started, questions, decid
       case 'cure': return CURES.includes(message.command) ? vscode.commands.executeCommand(message.command) : undefined;
       case 'choose': return choose(message.option).catch(complain);
       case 'keep':
-      case 'undo': return decided(message.type, message.set).catch(complain);
+      case 'undo': return changed.decided(message.type, message.set).catch(complain);
+      case 'unfold': return changed.unfold(message.set);
       case 'review': return vscode.commands.executeCommand('adjutant.changes.focus');
       case 'undoRun': return decide('undoRun', { sessionId: session, runId: message.run }).catch(complain);
-      case 'open': return vscode.window.showTextDocument(vscode.Uri.parse(message.uri, true), { preview: true }).then(undefined, complain);
+      case 'open': return changed.open(message.set).catch(complain);
     }
   };
 

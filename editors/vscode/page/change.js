@@ -1,0 +1,79 @@
+// A change of a file in the chat: what became of it, and its lines when it is unfolded. Never keeps lines longer than they
+// are unfolded: each drawing asks for those of now.
+import { button, element } from './element.js';
+import { lineOf } from './line.js';
+
+// `send` takes a message to the extension.
+export function createChanges(send) {
+  const unfolded = new Map(); // by change, what was drawn last
+  const places = new Map(); // by change, the element of its lines
+
+  function fill(place, { lines, left, problem }) {
+    if (problem) return place.replaceChildren(element('div', 'line bad', problem));
+    const drawn = lines.map((one) => lineOf(one, 'diff', (made, text) => made.append(text || '\u00a0')));
+    if (left) drawn.push(element('div', 'line head', `… ${left} more lines; the file has them all`));
+    return place.replaceChildren(...drawn);
+  }
+  function lines(id, of) {
+    const place = element('div', 'subject diff');
+    place.setAttribute('role', 'region');
+    place.setAttribute('aria-label', `Lines of ${of}`);
+    fill(place, unfolded.get(id));
+    places.set(id, place);
+    return place;
+  }
+  function fold(item, row) {
+    const made = button('', 'Show or hide the lines', () => {
+      if (unfolded.delete(item.id)) {
+        places.get(item.id)?.remove();
+        places.delete(item.id);
+      } else {
+        unfolded.set(item.id, { lines: [] });
+        row().after(lines(item.id, item.text));
+        send({ type: 'unfold', set: item.id });
+      }
+      draw();
+    });
+    const draw = () => {
+      made.textContent = unfolded.has(item.id) ? '▾' : '▸';
+      made.setAttribute('aria-expanded', String(unfolded.has(item.id)));
+    };
+    made.className = 'fold';
+    made.setAttribute('aria-label', `Lines of ${item.text}`);
+    draw();
+    return made;
+  }
+
+  return {
+    // Returns what is drawn of a change.
+    body(item) {
+      const row = element('div', 'row');
+      row.append(fold(item, () => row));
+      row.append(item.opens ? button(item.text, 'Open the file at this change', () => send({ type: 'open', set: item.id })) : element('span', '', item.text));
+      row.append(element('span', 'note', item.note));
+      if (item.waits) {
+        const act = (label, title) => button(label, title, () => send({ type: label.toLowerCase(), set: item.id }));
+        const both = element('span', 'acts');
+        both.append(act('Keep', `Keep the changes of ${item.text}`), act('Undo', `Put back the text before ${item.text}`));
+        row.append(both);
+      }
+      if (!unfolded.has(item.id)) return [row];
+      send({ type: 'unfold', set: item.id });
+      return [row, lines(item.id, item.text)];
+    },
+    // The lines have come; they may be folded again by then.
+    unfolded({ set, ...of }) {
+      if (!unfolded.has(set)) return;
+      const place = places.get(set);
+      const isFirst = unfolded.get(set).lines?.length === 0;
+      unfolded.set(set, of);
+      if (!place) return;
+      fill(place, of);
+      if (isFirst) place.scrollIntoView({ block: 'nearest' });
+    },
+    clear() {
+      unfolded.clear();
+      places.clear();
+    },
+  };
+}
