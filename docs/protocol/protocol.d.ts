@@ -352,6 +352,19 @@ before?: number,
  */
 seq: number, };
 
+export type ItemReadParams = { sessionId: SessionId, toolCallId: ToolCallId, };
+
+export type ItemReadResult = {
+/**
+ * The end of the result: whole lines where it has more than 32 KiB. Hidden characters are escaped. Absent while there is no
+ * result, and for a call that the session does not have.
+ */
+output?: string,
+/**
+ * How many bytes of the result stand before `output`.
+ */
+leftOut: number, };
+
 export type PromptHistoryParams = {
 /**
  * Only prompts of sessions of this workspace folder, a `file:` URI.

@@ -102,6 +102,7 @@ table! {
         names::SESSION_LIST => session_list,
         names::SESSION_RESUME => session_resume,
         names::SESSION_ITEMS => session_items,
+        names::ITEM_READ => item_read,
         names::SESSION_CLOSE => session_close,
         names::SESSION_DELETE => session_delete,
         names::SESSION_PROMPT => session_prompt,

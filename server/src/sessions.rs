@@ -11,6 +11,7 @@ mod opening;
 pub mod prompts;
 pub mod reading;
 mod registry;
+mod results;
 mod spare;
 pub mod tracking;
 pub mod unreviewed;
@@ -22,8 +23,9 @@ use std::time::Duration;
 use adjutant_core::session::Session;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::history::PromptHistoryResult;
+use adjutant_protocol::items::ItemReadResult;
 use adjutant_protocol::session::{ReplayFrom, SessionEntry, SessionListResult};
-use adjutant_protocol::{AskId, SessionId};
+use adjutant_protocol::{AskId, SessionId, ToolCallId};
 use futures_util::StreamExt;
 use tokio::sync::{RwLock, Semaphore, mpsc, oneshot};
 
@@ -290,6 +292,15 @@ impl Sessions {
     pub async fn prompts(&self, filter: prompts::PromptFilter) -> Result<PromptHistoryResult, ClientError> {
         let world = self.world.clone();
         let found = tokio::task::spawn_blocking(move || prompts::page(&world.catalog, &filter)).await;
+        found
+            .map_err(|error| ClientError::new(ErrorName::SessionNotFound, error.to_string()))?
+            .map_err(catalog_error)
+    }
+
+    /// Returns what a tool call gave, without opening its session.
+    pub async fn result_of(&self, id: SessionId, call: ToolCallId) -> Result<ItemReadResult, ClientError> {
+        let world = self.world.clone();
+        let found = tokio::task::spawn_blocking(move || results::of_call(&world.catalog, &id, &call)).await;
         found
             .map_err(|error| ClientError::new(ErrorName::SessionNotFound, error.to_string()))?
             .map_err(catalog_error)

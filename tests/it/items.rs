@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use adjutant_protocol::SessionId;
-use adjutant_protocol::items::ItemsResult;
+use adjutant_protocol::items::{ItemReadResult, ItemsResult, MAX_ITEM_OUTPUT};
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{ReplayFrom, ResumeResult};
 use adjutant_protocol::update::{AskChange, SessionUpdateParams, Update};
@@ -231,5 +231,53 @@ fn s09_s05_the_last_items_of_a_run_that_was_cut_short_end_as_resumable() {
         .collect();
     assert_eq!(states, [now.state]);
     assert_eq!(states[0].state, adjutant_protocol::state::State::Resumable);
+    rig.end();
+}
+
+/// What a command printed can be read while its session is at work, and from a process that never opened it.
+#[test]
+fn s105_what_a_tool_call_gave_is_read_from_the_log() {
+    let command = "i=0; while [ $i -lt 9000 ]; do echo line $i; i=$((i+1)); done; echo end";
+    let model = ModelServer::start([
+        Reply::call("run_command", json!({ "command": command })),
+        Reply::call("read_file", json!({"path": "a.txt"})),
+        Reply::never(),
+    ]);
+    let workspace = Workspace::new("//- /a.txt\none\u{202e}\n");
+    workspace.openai(&model.base_url());
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    rig.prompt(&session, "Run it.");
+    let ask = rig.await_ask();
+    let ids = || {
+        let mut ids: Vec<_> = Vec::new();
+        for params in rig.updates() {
+            if let Update::ToolCallUpdate(call) = params.update
+                && !ids.contains(&call.tool_call_id)
+            {
+                ids.push(call.tool_call_id);
+            }
+        }
+        ids
+    };
+    let read = |rig: &Rig, call: &str| -> ItemReadResult {
+        let params = json!({"sessionId": session, "toolCallId": call});
+        serde_json::from_value(rig.request(methods::ITEM_READ, params).expect("an answer")).expect("a result")
+    };
+    wait_until("the call", || ids().len() == 1);
+    assert_eq!(read(&rig, &ids()[0].0), ItemReadResult::default(), "it waits for its answer");
+    rig.answer(&ask.ask_id, "allow");
+    wait_until("both results", || ids().len() == 2 && read(&rig, &ids()[1].0).output.is_some());
+    let output = read(&rig, &ids()[0].0).output.expect("an output");
+    assert!(output.len() <= MAX_ITEM_OUTPUT && output.contains("line 0\n") && output.contains("line 8999\nend"), "{output}");
+    let of_file = read(&rig, &ids()[1].0).output.expect("a result");
+    assert!(of_file.contains("one\\u{202e}"), "nothing in it turns what is drawn: {of_file}");
+    // Another process, which never opened it; the first one still has it.
+    let other = Rig::start(&workspace);
+    assert_eq!(read(&other, &ids()[0].0).output.as_deref(), Some(output.as_str()));
+    assert_eq!(read(&other, "call-0"), ItemReadResult::default());
+    let missing = other.request(methods::ITEM_READ, json!({"sessionId": "s-none", "toolCallId": "call-0"}));
+    assert_eq!(refused(missing).1, "SessionNotFound");
+    other.end();
     rig.end();
 }

@@ -25,6 +25,7 @@ pub const SESSION_NEW: &str = "agent/session/new";
 pub const SESSION_LIST: &str = "agent/session/list";
 pub const SESSION_RESUME: &str = "agent/session/resume";
 pub const SESSION_ITEMS: &str = "agent/session/items";
+pub const ITEM_READ: &str = "agent/item/read";
 pub const SESSION_CLOSE: &str = "agent/session/close";
 pub const SESSION_DELETE: &str = "agent/session/delete";
 pub const SESSION_PROMPT: &str = "agent/session/prompt";
@@ -54,7 +55,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 30] = [
+pub const METHODS: [Method; 31] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -82,6 +83,13 @@ pub const METHODS: [Method; 30] = [
         "ItemsParams",
         "ItemsResult",
         "returns a page of older items with all their lasting updates",
+    ),
+    row(
+        ITEM_READ,
+        ClientRequest,
+        "ItemReadParams",
+        "ItemReadResult",
+        "returns the end of what a tool call gave, without opening its session",
     ),
     row(
         SESSION_CLOSE,

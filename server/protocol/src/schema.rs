@@ -59,6 +59,8 @@ macro_rules! wire_types {
             session::ResumeResult,
             items::ItemsParams,
             items::ItemsResult,
+            items::ItemReadParams,
+            items::ItemReadResult,
             history::PromptHistoryParams,
             history::PromptHistoryResult,
             history::PastPrompt,

@@ -1,8 +1,8 @@
-//! The requests for past items of a session.
+//! The requests for past items of a session, and for what a tool call gave.
 //!
 //! Never holds an update longer than its answer takes.
 
-use adjutant_protocol::items::{ItemsParams, ItemsResult, MAX_PAGE_ITEMS};
+use adjutant_protocol::items::{ItemReadParams, ItemReadResult, ItemsParams, ItemsResult, MAX_PAGE_ITEMS};
 
 use super::methods::{answered, check_limit};
 use super::{Agent, Result};
@@ -12,6 +12,10 @@ use crate::session::paging;
 use crate::transport::{ErrorBody, code};
 
 impl Agent {
+    pub(super) async fn item_read(&self, params: ItemReadParams) -> Result<ItemReadResult> {
+        Ok(self.sessions.result_of(params.session_id, params.tool_call_id).await?)
+    }
+
     pub(super) async fn session_items(&self, params: ItemsParams) -> Result<ItemsResult> {
         let ItemsParams { session_id, before, limit } = params;
         check_limit("limit", limit, MAX_PAGE_ITEMS)?;

@@ -26,6 +26,7 @@ fn params(method: &str) -> Value {
             json!({ "sessionId": "s-0000000000000000" })
         }
         methods::SESSION_ITEMS => json!({ "sessionId": "s-0000000000000000", "limit": 1 }),
+        methods::ITEM_READ => json!({ "sessionId": "s-0000000000000000", "toolCallId": "call-0" }),
         methods::REVIEW_PREVIEW => json!({ "sessionId": "s-0000000000000000" }),
         methods::REVIEW_REWIND => {
             json!({ "sessionId": "s-0000000000000000", "runId": "run-0", "expect": {} })

@@ -1,4 +1,4 @@
-//! How clients see a tool call: its kind, its files and its arguments.
+//! How clients see a tool call: its kind, its files, its arguments and the end of its result.
 //!
 //! Pure, so that a replay of an older log gives the same. Never shows a text that is not safe to draw.
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::record::{CallResult, FileChange, FileOperation};
 use crate::session::{Call, Session};
-use crate::text::display::{Surface, display, display_command, one_line};
+use crate::text::display::{Surface, display, display_command, one_line, shown};
 use crate::text::review::Hunk;
 use crate::tool::{Effect, MAX_ARGUMENTS, fields_of};
 
@@ -33,6 +33,23 @@ pub fn view(session: &Session, call: &Call, status: ToolStatus, result: Option<&
         summary: None,
         elapsed_ms: None,
     }
+}
+
+/// Returns the end of a result, of at most `most` bytes before hidden characters are escaped, and how many bytes stand before
+/// it. A result that is cut begins with a whole line, unless its last line is too long for that.
+pub fn end_of_output(output: &str, most: usize) -> (String, usize) {
+    let mut start = output.len().saturating_sub(most);
+    while !output.is_char_boundary(start) {
+        start += 1;
+    }
+    let is_cut_line = start > 0 && !output[..start].ends_with('\n');
+    if is_cut_line
+        && let Some(at) = output[start..].find('\n')
+        && start + at + 1 < output.len()
+    {
+        start += at + 1;
+    }
+    (shown(&output[start..]).into_owned(), start)
 }
 
 /// Returns the kind of a tool, by which a client chooses an icon. Of an unknown tool only the effect is known.
@@ -122,4 +139,27 @@ fn changed_lines(change: &FileChange, call: &Call) -> Option<Range> {
 fn of_lines(first: usize, end: usize) -> Range {
     let at = |line: usize| Position { line: u32::try_from(line).unwrap_or(u32::MAX), character: 0 };
     Range { start: at(first), end: at(end) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::end_of_output;
+
+    #[test]
+    fn the_end_of_a_result_begins_with_a_whole_line_and_says_what_stands_before_it() {
+        for (output, most, wanted) in [
+            ("", 4, ("", 0)),
+            ("ab\ncd\n", 6, ("ab\ncd\n", 0)),
+            ("ab\ncd\n", 5, ("cd\n", 3)),
+            ("ab\ncd\n", 3, ("cd\n", 3)),
+            ("abcdef", 4, ("cdef", 2)),
+            ("abcdef\n", 4, ("def\n", 3)),
+            // A character is never cut.
+            ("aéé", 3, ("é", 3)),
+            ("\u{202e}a", 9, ("\\u{202e}a", 0)),
+        ] {
+            let (text, left_out) = end_of_output(output, most);
+            assert_eq!((text.as_str(), left_out), wanted, "{output:?} {most}");
+        }
+    }
 }
