@@ -269,7 +269,10 @@ fn s105_what_a_tool_call_gave_is_read_from_the_log() {
     rig.answer(&ask.ask_id, "allow");
     wait_until("both results", || ids().len() == 2 && read(&rig, &ids()[1].0).output.is_some());
     let output = read(&rig, &ids()[0].0).output.expect("an output");
-    assert!(output.len() <= MAX_ITEM_OUTPUT && output.contains("line 0\n") && output.contains("line 8999\nend"), "{output}");
+    assert!(
+        output.len() <= MAX_ITEM_OUTPUT && output.contains("line 0\n") && output.contains("line 8999\nend"),
+        "{output}"
+    );
     let of_file = read(&rig, &ids()[1].0).output.expect("a result");
     assert!(of_file.contains("one\\u{202e}"), "nothing in it turns what is drawn: {of_file}");
     // Another process, which never opened it; the first one still has it.

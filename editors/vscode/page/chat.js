@@ -5,6 +5,7 @@ import { createChanges } from './change.js';
 import { button, element } from './element.js';
 import { createHistory } from './history.js';
 import { createCards } from './question.js';
+import { createSteps } from './step.js';
 
 const page = acquireVsCodeApi();
 const [items, plan, composer, problem, text, state, stop, send, options] = ['items', 'plan', 'composer', 'problem', 'text', 'state', 'stop', 'send', 'options'].map((id) => document.getElementById(id));
@@ -25,6 +26,7 @@ const drafted = () => {
 // A prompt of before that only stands there is no draft: what was typed stays it.
 const history = createHistory(text, () => page.postMessage({ type: 'history' }), () => label());
 const changes = createChanges((message) => page.postMessage(message));
+const steps = createSteps((message) => page.postMessage(message));
 const cards = createCards(items, (message) => page.postMessage(message), page);
 
 function body(item) {
@@ -47,13 +49,7 @@ function body(item) {
       made.append(element('summary', '', 'Thought'), element('div', 'plain', item.text));
       return [made];
     }
-    case 'tool': {
-      const words = item.note ? `${item.text} · ${item.note}` : item.text;
-      if (!item.more) return [element('div', 'plain', words)];
-      const made = element('details');
-      made.append(element('summary', '', words), element('pre', '', item.more));
-      return [made];
-    }
+    case 'tool': return steps.body(item);
     case 'change': return changes.body(item);
     case 'ask':
       return [element('span', '', `? ${item.text}`), element('span', 'note', item.note)];
@@ -77,6 +73,7 @@ function body(item) {
 
 function put(item) {
   const old = places.get(item.id);
+  if (old && old.at === item.at && item.kind === 'tool' && steps.prints(item)) return undefined;
   const made = element('article', item.bad ? `${item.kind} bad` : item.kind);
   made.dir = 'auto';
   made.setAttribute('aria-label', NAMES[item.kind] ?? item.kind);
@@ -115,6 +112,7 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
     tooLarge.clear();
     cards.clear();
     changes.clear();
+    steps.clear();
     items.replaceChildren();
   }
   session = of;
@@ -192,6 +190,7 @@ window.addEventListener('message', ({ data }) => {
   switch (data.type) {
     case 'draw': return draw(data);
     case 'answered': return cards.answered(data);
+    case 'output': return steps.given(data);
     case 'unfolded': return changes.unfolded(data);
     case 'history': return history.given(data.prompts);
     case 'sent':

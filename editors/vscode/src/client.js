@@ -9,7 +9,7 @@ const { save } = require('./save');
 const { ofUser, serverPath } = require('./settings');
 
 // What goes unsaid: no surface shows it.
-const NOT_DRAWN = ['agent_thought_chunk', 'tool_call_content_chunk', '_turn', '_rule'];
+const NOT_DRAWN = ['agent_thought_chunk', '_turn', '_rule'];
 const WAITING = ['requires_action', 'resumable', 'running'];
 const WEEK_MS = 7 * 24 * 3600 * 1000;
 const MOST_REOPENED = 3;

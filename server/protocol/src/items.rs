@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::{SessionId, ToolCallId};
 use crate::update::SessionUpdateParams;
+use crate::{SessionId, ToolCallId};
 
 /// The most items in a page.
 pub const MAX_PAGE_ITEMS: u32 = 1_000;

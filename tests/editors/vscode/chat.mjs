@@ -63,6 +63,18 @@ for (let round = 0; round < 300; round++) {
 // A stream: what was said so far, then the whole, and a part that comes too late changes nothing.
 const chunk = (sub, text) => of(9, { sessionUpdate: 'agent_message_chunk', messageId: 'm1', text }, sub);
 wrong('a stream', drawn([chunk(1, 'It '), chunk(2, 'is')]).text, 'reply: It is');
+// What a command prints: the end of it until there is a result, and nothing of a call that is not known.
+const prints = (sub, text, seq = 7) => of(seq, { sessionUpdate: 'tool_call_content_chunk', toolCallId: 't1', text }, sub);
+const live = (updates) => {
+  const conversation = createConversation();
+  updates.forEach(conversation.fold);
+  return conversation.take().map(({ text, live, over }) => `${text}|${live ?? ''}|${over}`).join('\n');
+};
+wrong('what is printed', live([tool('in_progress'), prints(1, 'a\u202e\n'), prints(2, 'b')].map((one, at) => (at ? one : of(6, one)))), '… Run x|a\\u{202e}\nb|false');
+wrong('its result', live([of(6, tool('in_progress')), prints(1, 'a'), of(8, tool('completed', 'exit code 0')), prints(2, 'b'), prints(1, 'c', 8)]), '✓ Run x||true');
+wrong('an unknown call', live([prints(1, 'a'), of(6, tool('in_progress'))]), '… Run x||false');
+const much = live([of(6, tool('in_progress')), ...Array.from({ length: 900 }, (_, at) => prints(at + 1, `line ${at}\n`))]).split('|')[1];
+if (much.length > 4_000 || !much.startsWith('line ') || !much.endsWith('line 899\n')) console.log(`not the end of what is printed: ${much}`);
 const long = createConversation();
 for (let sub = 1; sub <= 300; sub++) {
   long.fold(chunk(sub, 'x'.repeat(1_000)));

@@ -261,6 +261,40 @@ fn p01_the_lines_of_a_change_are_its_parts_in_the_order_of_the_file() {
     assert!(said.status.success() && wrong.is_empty(), "{wrong}");
 }
 
+/// A step unfolds to what it gave: live while a command prints, from the server once it is over.
+#[test]
+fn finding_d9_s105_a_step_unfolds_to_what_it_gave() {
+    let command = "i=0; while [ ! -f go ]; do sleep 0.05; i=$((i+1)); echo at work $i; done; echo all done";
+    let stage = Stage::new(
+        FILES,
+        [Reply::call("run_command", json!({ "command": command })), Reply::text("It ran.")],
+    );
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    code.say_in_chat("Run it");
+    code.wait_asked("echo all done");
+    code.do_("cardRead", json!([]));
+    code.do_("cardPress", json!(["Yes, once"]));
+    let steps = || code.do_("chatSteps", json!([])).to_string();
+    wait_for("a step", || steps().contains("Run i=0").then_some(()));
+    code.do_("chatStep", json!(["Run i=0"]));
+    wait_for("what it prints", || steps().contains("at work 3").then_some(()));
+    stage.workspace.write("go", "");
+    wait_for("the whole result", || {
+        let shown = steps();
+        (shown.contains("exit code 0") && shown.contains("at work 1\\n") && shown.contains("all done"))
+            .then_some(())
+    });
+    code.picture("chat-step");
+    // Folded and unfolded again, after a reload too, it is what the log has.
+    code.do_("reload", json!([scenes::FILE]));
+    code.do_("chatOpen", json!([]));
+    wait_for("the step", || steps().contains("Run i=0").then_some(()));
+    assert!(!steps().contains("all done\\n"), "it is folded: {}", steps());
+    code.do_("chatStep", json!(["Run i=0"]));
+    wait_for("its result", || steps().contains("all done").then_some(()));
+}
+
 /// Everything in the chat stands out enough from what is behind it, and nothing is cut off, also in a narrow window.
 #[test]
 fn finding_d9_s105_the_chat_can_be_read_in_every_theme() {

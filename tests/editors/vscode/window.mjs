@@ -191,6 +191,16 @@ export class Window {
     await this.chat.locator(`.fold[aria-label^="Lines of ${file}"]`).nth(number).click();
   }
 
+  // Folds or unfolds a step.
+  async chatStep(text) {
+    await this.chat.locator('.tool summary', { hasText: text }).first().click();
+  }
+
+  // Returns what is drawn of each step.
+  async chatSteps() {
+    return this.chat.locator('.tool').evaluateAll((steps) => steps.map((step) => step.innerText));
+  }
+
   // Returns the lines of each change that is unfolded.
   async chatLines() {
     const lines = (places) => places.map((place) => [...place.querySelectorAll('.line')].map((line) => line.innerText.replaceAll('\u00a0', ' ')));

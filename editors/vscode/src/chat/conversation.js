@@ -5,12 +5,14 @@
 const { shown } = require('../display');
 
 const ENDS = { completed: 'Done', stopped: 'Done', limit: 'Stopped at a limit', failed: 'Failed', cancelled: 'Cancelled' };
+const WORKING = ['pending', 'in_progress'];
 const MARKS = { pending: '…', in_progress: '…', completed: '✓' };
 const OVER = { decided: 'Decided change by change', cancelled: 'The task was cancelled', superseded: 'Another question took its place', withdrawn: 'No answer is needed any more' };
 // States of a change in which its lines are in the text.
 const IN_TEXT = ['applied', 'amended', 'kept'];
 const TO_REVIEW = ['applied', 'amended'];
 const MOST = 100_000; // characters of one item
+const MOST_LIVE = 4_000; // characters of what a command prints while it is at work
 const MOST_WORDS = 2_000; // of a title or a note
 const PER_UPDATE = 1e-9; // an update that is not numbered comes after the one that is
 const COUNTED = { applied: 'to review', amended: 'changed by you', kept: 'kept', proposed: 'proposed', undone: 'undone', rejected: 'rejected', not_applied: 'not applied', conflicted: 'in conflict', away: 'away' };
@@ -37,6 +39,14 @@ function streamed(before, more) {
   if (before?.raw?.length > MOST) return before;
   const raw = (before?.raw ?? '') + more;
   return { kind: 'reply', text: cut(raw), raw, streams: true };
+}
+
+// The end of what a command has printed so far, from whole lines on. A part that comes after the result changes nothing.
+function printed(before, more) {
+  if (before.over) return before;
+  const raw = (before.raw ?? '') + more;
+  const end = raw.length > MOST_LIVE ? raw.slice(raw.indexOf('\n', raw.length - MOST_LIVE) + 1) : raw;
+  return { ...before, raw: end, live: shown(end) };
 }
 
 function answered(ask, resolution) {
@@ -89,8 +99,12 @@ function createConversation() {
         // The plan is drawn as the plan.
         if (update.tool === 'update_plan' && !['failed', '_denied'].includes(update.status)) return undefined;
         const { title, status, summary, argumentsText } = update;
-        return put(at, update.toolCallId, () => ({ kind: 'tool', text: words(`${MARKS[status] ?? '✗'} ${title}`), note: summary && words(summary), more: cut(argumentsText ?? '') }));
+        return put(at, update.toolCallId, () => ({ kind: 'tool', over: !WORKING.includes(status), text: words(`${MARKS[status] ?? '✗'} ${title}`), note: summary && words(summary), more: cut(argumentsText ?? '') }));
       }
+      // Of a call that is not known yet the page has the line, and the server the result.
+      case 'tool_call_content_chunk':
+        if (!items.has(update.toolCallId)) return undefined;
+        return put(at, update.toolCallId, (before) => printed(before, update.text));
       case 'plan_update': {
         if (newest('plan', at)) head = { ...head, plan: steps(update.entries) };
         return undefined;

@@ -173,6 +173,16 @@ function createChat(context, { client, here, complain, started, questions, decid
       view?.webview.postMessage({ type: 'history', prompts: prompts?.map(({ text }) => text) });
     }
   };
+  // Sends the page what a step gave, which is unfolded there.
+  const output = async (call) => {
+    let read;
+    try {
+      read = await request('agent/item/read', { sessionId: session, toolCallId: call });
+    } catch (error) {
+      read = { problem: line(error.message, 300) };
+    }
+    view?.webview.postMessage({ type: 'output', call, ...read });
+  };
   const changed = createChanged({ request, decide, of: () => session, send: (message) => view?.webview.postMessage(message) });
   const heard = (message) => {
     switch (message.type) {
@@ -191,6 +201,7 @@ function createChat(context, { client, here, complain, started, questions, decid
       case 'keep':
       case 'undo': return changed.decided(message.type, message.set).catch(complain);
       case 'unfold': return changed.unfold(message.set);
+      case 'output': return output(message.call);
       case 'review': return vscode.commands.executeCommand('adjutant.changes.focus');
       case 'undoRun': return decide('undoRun', { sessionId: session, runId: message.run }).catch(complain);
       case 'open': return changed.open(message.set).catch(complain);
