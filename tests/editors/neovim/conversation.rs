@@ -334,6 +334,32 @@ fn n08_the_keys_of_the_chat_close_it_go_to_the_prompt_and_from_prompt_to_prompt(
     });
 }
 
+/// `<CR>` on a step shows what it gave, and again hides it.
+#[test]
+fn s105_a_step_of_the_chat_unfolds_to_what_it_gave() {
+    let reads = || {
+        let call = Reply::call("read_file", json!({"path": "greet.py"}));
+        scenes::stage([call, Reply::text("It is *short*.")])
+    };
+    each(reads, |editor| {
+        send(editor, "Read it");
+        wait_done(editor, "It is *short*.");
+        editor.lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('adjutant://chat'))");
+        let folded = chat(editor);
+        press(editor, "gg/Read greet<CR><CR>");
+        wait_for("what it gave", || chat(editor).contains("return \"Helo, \"").then_some(()));
+        let unfolded = chat(editor);
+        assert!(unfolded.ends_with("It is *short*.\n\n— done"), "what follows stays below it: {unfolded}");
+        let line = editor.lua("return vim.api.nvim_get_current_line()");
+        assert!(line.as_str().is_some_and(|line| line.contains("Read greet.py")), "the cursor stays: {line}");
+        press(editor, "j<CR>");
+        assert_eq!(chat(editor), folded);
+        // Elsewhere the key goes to the next line, as it does everywhere.
+        press(editor, "gg<CR>");
+        assert_eq!(editor.lua("return vim.api.nvim_win_get_cursor(0)[1]"), 2);
+    });
+}
+
 #[test]
 fn n02_a_question_that_was_left_is_brought_back_and_of_several_the_chosen_one() {
     let run = |line: &str| Reply::call("run_command", json!({ "command": line }));

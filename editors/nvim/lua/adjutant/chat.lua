@@ -38,7 +38,10 @@ local function ensure()
   -- What was said is said again: to close a window is not to throw the answer away.
   local said, ids = items, order
   items, order = {}, {}
-  for _, id in ipairs(ids) do whole(id, text_of(said[id]), said[id].highlight) end
+  for _, id in ipairs(ids) do
+    whole(id, text_of(said[id]), said[id].highlight)
+    items[id].line = said[id].line
+  end
 end
 
 local function place_of(item)
@@ -158,7 +161,9 @@ function M.told(params)
     if update.tool == "update_plan" and update.status ~= "failed" and update.status ~= "_denied" then return end
     local summary = update.summary and " · " .. update.summary or ""
     local line = ("%s %s%s"):format(MARKS[update.status] or "·", update.title, summary)
-    whole(update.toolCallId, (line:gsub("\n", " ")), "tool")
+    line = line:gsub("%s*\n%s*", " "):gsub("%s+$", "")
+    whole(update.toolCallId, line, "tool")
+    items[update.toolCallId].line = line
   elseif kind == "tool_call_content_chunk" then
     local id = "output " .. update.toolCallId
     local before = items[id] and items[id].size or 0
@@ -194,6 +199,21 @@ function M.prompts()
     if items[id].highlight == "prompt" then rows[#rows + 1] = place_of(items[id]) + 1 end
   end
   return rows
+end
+
+-- Returns the step at a row, from 1, and whether what it gave stands below it.
+function M.step(row)
+  for _, id in ipairs(order) do
+    local item = items[id]
+    local first, _, last = place_of(item)
+    if item.line and row > first and row <= last + 1 then return id, text_of(item) ~= item.line end
+  end
+end
+
+-- Shows a text below the line of a step; without one, the line alone.
+function M.unfold(id, text)
+  local line = items[id] and items[id].line
+  if line then whole(id, text and line .. "\n" .. text or line, "tool") end
 end
 
 -- Returns the buffer, which is made anew if something has unloaded it.

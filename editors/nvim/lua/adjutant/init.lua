@@ -288,7 +288,7 @@ prompt.setup({
   send = sessions.send, stop = sessions.cancel, history = sessions.history, at_work = status.at_work,
 })
 about.setup({ session = function() return select(2, sessions.target()) end })
-reading.setup({ roots = sessions.roots })
+reading.setup({ roots = sessions.roots, read = sessions.read })
 commands.setup()
 panes.setup()
 

@@ -1,4 +1,5 @@
--- Moving in the chat: from prompt to prompt, and to the files that it names. Never opens anything but a file that is there.
+-- Moving in the chat: from prompt to prompt, to what a step gave, and to the files that it names. Never opens anything but a file that
+-- is there.
 local chat = require("adjutant.chat")
 local notices = require("adjutant.notices")
 local display = require("adjutant.display")
@@ -7,6 +8,7 @@ local prompt = require("adjutant.prompt")
 local M = {}
 local api = vim.api
 
+local read = function() end -- calls back with what a step gave
 local roots = function() return {} end -- returns the folders that paths may be below
 
 local function move(step)
@@ -26,6 +28,26 @@ end
 
 function M.next() move(1) end
 function M.previous() move(-1) end
+
+-- The lines below a step. As code of Markdown nothing in them is drawn as anything else.
+local function below(result)
+  local lines = {}
+  if result.leftOut > 0 then lines[1] = ("    … %d bytes before this are left out"):format(result.leftOut) end
+  if not result.output then lines[1] = "    There is no result yet."
+  elseif result.output == "" then lines[1] = "    It gave nothing."
+  else
+    for _, line in ipairs(vim.split(result.output:gsub("%s+$", ""), "\n")) do lines[#lines + 1] = "    " .. line end
+  end
+  return table.concat(lines, "\n")
+end
+
+-- Shows or hides what the step at the cursor gave. Elsewhere the key does what it does without Adjutant.
+function M.unfold()
+  local id, is_open = chat.step(api.nvim_win_get_cursor(0)[1])
+  if not id then return pcall(vim.cmd.normal, { vim.keycode("<CR>"), bang = true }) end
+  if is_open then return chat.unfold(id) end
+  read(id, function(result) chat.unfold(id, below(result)) end)
+end
 
 -- Returns the path, the line and the column that a word names.
 local function place_of(word)
@@ -68,7 +90,7 @@ function M.open()
   api.nvim_win_set_cursor(0, { row, math.max(0, (column or 1) - 1) })
 end
 
--- `options.roots` returns the folders that paths may be below.
-function M.setup(options) roots = options.roots end
+-- `options.roots` returns the folders that paths may be below; `options.read` asks for what a step gave.
+function M.setup(options) roots, read = options.roots, options.read end
 
 return M

@@ -66,6 +66,14 @@ function M.roots()
   return { root, vim.fn.getcwd() }
 end
 
+-- Asks for what a step of the session in the chat gave.
+function M.read(step, done)
+  local client = needs_client()
+  if not client then return end
+  local _, session = M.target()
+  request(client, "agent/item/read", { sessionId = session, toolCallId = step }, done)
+end
+
 -- Returns the session that the next text goes to, if there is one.
 function M.current(client) return last[client.config.root_dir] end
 
