@@ -87,7 +87,7 @@ fn s28_the_prompt_below_the_chat_sends_and_steers_and_says_which() {
         press(editor, "ccMend it<CR>all of it<Esc><CR>");
         editor.stage.model.wait_for_holding(1);
         wait_text(editor, "");
-        wait_below(editor, "<CR> steers · <C-C> stops");
+        wait_below(editor, "<CR> steers · <C-C> twice stops");
         press(editor, "Aand test it<C-S>");
         wait_for("the steer in the chat", || chat(editor).contains("> and test it").then_some(()));
         wait_text(editor, "");
@@ -242,16 +242,22 @@ fn s28_a_text_for_a_session_that_is_gone_stays_and_begins_one_at_the_next_try() 
 }
 
 #[test]
-fn s90_ctrl_c_stops_the_task_only_in_the_prompt_of_its_session() {
+fn s90_ctrl_c_twice_stops_the_task_only_in_the_prompt_of_its_session() {
     let endless = || scenes::stage([Reply::never(), Reply::text("Second.")]);
     each(endless, |editor| {
         send(editor, "Look");
         editor.stage.model.wait_for_holding(1);
-        wait_below(editor, "<C-C> stops");
-        press(editor, "<C-w>t<C-c>");
+        wait_below(editor, "<C-C> twice stops");
+        press(editor, "<C-w>t<C-c><C-c>");
         go(editor);
-        wait_below(editor, "<C-C> stops");
-        press(editor, "A a thought<C-c><Esc>");
+        wait_below(editor, "<C-C> twice stops");
+        press(editor, "A a thought<C-c>");
+        wait_below(editor, "<C-C> again stops the task");
+        editor.wait_true("Normal mode", "return vim.api.nvim_get_mode().mode == 'n'");
+        // One press alone is soon forgotten.
+        wait_below(editor, "<C-C> twice stops");
+        assert!(!chat(editor).contains("cancelled"), "{}", chat(editor));
+        press(editor, "<C-c><C-c>");
         wait_for("the end", || chat(editor).contains("— cancelled").then_some(()));
         wait_text(editor, " a thought");
     });

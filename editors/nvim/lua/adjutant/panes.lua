@@ -12,7 +12,7 @@ end
 
 M.KEYS = {
   row("prompt", "send", { n = { "<CR>" }, i = { "<C-S>" } }, "sends the text, or steers the task that runs in its session", of("prompt", "send")),
-  row("prompt", "stop", { n = { "<C-C>" }, i = { "<C-C>" } }, "stops the task of its session", of("prompt", "stop")),
+  row("prompt", "stop", { n = { "<C-C>" }, i = { "<C-C>" } }, "twice in 2 seconds: stops the task. The first press leaves Insert mode", of("prompt", "stop")),
   row("prompt", "older", { n = { "<Up>" }, i = { "<Up>" } }, "on the first line: brings the prompt before", of("prompt", "older")),
   row("prompt", "newer", { n = { "<Down>" }, i = { "<Down>" } }, "on the last line: comes back, at last to your own text", of("prompt", "newer")),
   row("chat", "write", { n = { "i", "a", "o" } }, "goes to the prompt", of("conversation", "write")),

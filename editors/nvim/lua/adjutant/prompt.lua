@@ -13,6 +13,7 @@ local LEAST, MOST = 3, 12 -- lines of the window
 local LEAST_CHAT = 3 -- lines that the chat keeps
 local MOST_REASON = 8 -- lines of the reason why a text was not taken
 local LONGEST_REASON = 2000 -- characters
+local AGAIN_MS = 2000 -- in which the key that stops has to be pressed again
 local space = api.nvim_create_namespace("adjutant.prompt")
 
 ---@class adjutant.Draft
@@ -24,6 +25,7 @@ local space = api.nvim_create_namespace("adjutant.prompt")
 ---@field server? integer the client it was sent to
 ---@field refused? string why the last one was not taken
 ---@field key? { text: string, name: string } so that a text that is sent again is taken once
+---@field pressed? integer when the key that stops was pressed, if it may be pressed again
 ---@field walk? adjutant.Walk the walk through the prompts of before
 
 local drafts = {} ---@type table<string, adjutant.Draft>
@@ -59,7 +61,7 @@ local function hint_of(draft)
   local sends = panes.shown(draft.buffer, mode, "prompt", "send")
   if sends then keys[1] = sends .. (works and " steers" or draft.session and " sends" or " sends, in a new session") end
   local stops = works and panes.shown(draft.buffer, mode, "prompt", "stop")
-  if stops then keys[#keys + 1] = stops .. " stops" end
+  if stops then keys[#keys + 1] = stops .. (draft.pressed and " again stops the task" or " twice stops") end
   return table.concat(keys, " · ")
 end
 
@@ -231,12 +233,27 @@ function M.forget(client)
   end
 end
 
+-- Stops the task at the second press: the first one may be meant for Insert mode, or for nothing.
 function M.stop()
   local draft = of[api.nvim_get_current_buf()]
   if not draft then return end
-  if draft.session and at_work(draft.session) then return stop(draft.root, draft.session) end
+  local pressed = draft.pressed
+  draft.pressed = nil
+  local works = draft.session and at_work(draft.session)
+  if works and pressed then return stop(draft.root, draft.session) end
+  if works then
+    local now = vim.uv.hrtime()
+    draft.pressed = now
+    vim.defer_fn(function()
+      if draft.pressed ~= now then return end
+      draft.pressed = nil
+      draw(draft)
+    end, AGAIN_MS)
+  end
+  -- Many leave Insert mode by this key.
   if api.nvim_get_mode().mode:find("^i") then return vim.cmd.stopinsert() end
-  notices.show("Adjutant: no task runs in this session")
+  if not works then return notices.show("Adjutant: no task runs in this session") end
+  draw(draft)
 end
 
 -- Presses a key as if it had no map.
