@@ -12,7 +12,7 @@ const TELLS = ['_run', 'state_update', 'session_info_update', '_ask', '_change_s
 // The first button, because Enter presses it, also one that was typed before the dialog came.
 const LEAVE = 'Leave as It Is';
 const MORE = { id: 'more', title: 'Load more…' };
-const REST = { id: 'rest', title: 'Older ones: `adjutant sessions` at a terminal lists them' };
+const REST = { id: 'rest', title: 'Older ones are not listed here' };
 
 const { Collapsed, Expanded, None } = vscode.TreeItemCollapsibleState;
 
@@ -25,7 +25,7 @@ function createSessions({ client, questions, reveal, deleted, complain }) {
 
   const item = (node) => {
     if (node.rows) {
-      const folded = node.id === 'group earlier' && all.length > 1 ? Collapsed : Expanded;
+      const folded = node.id === 'group earlier' && node !== all[0] ? Collapsed : Expanded;
       return Object.assign(new vscode.TreeItem(node.title, folded), { id: node.id, contextValue: 'group' });
     }
     const of = new vscode.TreeItem(node.title, None);

@@ -2,8 +2,12 @@
 //!
 //! Never waits for a time, only for what the list and the chat show.
 
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::process::Command;
 
+use adjutant::session::log::line;
+use adjutant_protocol::SessionId;
 use adjutant_testkit::model::Reply;
 use serde_json::{Value, json};
 
@@ -51,6 +55,39 @@ fn p27_what_a_row_of_the_list_of_conversations_says() {
     let said = node.output().expect("node is installed: run tests/editors/install.sh");
     let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
     assert!(said.status.success() && wrong.is_empty(), "{wrong}");
+}
+
+/// Writes the log of a conversation without a prompt, of a time long ago.
+fn plant(stage: &Stage, number: u64) {
+    let id = SessionId(format!("s-{number:016x}"));
+    let dir = stage.workspace.state_dir().join("sessions").join(&id.0);
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).expect("make the folder of a session");
+    let root = stage.workspace.path().canonicalize().expect("the workspace");
+    let created = json!({ "type": "session_created", "session": id, "roots": [root], "title": format!("Old {number}") });
+    let mut log = Vec::new();
+    line::put_header(&mut log, &id.0, 1);
+    line::put_epoch(&mut log, &id.0, 1, 1);
+    line::put_record(&mut log, &id.0, (1, number * 1_000, false), &created).expect("a record");
+    fs::write(dir.join("events.jsonl"), log).expect("write the log");
+}
+
+#[test]
+fn p27_of_more_than_a_hundred_conversations_the_rest_is_loaded_by_the_last_row() {
+    let stage = Stage::new(FILES, []);
+    (1..=103).for_each(|number| plant(&stage, number));
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("sessionsOpen", json!([]));
+    wait_for("the first row", || (code.sessions().first()? == "Earlier").then_some(()));
+    code.do_("sessionsOpen", json!([]));
+    let shows = |with: &str| code.sessions().iter().any(|row| row.starts_with(with)).then_some(());
+    code.do_("pageKey", json!(["End"]));
+    wait_for("the way to the rest", || shows("Load more…"));
+    code.picture("sessions-more");
+    code.do_("pageKey", json!(["Enter"]));
+    wait_for("the rest", || {
+        code.do_("pageKey", json!(["End"]));
+        shows("Old 1 | ")
+    });
 }
 
 #[test]
