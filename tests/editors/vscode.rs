@@ -13,6 +13,7 @@ mod files;
 mod questions;
 mod runs;
 mod scenes;
+mod sessions;
 
 use std::cell::RefCell;
 use std::fs;

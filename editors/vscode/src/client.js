@@ -14,7 +14,7 @@ const WAITING = ['requires_action', 'resumable', 'running'];
 const WEEK_MS = 7 * 24 * 3600 * 1000;
 const MOST_REOPENED = 3;
 
-function createClient({ status, answer, chat, questions, started, failed, edited, hunks, changes, closed }, outputChannel) {
+function createClient({ status, answer, chat, questions, started, failed, edited, hunks, changes, closed, sessions }, outputChannel) {
   const client = new LanguageClient(
     'adjutant',
     'Adjutant',
@@ -76,6 +76,7 @@ function createClient({ status, answer, chat, questions, started, failed, edited
     answer.told(params);
     chat.told(params);
     questions.told(params);
+    sessions.told(params);
     if (update.sessionUpdate === '_change_set') {
       changes.refresh();
       closed.told(update);
@@ -94,6 +95,7 @@ function createClient({ status, answer, chat, questions, started, failed, edited
     if (newState === State.Running) {
       status.ready();
       chat.ready();
+      sessions.ready();
       leftOpen(client, changes, questions).catch((error) => outputChannel.appendLine(`What is open is not known: ${error.message}`));
     } else {
       serverIsGone();

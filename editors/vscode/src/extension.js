@@ -18,6 +18,7 @@ const { createProposed } = require('./proposed');
 const { createQuestions } = require('./questions');
 const { createReview } = require('./review');
 const { createRewind } = require('./rewind');
+const { createSessions } = require('./sessions');
 const { createStatus } = require('./status');
 
 const PATIENCE_MS = 60_000; // for a server that starts
@@ -46,7 +47,10 @@ async function activate(context) {
   const chat = createChat(context, { client: () => client, here, complain, started, questions: () => questions, decide });
   const questions = createQuestions({ client: () => client, isInSight: chat.isInSight, reveal: chat.reveal, complain });
   questions.onDidChange(chat.asked);
-  context.subscriptions.push(status, answer, chat, questions, output, review, hunks, proposed, changes, closed);
+  // A chat that is not in sight finds out when it comes into sight.
+  const deleted = async (sessionId) => { if (chat.isInSight(sessionId)) await chat.begin(); };
+  const sessions = createSessions({ client: () => client, questions, reveal: chat.reveal, deleted, complain });
+  context.subscriptions.push(status, answer, chat, questions, output, review, hunks, proposed, changes, closed, sessions);
 
   const answers = createAnswers(() => client);
   // In the chat the ways to go on stand below the failure.
@@ -55,7 +59,7 @@ async function activate(context) {
   const edited = (sessionId, runId, end) => manyFiles(rewind, sessionId, runId, end).catch(complain);
   // A client that could not start cannot start again, so each start has one of its own.
   const start = async () => {
-    client = createClient({ status, answer, chat, questions, started, failed, edited, hunks, changes, closed }, output);
+    client = createClient({ status, answer, chat, questions, started, failed, edited, hunks, changes, closed, sessions }, output);
     // One that does not answer holds up no other.
     await Promise.race([client.start().catch(() => status.stopped()), new Promise((done) => setTimeout(done, PATIENCE_MS))]);
   };
@@ -104,6 +108,9 @@ async function activate(context) {
   register('adjutant.change.review', () => vscode.commands.executeCommand('adjutant.changes.focus'));
   register('adjutant.run.undo', rewind.undo);
   register('adjutant.run.restore', rewind.restore);
+  for (const act of ['open', 'delete', 'transcript', 'more', 'refresh']) {
+    register(`adjutant.sessions.${act}`, (given) => sessions[act](given));
+  }
   register('adjutant.doctor', () => showDoctor(client));
   register('adjutant.restart', restart);
   context.subscriptions.push(vscode.workspace.onDidChangeConfiguration((changed) => {

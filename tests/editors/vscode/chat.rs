@@ -22,7 +22,7 @@ impl Code<'_> {
 
     /// Waits until the items of the chat are these.
     #[track_caller]
-    fn wait_chat(&self, items: &[&str]) -> Value {
+    pub fn wait_chat(&self, items: &[&str]) -> Value {
         let mut last = Value::Null;
         let wanted = json!(items);
         let shows = || {

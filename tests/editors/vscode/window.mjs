@@ -214,6 +214,56 @@ export class Window {
     await input.fill('');
   }
 
+  // The list of the conversations.
+  get sessions() {
+    return this.page.locator('.sidebar .pane', { has: this.page.locator('.pane-header[aria-label^="Sessions"]') });
+  }
+
+  // Goes to the list of the conversations, by the keyboard.
+  async sessionsOpen() {
+    await this.palette('Adjutant: Focus on Sessions View');
+    await this.sessions.locator('.pane-header.expanded').waitFor();
+  }
+
+  // Returns the rows of the list, or what stands in its place.
+  async sessionRows() {
+    const rows = await this.sessions.locator('.monaco-list-row').evaluateAll((all) => all.map((row) =>
+      ['.label-name', '.label-description'].map((part) => row.querySelector(part)?.innerText).filter(Boolean).join(' | ')));
+    const welcome = await this.sessions.locator('.welcome-view-content:visible').allInnerTexts();
+    return [...rows, ...(rows.length ? [] : welcome)].map((one) => one.replaceAll('\u00a0', ' ').replace(/\s+/g, ' ').trim());
+  }
+
+  async sessionClick(row) {
+    await this.sessions.locator('.monaco-list-row', { hasText: row }).first().click();
+  }
+
+  // Returns the entries of the context menu of a row.
+  async sessionMenu(row) {
+    await this.sessions.locator('.monaco-list-row', { hasText: row }).first().click({ button: 'right' });
+    const labels = this.page.locator('.monaco-menu .action-item .action-label:not(.separator)');
+    await labels.first().waitFor();
+    return (await labels.allInnerTexts()).map((one) => one.trim());
+  }
+
+  // Presses a key in the context menu.
+  async menuKey(name) {
+    await this.page.locator('.monaco-menu .action-item').first().waitFor();
+    await this.page.keyboard.press(name);
+  }
+
+  // Presses an entry of the context menu. A menu that has just come takes no press yet; a user presses again.
+  async pressMenu(label) {
+    const entry = this.page.locator('.monaco-menu .action-item .action-label', { hasText: label }).first();
+    for (let tries = 1; ; tries++) {
+      await entry.click();
+      try {
+        return await entry.waitFor({ state: 'hidden', timeout: 1_000 });
+      } catch (error) {
+        if (tries === 6) throw error;
+      }
+    }
+  }
+
   // Returns the text of the side bar.
   async sidebar() {
     return this.page.locator('.sidebar').innerText();

@@ -1,0 +1,92 @@
+// What a conversation looks like in the list *Sessions*: its group, its row, and the warning before it is deleted.
+// Never needs VS Code, so that it is tested without one.
+'use strict';
+
+const { line, status } = require('./display');
+
+const MAX_TITLE = 80;
+const MAX_WAITS = 80;
+const MAX_TOOLTIP = 300; // of each line
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+// In the order of the list. A server that is newer may know more states, which count as idle.
+const GROUPS = [['needs', 'Needs you'], ['work', 'At work'], ['today', 'Today'], ['earlier', 'Earlier']];
+const OPEN = ['requires_action', 'resumable', 'running'];
+const ICONS = { running: 'sync', requires_action: 'question', resumable: 'debug-pause' };
+
+const count = (number, noun) => `${number} ${number === 1 ? noun : `${noun}s`}`;
+
+function ago(then, now) {
+  const gone = Math.max(0, now - then);
+  if (gone < MINUTE) return 'just now';
+  if (gone < HOUR) return `${Math.floor(gone / MINUTE)} min ago`;
+  if (gone < DAY) return `${Math.floor(gone / HOUR)} h ago`;
+  return `${count(Math.floor(gone / DAY), 'day')} ago`;
+}
+
+function groupOf({ state, updatedAt }, now) {
+  if (state === 'requires_action' || state === 'resumable') return 'needs';
+  if (state === 'running') return 'work';
+  return updatedAt >= new Date(now).setHours(0, 0, 0, 0) ? 'today' : 'earlier';
+}
+
+// What the user should know of it at a glance. `asked` is the title of its oldest question, if this window has it.
+function waitsFor({ state, damaged, openAsks, unreviewedHunks = 0 }, asked) {
+  if (damaged) return 'its log is damaged';
+  if (state === 'requires_action') {
+    const first = asked ? status(asked, MAX_WAITS) : 'waits for your answer';
+    return openAsks > 1 ? `${first} and ${openAsks - 1} more` : first;
+  }
+  if (state === 'resumable') return 'was cut short';
+  if (state === 'running') return 'at work';
+  return unreviewedHunks ? `${count(unreviewedHunks, 'change')} to review` : undefined;
+}
+
+function row(entry, asked, now) {
+  const title = status(entry.title, MAX_TITLE) || 'Without a title';
+  const waits = waitsFor(entry, asked);
+  const when = ago(entry.updatedAt, now);
+  const isOpen = OPEN.includes(entry.state);
+  const about = [entry.title || title, waits && `${waits[0].toUpperCase()}${waits.slice(1)}`, entry.damaged, `In ${folderOf(entry.cwd)}`];
+  return {
+    id: entry.sessionId,
+    entry,
+    title,
+    about: [waits, when].filter(Boolean).join(' · '),
+    icon: entry.damaged ? 'warning' : ICONS[entry.state] ?? 'comment',
+    tooltip: about.filter(Boolean).map((one) => line(one, MAX_TOOLTIP)).join('\n'),
+    // Only what is over can be deleted.
+    kind: isOpen ? 'open' : 'over',
+  };
+}
+
+function folderOf(cwd) {
+  try {
+    return decodeURIComponent(new URL(cwd).pathname);
+  } catch {
+    return cwd;
+  }
+}
+
+// The groups that are not empty, each with its rows, the newest first. `asked` returns the title of a session's oldest question.
+function groups(entries, asked, now) {
+  const newest = [...new Map(entries.map((entry) => [entry.sessionId, entry])).values()].sort((a, b) => b.updatedAt - a.updatedAt);
+  return GROUPS.map(([name, title]) => ({
+    id: `group ${name}`,
+    title,
+    rows: newest.filter((entry) => groupOf(entry, now) === name).map((entry) => row(entry, asked(entry.sessionId), now)),
+  })).filter(({ rows }) => rows.length);
+}
+
+// The words of the question before a conversation is deleted: what goes, and what stays.
+function warning({ title, unreviewedHunks = 0, turns }) {
+  const named = line(title, MAX_TITLE);
+  const lost = [`The conversation (${count(turns, 'turn')}) is gone for good.`];
+  if (unreviewedHunks) lost.push(`${count(unreviewedHunks, 'change')} that nobody reviewed ${unreviewedHunks === 1 ? 'stays' : 'stay'} in the files, without Keep and Undo.`);
+  lost.push('What it changed in your files stays, and can no longer be undone by Adjutant.');
+  return { message: named ? `Delete “${named}”?` : 'Delete the conversation without a title?', detail: lost.join('\n') };
+}
+
+module.exports = { groups, warning };

@@ -1,0 +1,141 @@
+//! Scenes of the list of conversations: what waits for the user is on top, and a press opens it in the chat.
+//!
+//! Never waits for a time, only for what the list and the chat show.
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::process::Command;
+
+use adjutant::session::log::line;
+use adjutant_protocol::SessionId;
+use adjutant_testkit::model::Reply;
+use serde_json::{Value, json};
+
+use super::Code;
+use crate::editor::Editor;
+use crate::scenes;
+use crate::stage::{Stage, shipped, wait_for, wait_or};
+
+const FILES: &str = "//- /greet.py\nprint(1)\n";
+const LOOKED: [&str; 3] = ["prompt: Look at it With its place in the file", "reply: Seen.", "end: Done"];
+
+impl Code<'_> {
+    fn sessions(&self) -> Vec<String> {
+        let rows = self.do_("sessionRows", json!([]));
+        rows.as_array()
+            .cloned()
+            .unwrap_or_default()
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Waits until the rows of the list begin so.
+    #[track_caller]
+    fn wait_sessions(&self, wanted: &[&str]) {
+        let mut last = Vec::new();
+        let shows = || {
+            last = self.sessions();
+            let same = |(row, begin): (&String, &&str)| row.starts_with(begin);
+            (last.len() == wanted.len() && last.iter().zip(wanted).all(same)).then_some(())
+        };
+        wait_or(shows).unwrap_or_else(|| panic!("the list shows {last:#?}\nnot {wanted:#?}"));
+    }
+
+    fn wait_dialog(&self) -> Value {
+        wait_for("the dialog", || Some(self.do_("dialog", json!([]))).filter(|dialog| !dialog.is_null()))
+    }
+}
+
+#[test]
+fn p27_what_a_row_of_the_list_of_conversations_says() {
+    let mut node = Command::new("node");
+    node.arg(shipped("tests/editors/vscode/sessions.mjs")).arg(shipped("editors/vscode/src/session.js"));
+    let said = node.output().expect("node is installed: run tests/editors/install.sh");
+    let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success() && wrong.is_empty(), "{wrong}");
+}
+
+/// Writes the log of a conversation without a prompt, of a time long ago.
+fn plant(stage: &Stage, number: u64) {
+    let id = SessionId(format!("s-{number:016x}"));
+    let dir = stage.workspace.state_dir().join("sessions").join(&id.0);
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).expect("make the folder of a session");
+    let root = stage.workspace.path().canonicalize().expect("the workspace");
+    let created = json!({ "type": "session_created", "session": id, "roots": [root], "title": format!("Old {number}") });
+    let mut log = Vec::new();
+    line::put_header(&mut log, &id.0, 1);
+    line::put_epoch(&mut log, &id.0, 1, 1);
+    line::put_record(&mut log, &id.0, (1, number * 1_000, false), &created).expect("a record");
+    fs::write(dir.join("events.jsonl"), log).expect("write the log");
+}
+
+#[test]
+fn p27_of_more_than_a_hundred_conversations_the_rest_is_loaded_by_the_last_row() {
+    let stage = Stage::new(FILES, []);
+    (1..=103).for_each(|number| plant(&stage, number));
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("sessionsOpen", json!([]));
+    wait_for("the first row", || (code.sessions().first()? == "Earlier").then_some(()));
+    code.do_("sessionsOpen", json!([]));
+    let shows = |with: &str| code.sessions().iter().any(|row| row.starts_with(with)).then_some(());
+    code.do_("pageKey", json!(["End"]));
+    wait_for("the way to the rest", || shows("Load more…"));
+    code.picture("sessions-more");
+    code.do_("pageKey", json!(["Enter"]));
+    wait_for("the rest", || {
+        code.do_("pageKey", json!(["End"]));
+        shows("Old 1 | ")
+    });
+}
+
+#[test]
+fn p27_conversations_are_listed_by_what_they_need_opened_in_the_chat_and_deleted() {
+    let run = Reply::call("run_command", json!({ "command": "echo one" }));
+    let stage = Stage::new(FILES, [Reply::text("Seen."), run, Reply::text("Done so.")]);
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("sessionsOpen", json!([]));
+    wait_for("the words of an empty list", || {
+        code.sessions().first()?.starts_with("There is no conversation in this folder yet.").then_some(())
+    });
+    // What happens here comes into the list by itself.
+    code.command("Look at it");
+    code.wait_end("done");
+    code.wait_sessions(&["Today", "Look at it | just now"]);
+    code.command("Try it");
+    code.wait_sessions(&["Needs you", "Try it | Run echo one · just now", "Today", "Look at it | "]);
+    code.picture("sessions");
+    code.do_("sessionClick", json!(["Look at it"]));
+    code.wait_chat(&LOOKED);
+    let menu = code.do_("sessionMenu", json!(["Try it"]));
+    assert_eq!(menu, json!(["Open Conversation", "Show Transcript"]), "one that is open cannot be deleted");
+    code.do_("pressMenu", json!(["Open Conversation"]));
+    wait_for("the question in the chat", || code.card());
+    code.do_("sessionClick", json!(["Look at it"]));
+    code.wait_chat(&LOOKED);
+    // The menu of the row comes by the keyboard, too.
+    code.do_("sessionsOpen", json!([]));
+    code.do_("pageKey", json!(["End"]));
+    code.do_("pageKey", json!(["Shift+F10"]));
+    code.do_("menuKey", json!(["End"]));
+    code.do_("menuKey", json!(["Enter"]));
+    let dialog = code.wait_dialog();
+    code.picture("sessions-delete");
+    assert_eq!(dialog["message"], "Delete “Look at it”?");
+    let detail = dialog["detail"].as_str().unwrap_or_default();
+    assert!(detail.starts_with("The conversation (1 turn) is gone for good."), "{detail}");
+    // Enter, which may have been typed before the dialog came, deletes nothing.
+    code.do_("pageKey", json!(["Enter"]));
+    wait_for("the end of the dialog", || code.do_("dialog", json!([])).is_null().then_some(()));
+    assert_eq!(stage.seen().count("in", "agent/session/delete"), 0);
+    code.do_("sessionMenu", json!(["Look at it"]));
+    code.do_("pressMenu", json!(["Delete Conversation…"]));
+    code.wait_dialog();
+    code.do_("pressDialog", json!(["Delete"]));
+    code.wait_sessions(&["Needs you", "Try it | "]);
+    wait_for("an empty chat", || {
+        code.chat()["items"][0].as_str().is_some_and(|one| one.starts_with("empty:")).then_some(())
+    });
+    assert_eq!(stage.seen().count("in", "agent/session/delete"), 1, "{}", stage.seen().shown());
+}
