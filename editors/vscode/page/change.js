@@ -2,6 +2,7 @@
 // are unfolded: each drawing asks for those of now.
 import { button, element } from './element.js';
 import { lineOf } from './line.js';
+import { keepScroll } from './step.js';
 
 // `send` takes a message to the extension.
 export function createChanges(send) {
@@ -9,13 +10,20 @@ export function createChanges(send) {
   const places = new Map(); // by change, the element of its lines
 
   function fill(place, { lines, left, problem }) {
-    if (problem) return place.replaceChildren(element('div', 'line bad', problem));
+    if (!lines && !problem) return place.replaceChildren(element('div', 'line head', 'Loading…'));
+    if (problem) return place.replaceChildren(element('div', 'line head', problem));
     const drawn = lines.map((one) => lineOf(one, 'diff', (made, text) => made.append(text || '\u00a0')));
-    if (left) drawn.push(element('div', 'line head', `… ${left} more lines; the file has them all`));
+    if (left) drawn.push(element('div', 'line head', `… ${left} more lines are left out here`));
     return place.replaceChildren(...drawn);
   }
   function lines(id, of) {
+    const before = places.get(id);
+    if (before) {
+      keepScroll(before.parentElement, '.subject');
+      return before;
+    }
     const place = element('div', 'subject diff');
+    place.tabIndex = 0;
     place.setAttribute('role', 'region');
     place.setAttribute('aria-label', `Lines of ${of}`);
     fill(place, unfolded.get(id));
@@ -28,7 +36,7 @@ export function createChanges(send) {
         places.get(item.id)?.remove();
         places.delete(item.id);
       } else {
-        unfolded.set(item.id, { lines: [] });
+        unfolded.set(item.id, {});
         row().after(lines(item.id, item.text));
         send({ type: 'unfold', set: item.id });
       }
@@ -65,10 +73,13 @@ export function createChanges(send) {
     unfolded({ set, ...of }) {
       if (!unfolded.has(set)) return;
       const place = places.get(set);
-      const isFirst = unfolded.get(set).lines?.length === 0;
+      const { lines: drawn, problem } = unfolded.get(set);
+      const isFirst = !drawn && !problem;
       unfolded.set(set, of);
       if (!place) return;
+      const top = place.scrollTop;
       fill(place, of);
+      place.scrollTop = top;
       if (isFirst) place.scrollIntoView({ block: 'nearest' });
     },
     clear() {

@@ -71,6 +71,14 @@ function body(item) {
   }
 }
 
+// Who went to an item by key stays at the same button, or at the item: another press does nothing else there.
+function refocus(made, before) {
+  const name = (one) => `${one.tagName} ${one.title} ${one.className}`;
+  made.tabIndex = -1;
+  const same = [...made.querySelectorAll('button, summary, [tabindex]')].find((one) => one === before || name(one) === name(before));
+  (same ?? made).focus({ preventScroll: true });
+}
+
 function put(item) {
   const old = places.get(item.id);
   if (old && old.at === item.at && item.kind === 'tool' && steps.prints(item)) return undefined;
@@ -80,13 +88,12 @@ function put(item) {
   made.append(...body(item));
   const fold = old?.element.querySelector('details');
   if (fold?.open) made.querySelector('details')?.setAttribute('open', '');
-  const focused = old?.element.contains(document.activeElement);
+  const focused = old?.element.contains(document.activeElement) && document.activeElement;
   Object.assign(made.dataset, { id: item.id, at: item.at });
   places.set(item.id, { at: item.at, element: made });
   if (old && old.at === item.at) {
     old.element.replaceWith(made);
-    // Who went there by key stays there; the first button of an item decides nothing.
-    if (focused) made.querySelector('button, summary')?.focus({ preventScroll: true });
+    if (focused) refocus(made, focused);
     return undefined;
   }
   old?.element.remove();

@@ -1,53 +1,85 @@
-// A step of the agent in the chat: one line, and unfolded its arguments and what it gave. Never keeps what it gave longer than
-// it is unfolded: each drawing asks for it.
+// A step of the agent in the chat: one line, and unfolded its arguments and what it gave. What stands there stays until there is
+// something newer. Never asks for a result before there is one.
 import { element } from './element.js';
 
 const left = (bytes) => (bytes >= 2_048 ? `${Math.round(bytes / 1_024)} KiB` : `${bytes} bytes`);
+const lineOf = (item) => (item.note ? `${item.text} · ${item.note}` : item.text);
+const isAtEnd = (made) => made.scrollHeight - made.scrollTop - made.clientHeight < 20;
 
-// A text of which the end is in sight.
-function ended(text) {
-  const made = element('pre', 'output', text);
-  requestAnimationFrame(() => { made.scrollTop = made.scrollHeight; });
-  return made;
+// A part that is moved in the page forgets how far it was scrolled.
+export function keepScroll(place, selector) {
+  const tops = [...place.querySelectorAll(selector)].map((one) => [one, one.scrollTop]);
+  requestAnimationFrame(() => tops.forEach(([one, top]) => { one.scrollTop = top; }));
 }
 
 // `send` takes a message to the extension.
 export function createSteps(send) {
-  const outputs = new Map(); // by call, the element of what it gave, and the line above it
+  const steps = new Map(); // by call: where what it gave is drawn, the line above it, and whether that is the result
 
-  const lineOf = (item) => (item.note ? `${item.text} · ${item.note}` : item.text);
-
-  function fill(place, { output, leftOut, problem }) {
-    if (problem) return place.replaceChildren(element('div', 'bad', problem));
-    if (!output) return place.replaceChildren(element('div', 'note', output === '' ? 'It gave nothing.' : 'There is no result yet.'));
-    const before = leftOut ? [element('div', 'note', `… ${left(leftOut)} before this are left out`)] : [];
-    return place.replaceChildren(...before, ended(output));
+  const say = (step, words, kind = 'note') => step.place.replaceChildren(element('div', kind, words));
+  // Changes the text in its place: who reads it, marks it or went there by key stays there.
+  function write(step, text) {
+    let made = step.place.querySelector('.output');
+    const follows = !made || isAtEnd(made);
+    if (!made) {
+      made = element('pre', 'output');
+      made.tabIndex = 0;
+      made.setAttribute('aria-label', 'What it gave');
+      step.place.replaceChildren(made);
+    }
+    const chosen = document.getSelection();
+    if (!step.isResult && !chosen.isCollapsed && made.contains(chosen.anchorNode)) return;
+    made.textContent = text;
+    if (follows) requestAnimationFrame(() => { made.scrollTop = made.scrollHeight; });
+  }
+  function opened(item, step) {
+    if (step.isResult) return;
+    if (!item.over) {
+      if (!step.place.hasChildNodes()) say(step, 'It has given nothing yet.');
+      return;
+    }
+    if (!step.place.querySelector('.output')) say(step, 'Loading…');
+    send({ type: 'output', call: item.id });
   }
 
   return {
     body(item) {
+      const known = steps.get(item.id);
+      const step = { place: known?.place ?? element('div', 'result'), line: lineOf(item), over: item.over, isResult: item.over && known?.isResult };
+      steps.set(item.id, step);
       const made = element('details');
-      made.append(element('summary', '', lineOf(item)));
-      if (item.more) made.append(element('pre', '', item.more));
-      const place = element('div', 'result');
-      made.append(place);
-      outputs.set(item.id, { place, line: lineOf(item) });
-      if (item.live) place.append(ended(item.live));
-      // What it prints comes by itself, and is no result yet.
-      made.addEventListener('toggle', () => { if (made.open && !place.querySelector('.output')) send({ type: 'output', call: item.id }); });
+      const summary = element('summary', '', step.line);
+      made.append(summary);
+      if (item.more) made.append(element('div', 'note', 'Arguments'), element('pre', '', item.more), element('div', 'note', 'Result'));
+      keepScroll(step.place, '.output');
+      made.append(step.place);
+      if (item.live) write(step, item.live);
+      made.addEventListener('toggle', () => { if (made.open) opened(item, step); });
+      // Only a press of the user's moves the page.
+      summary.addEventListener('click', () => { step.isPressed = true; requestAnimationFrame(() => made.open && step.place.scrollIntoView({ block: 'nearest' })); });
       return [made];
     },
     // Draws only what a command has printed, where nothing else changed: its line stays under the pointer. Returns whether it did.
     prints(item) {
-      const drawn = outputs.get(item.id);
-      if (!item.live || drawn?.line !== lineOf(item)) return false;
-      drawn.place.replaceChildren(ended(item.live));
+      const step = steps.get(item.id);
+      if (!item.live || item.over || step?.over || step?.line !== lineOf(item)) return false;
+      write(step, item.live);
       return true;
     },
-    given({ call, ...of }) {
-      const drawn = outputs.get(call);
-      if (drawn) fill(drawn.place, of);
+    given({ call, output, leftOut, problem }) {
+      const step = steps.get(call);
+      if (!step) return;
+      const printed = step.place.querySelector('.output');
+      if (problem) return printed ? step.place.append(element('div', 'bad', problem)) : say(step, problem, 'bad');
+      // It is of before the end.
+      if (output === undefined) return printed ? undefined : say(step, 'There is no result yet.');
+      step.isResult = true;
+      if (!output.trim()) return say(step, 'It gave nothing.');
+      write(step, output);
+      if (leftOut) step.place.prepend(element('div', 'note', `… ${left(leftOut)} before this are left out`));
+      if (step.isPressed) step.place.scrollIntoView({ block: 'nearest' });
+      step.isPressed = false;
     },
-    clear: () => outputs.clear(),
+    clear: () => steps.clear(),
   };
 }

@@ -340,22 +340,25 @@ fn n08_the_keys_of_the_chat_close_it_go_to_the_prompt_and_from_prompt_to_prompt(
     });
 }
 
-/// `<CR>` on a step shows what it gave, and again hides it.
+/// `<CR>` on a step shows what it gave, whichever session the next text goes to, and again hides it.
 #[test]
 fn s105_a_step_of_the_chat_unfolds_to_what_it_gave() {
     let reads = || {
         let call = Reply::call("read_file", json!({"path": "greet.py"}));
-        scenes::stage([call, Reply::text("It is *short*.")])
+        scenes::stage([call, Reply::text("It is *short*."), Reply::text("Another one.")])
     };
     each(reads, |editor| {
         send(editor, "Read it");
         wait_done(editor, "It is *short*.");
+        editor.lua("vim.cmd('Adjutant! Begin anew')");
+        wait_done(editor, "Another one.");
         editor.lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('adjutant://chat'))");
         let folded = chat(editor);
         press(editor, "gg/Read greet<CR><CR>");
-        wait_for("what it gave", || chat(editor).contains("return \"Helo, \"").then_some(()));
+        wait_for("what it gave", || chat(editor).contains("\n\n    ").then_some(()));
         let unfolded = chat(editor);
-        assert!(unfolded.ends_with("It is *short*.\n\n— done"), "what follows stays below it: {unfolded}");
+        assert!(unfolded.contains("return \"Helo, \""), "{unfolded}");
+        assert!(unfolded.ends_with("Another one.\n\n— done"), "what follows stays below it: {unfolded}");
         let line = editor.lua("return vim.api.nvim_get_current_line()");
         assert!(line.as_str().is_some_and(|line| line.contains("Read greet.py")), "the cursor stays: {line}");
         press(editor, "j<CR>");

@@ -63,6 +63,12 @@ for (let round = 0; round < 300; round++) {
 // A stream: what was said so far, then the whole, and a part that comes too late changes nothing.
 const chunk = (sub, text) => of(9, { sessionUpdate: 'agent_message_chunk', messageId: 'm1', text }, sub);
 wrong('a stream', drawn([chunk(1, 'It '), chunk(2, 'is')]).text, 'reply: It is');
+// Whether the name of a change leads to a file.
+function createdOf(operation) {
+  const conversation = createConversation();
+  conversation.fold(of(1, { sessionUpdate: '_change_set', changeSetId: 'c1', path: 'a.py', hunks: [hunks[0]], operation }));
+  return String(conversation.take()[0].opens);
+}
 // What a command prints: the end of it until there is a result, and nothing of a call that is not known.
 const prints = (sub, text, seq = 7) => of(seq, { sessionUpdate: 'tool_call_content_chunk', toolCallId: 't1', text }, sub);
 const live = (updates) => {
@@ -75,6 +81,18 @@ wrong('its result', live([of(6, tool('in_progress')), prints(1, 'a'), of(8, tool
 wrong('an unknown call', live([prints(1, 'a'), of(6, tool('in_progress'))]), '… Run x||false');
 const much = live([of(6, tool('in_progress')), ...Array.from({ length: 900 }, (_, at) => prints(at + 1, `line ${at}\n`))]).split('|')[1];
 if (much.length > 4_000 || !much.startsWith('line ') || !much.endsWith('line 899\n')) console.log(`not the end of what is printed: ${much}`);
+// Without a line end, and in one line that is longer than all that is drawn: still the end, and no more than that.
+for (const part of ['.'.repeat(70), '\u{1f600}'.repeat(50), `${'x'.repeat(9_000)}\n`]) {
+  const end = live([of(6, tool('in_progress')), ...Array.from({ length: 900 }, (_, at) => prints(at + 1, part))]).split('|')[1];
+  if (end.length < 1_000 || end.length > 4_000 || /^[\udc00-\udfff]/u.test(end)) console.log(`${end.length} characters are drawn of a line without end`);
+}
+const over = createConversation();
+over.fold(of(6, tool('completed')));
+over.take();
+over.fold(prints(1, 'a'));
+if (over.take().length > 0) console.log('what comes after the result is drawn');
+wrong('a deleted file', createdOf({ kind: 'delete' }), 'false');
+wrong('a moved file', createdOf({ kind: 'move', path: 'b.py' }), 'true');
 const long = createConversation();
 for (let sub = 1; sub <= 300; sub++) {
   long.fold(chunk(sub, 'x'.repeat(1_000)));

@@ -40,7 +40,7 @@ local function ensure()
   items, order = {}, {}
   for _, id in ipairs(ids) do
     whole(id, text_of(said[id]), said[id].highlight)
-    items[id].line = said[id].line
+    items[id].line, items[id].call = said[id].line, said[id].call
   end
 end
 
@@ -63,13 +63,13 @@ local function forget_cut()
   if from > 1 then order = vim.list_slice(order, from) end
 end
 
--- Changes the buffer; windows whose cursor is at the end stay at the end.
-local function change(edit)
+-- Changes the buffer; windows whose cursor is at the end stay at the end, unless they are to stay where they are.
+local function change(edit, stays)
   ensure()
   local following = {}
   local last = api.nvim_buf_line_count(buffer)
   for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
-    if api.nvim_win_get_cursor(window)[1] == last then following[#following + 1] = window end
+    if not stays and api.nvim_win_get_cursor(window)[1] == last then following[#following + 1] = window end
   end
   vim.bo[buffer].modifiable = true
   edit()
@@ -112,7 +112,7 @@ local function append(id, text, highlight)
 end
 
 -- The whole of an item, in place of what was known of it.
-function whole(id, text, highlight)
+function whole(id, text, highlight, stays)
   text = text:gsub("%s+$", "")
   local known = items[id]
   if known and text_of(known) == text then return end
@@ -121,7 +121,7 @@ function whole(id, text, highlight)
     local row, column, end_row, end_column = place_of(item)
     api.nvim_buf_set_text(buffer, row, column, end_row, end_column, vim.split(text, "\n"))
     item.pieces, item.size = { text }, #text
-  end)
+  end, stays)
 end
 
 -- Notes what the server says. Most of it comes two ways, as an update and as a message, in any order.
@@ -144,7 +144,7 @@ local function ended(run, finish)
 end
 
 -- Folds in one `agent/session/update`.
-function M.told(params)
+function M.told(params, client)
   local update = params.update
   local kind = update.sessionUpdate
   if kind == "agent_message_chunk" then append(update.messageId, update.text)
@@ -163,7 +163,8 @@ function M.told(params)
     local line = ("%s %s%s"):format(MARKS[update.status] or "·", update.title, summary)
     line = line:gsub("%s*\n%s*", " "):gsub("%s+$", "")
     whole(update.toolCallId, line, "tool")
-    items[update.toolCallId].line = line
+    local item = items[update.toolCallId]
+    item.line, item.call = line, { id = update.toolCallId, session = params.sessionId, client = client and client.id }
   elseif kind == "tool_call_content_chunk" then
     local id = "output " .. update.toolCallId
     local before = items[id] and items[id].size or 0
@@ -201,19 +202,29 @@ function M.prompts()
   return rows
 end
 
--- Returns the step at a row, from 1, and whether what it gave stands below it.
+-- Returns the step at a row, from 1: its call, and whether what it gave stands below it.
 function M.step(row)
   for _, id in ipairs(order) do
     local item = items[id]
     local first, _, last = place_of(item)
-    if item.line and row > first and row <= last + 1 then return id, text_of(item) ~= item.line end
+    if item.line and row > first and row <= last + 1 then return item.call, text_of(item) ~= item.line end
   end
 end
 
--- Shows a text below the line of a step; without one, the line alone.
+-- Shows a text below the line of a step; without one, the line alone. What it printed while it was at work makes way.
 function M.unfold(id, text)
   local line = items[id] and items[id].line
-  if line then whole(id, text and line .. "\n" .. text or line, "tool") end
+  if not line then return end
+  local printed = "output " .. id
+  if items[printed] then whole(printed, "", "tool", true) end
+  -- Behind an empty line it is code of Markdown, so nothing in it is drawn as anything else.
+  whole(id, text and line .. "\n\n" .. text or line, "tool", true)
+end
+
+-- Whether something stands there that a step printed while it was at work.
+function M.has_printed(id)
+  local item = items["output " .. id]
+  return item ~= nil and text_of(item) ~= ""
 end
 
 -- Returns the buffer, which is made anew if something has unloaded it.

@@ -142,7 +142,7 @@ end
 
 local function update(_, params, context)
   local client = client_of(context)
-  chat.told(params)
+  chat.told(params, client)
   about.told(params)
   sessions.told(params, client)
   if sessions.is_past(params) then return end

@@ -29,12 +29,12 @@ end
 function M.next() move(1) end
 function M.previous() move(-1) end
 
--- The lines below a step. As code of Markdown nothing in them is drawn as anything else.
+-- The lines below a step.
 local function below(result)
   local lines = {}
   if result.leftOut > 0 then lines[1] = ("    … %d bytes before this are left out"):format(result.leftOut) end
   if not result.output then lines[1] = "    There is no result yet."
-  elseif result.output == "" then lines[1] = "    It gave nothing."
+  elseif vim.trim(result.output) == "" then lines[1] = "    It gave nothing."
   else
     for _, line in ipairs(vim.split(result.output:gsub("%s+$", ""), "\n")) do lines[#lines + 1] = "    " .. line end
   end
@@ -43,10 +43,13 @@ end
 
 -- Shows or hides what the step at the cursor gave. Elsewhere the key does what it does without Adjutant.
 function M.unfold()
-  local id, is_open = chat.step(api.nvim_win_get_cursor(0)[1])
-  if not id then return pcall(vim.cmd.normal, { vim.keycode("<CR>"), bang = true }) end
-  if is_open then return chat.unfold(id) end
-  read(id, function(result) chat.unfold(id, below(result)) end)
+  local call, is_open = chat.step(api.nvim_win_get_cursor(0)[1])
+  if not call then return pcall(vim.cmd.normal, { vim.keycode("<CR>"), bang = true }) end
+  if is_open then return chat.unfold(call.id) end
+  read(call, function(result)
+    if not result.output and chat.has_printed(call.id) then return notices.show("Adjutant: this step is still at work") end
+    chat.unfold(call.id, below(result))
+  end)
 end
 
 -- Returns the path, the line and the column that a word names.

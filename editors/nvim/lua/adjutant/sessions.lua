@@ -66,12 +66,10 @@ function M.roots()
   return { root, vim.fn.getcwd() }
 end
 
--- Asks for what a step of the session in the chat gave.
-function M.read(step, done)
-  local client = needs_client()
-  if not client then return end
-  local _, session = M.target()
-  request(client, "agent/item/read", { sessionId = session, toolCallId = step }, done)
+-- Asks for what a step of the chat gave: the server that told of it, or the one after it.
+function M.read(call, done)
+  local client = call.client and vim.lsp.get_client_by_id(call.client) or needs_client()
+  if client then request(client, "agent/item/read", { sessionId = call.session, toolCallId = call.id }, done) end
 end
 
 -- Returns the session that the next text goes to, if there is one.

@@ -20,18 +20,20 @@ function createChanged({ request, decide, of, send }) {
     async open(changeSetId) {
       const parts = (await partsOf(changeSetId)).filter(({ state }) => IN_TEXT.includes(state)).sort((one, other) => one.line - other.line);
       if (parts.length === 0) throw new Error('this change is not in the text any more');
-      const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(parts[0].uri, true));
+      const { uri, operation } = parts[0];
+      const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(operation?.kind === 'move' ? operation.uri : uri, true));
       const at = Math.min(parts[0].line, document.lineCount - 1);
       await vscode.window.showTextDocument(document, { preview: true, selection: new vscode.Range(at, 0, at, 0) });
     },
     async unfold(changeSetId) {
+      const session = of();
       let lines;
       try {
         lines = linesOf(await partsOf(changeSetId));
       } catch (error) {
         lines = { problem: line(error.message, 300) };
       }
-      send({ type: 'unfolded', set: changeSetId, ...lines });
+      if (session === of()) send({ type: 'unfolded', set: changeSetId, ...lines });
     },
   };
 }

@@ -29,7 +29,7 @@ function changed({ path, hunks, operation }) {
   for (const { state } of hunks) states.set(state, (states.get(state) ?? 0) + 1);
   const became = [...states].map(([state, count]) => `${states.size > 1 ? `${count} ` : ''}${COUNTED[state] ?? state}`);
   const size = operation?.kind === 'delete' ? 'deleted' : operation?.kind === 'move' ? `moved to ${operation.path}` : `+${sum('inserted')} −${sum('removed')}`;
-  const opens = hunks.some(({ state }) => IN_TEXT.includes(state));
+  const opens = operation?.kind !== 'delete' && hunks.some(({ state }) => IN_TEXT.includes(state));
   const waits = hunks.some(({ state }) => TO_REVIEW.includes(state));
   return { kind: 'change', text: words(`${path} ${size}`), note: became.join(', '), opens, waits };
 }
@@ -41,12 +41,12 @@ function streamed(before, more) {
   return { kind: 'reply', text: cut(raw), raw, streams: true };
 }
 
-// The end of what a command has printed so far, from whole lines on. A part that comes after the result changes nothing.
-function printed(before, more) {
-  if (before.over) return before;
-  const raw = (before.raw ?? '') + more;
-  const end = raw.length > MOST_LIVE ? raw.slice(raw.indexOf('\n', raw.length - MOST_LIVE) + 1) : raw;
-  return { ...before, raw: end, live: shown(end) };
+// The end of what a command has printed so far: from a whole line on, unless one line is longer than all that is shown.
+function endOf(printed) {
+  if (printed.length <= MOST_LIVE) return printed;
+  const end = printed.slice(-MOST_LIVE).replace(/^[\udc00-\udfff]/u, '');
+  const at = end.indexOf('\n') + 1;
+  return at < end.length ? end.slice(at) : end;
 }
 
 function answered(ask, resolution) {
@@ -103,8 +103,8 @@ function createConversation() {
       }
       // Of a call that is not known yet the page has the line, and the server the result.
       case 'tool_call_content_chunk':
-        if (!items.has(update.toolCallId)) return undefined;
-        return put(at, update.toolCallId, (before) => printed(before, update.text));
+        if (items.get(update.toolCallId)?.over ?? true) return undefined;
+        return put(at, update.toolCallId, (before) => ({ ...before, raw: endOf((before.raw ?? '') + update.text) }));
       case 'plan_update': {
         if (newest('plan', at)) head = { ...head, plan: steps(update.entries) };
         return undefined;
@@ -159,8 +159,10 @@ function createConversation() {
       // An open question is a card of its own.
       const taken = [...changes].map((id) => items.get(id)).filter((item) => item.text !== undefined && !item.open);
       changes = new Set();
+      // Many parts may come before one drawing.
+      const lives = ({ kind, over, raw }) => (kind === 'tool' && !over && raw ? { live: shown(raw) } : {});
       const noted = ({ ask, resolution, upTo, ...drawn }) => (resolution ? { ...drawn, note: words(answered(ask, resolution)) } : drawn);
-      return taken.map(({ raw, ...item }) => noted(item)).sort((one, other) => one.at - other.at);
+      return taken.map(({ raw, ...item }) => ({ ...noted(item), ...lives({ ...item, raw }) })).sort((one, other) => one.at - other.at);
     },
   };
 }

@@ -18,6 +18,8 @@ const partOf = (hunk) => [...diff(hunk.diff).filter(({ mark }) => mark !== ''), 
 function linesOf(hunks) {
   if (hunks.length === 0) return { problem: 'The server does not have the lines of this change any more.' };
   const all = [...hunks].sort((one, other) => one.line - other.line).flatMap(partOf);
+  // A move, or a file without a line.
+  if (all.length === 0) return { problem: hunks[0].operation?.kind === 'move' ? 'The file was moved; no line of it changed.' : 'The file has no lines.' };
   const lines = all.slice(0, MOST_LINES).map(({ mark, text }) => ({ mark, text: cut(text) }));
   return { lines, left: all.length - lines.length };
 }

@@ -19,6 +19,7 @@ const MOST_CARDS = 20;
 const MOST_PAST = 100; // prompts of before
 const CURES = ['adjutant.restart', 'adjutant.doctor'];
 const LOST = ['SessionNotFound', 'SessionLocked', 'SessionDamaged'];
+const NOT_RUNNING = 'the server is not running; the status bar says more';
 const KEPT = 'adjutant.chat'; // by the window, over a reload
 const STATES = { running: 'at work', requires_action: 'waits for you', resumable: 'was cut short' };
 
@@ -31,7 +32,10 @@ function createChat(context, { client, here, complain, started, questions, decid
   let drawnCards, wanted; // the questions that the page has, and the one to lead to
   let made; // the conversation that began here with a choice: the server has it once it has a prompt
   let unsure; // the prompt of which it is not known whether the server has it
-  const request = (method, params) => client().sendRequest(method, params);
+  const request = async (method, params) => {
+    if (!isReady()) throw new Error(NOT_RUNNING);
+    return client().sendRequest(method, params);
+  };
   const execute = (command, argument) => request('workspace/executeCommand', { command, arguments: [argument] });
   const isReady = () => client()?.isRunning();
   const folder = () => vscode.workspace.workspaceFolders?.find((one) => one.uri.scheme === 'file');
@@ -111,7 +115,7 @@ function createChat(context, { client, here, complain, started, questions, decid
   // A prompt is for the conversation in which it was typed, whatever is shown by now.
   const send = async (of, text, id) => {
     try {
-      if (!isReady()) throw new Error('the server is not running; the status bar says more');
+      if (!isReady()) throw new Error(NOT_RUNNING);
       started();
       sending = true;
       // The same text again after a failure is the same prompt: the server may have it.
@@ -153,7 +157,7 @@ function createChat(context, { client, here, complain, started, questions, decid
   };
   // Chooses an option of the conversation in sight; without one a new conversation begins with it.
   const choose = async (id) => {
-    if (!isReady()) throw new Error('the server is not running; the status bar says more');
+    if (!isReady()) throw new Error(NOT_RUNNING);
     const { sessionId: of, configOptions: options } = session ? { sessionId: session, configOptions: conversation.head().options } : await request('agent/session/new', {});
     const option = id ? options.find((one) => one.id === id) : await pickOption(options);
     const value = option && await pickValue(option, request);
@@ -175,13 +179,14 @@ function createChat(context, { client, here, complain, started, questions, decid
   };
   // Sends the page what a step gave, which is unfolded there.
   const output = async (call) => {
+    const of = session;
     let read;
     try {
-      read = await request('agent/item/read', { sessionId: session, toolCallId: call });
+      read = await request('agent/item/read', { sessionId: of, toolCallId: call });
     } catch (error) {
       read = { problem: line(error.message, 300) };
     }
-    view?.webview.postMessage({ type: 'output', call, ...read });
+    if (of === session) view?.webview.postMessage({ type: 'output', call, ...read });
   };
   const changed = createChanged({ request, decide, of: () => session, send: (message) => view?.webview.postMessage(message) });
   const heard = (message) => {
