@@ -266,6 +266,32 @@ fn n27_a_kill_of_the_first_installation_leaves_no_part_of_the_client() {
     assert_eq!(beside_the_plugin(&place), [""; 0]);
 }
 
+/// A link in the place of what is not finished yet leads to files of the user.
+#[test]
+fn n27_a_link_beside_the_plugin_is_named_and_neither_followed_nor_removed() {
+    let place = Place::new(DONE);
+    place.editor(&["nvim"]).exits(0);
+    let own = place.path("own");
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("text"), "mine").unwrap();
+    let workshop = place.plugin().parent().unwrap().parent().unwrap().to_owned();
+    for name in [".nvim.swap", ".nvim.old", ".nvim.new"] {
+        let link = workshop.join(name);
+        symlink(&own, &link).unwrap();
+        for more in [None, Some("--remove")] {
+            let arguments: Vec<&str> = ["nvim"].into_iter().chain(more).collect();
+            let said = flat(&place.editor(&arguments).exits(1).err());
+            let wanted =
+                format!("{name}\": Adjutant did not make what is there; move it away, then run this again");
+            assert!(said.contains(&wanted), "{said}");
+        }
+        assert_eq!(fs::read_to_string(own.join("text")).unwrap(), "mine");
+        fs::remove_file(&link).unwrap();
+    }
+    place.editor(&["nvim"]).exits(0);
+    assert_whole(&place, &[]);
+}
+
 /// Each refusal is one sentence with what to do, and nothing is changed.
 #[test]
 fn n27_what_is_in_the_way_is_named_and_stays() {
@@ -392,6 +418,10 @@ fn n27_the_set_up_for_emacs_and_helix_is_written_and_its_lines_are_printed() {
     }
     let out = place.editor(&["helix", "--remove"]).exits(0).out();
     assert!(out.contains("[language-server.adjutant]\n"), "{out}");
+    let config = fs::read_to_string(root().join("editors/helix/config.toml")).unwrap();
+    for line in config.lines().filter(|line| !line.starts_with('#')) {
+        assert!(out.contains(&format!("{line}\n")), "{line:?} of config.toml is not named in\n{out}");
+    }
     assert!(!place.data("adjutant/editors").exists() && !place.path("home/.config").exists());
 }
 

@@ -161,6 +161,14 @@ impl InstallFolder {
     /// Finishes what a killed process began.
     fn finish_earlier(&self) -> anyhow::Result<UserFiles> {
         let [new, swap, old] = ["new", "swap", "old"].map(|what| self.beside(what));
+        for place in [&new, &swap, &old] {
+            if place.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+                anyhow::bail!(
+                    "use \"{}\": Adjutant did not make what is there; move it away, then run this again",
+                    place.display()
+                );
+            }
+        }
         let mut users = UserFiles::default();
         // The kill came between two renames.
         if old.exists() && !self.path.exists() {

@@ -33,17 +33,19 @@ pub fn emacs(sources: &Sources, remove: bool, page: &mut Printer) -> anyhow::Res
 pub fn helix(sources: &Sources, remove: bool, page: &mut Printer) -> anyhow::Result<Exit> {
     let what = "Adjutant for Helix";
     let folder = places::own(sources, "helix")?;
+    let files = carried::helix();
+    let [languages, config] = ["languages.toml", "config.toml"].map(|name| settings_of(&files, name));
     if remove {
         report::removed(page, what, &folder, folder.remove()?.as_ref());
         page.line("If you added the lines, remove them from ~/.config/helix/languages.toml too: the table");
         page.block("  [language-server.adjutant]");
         page.line("and the word \"adjutant\" of each `language-servers`.");
+        page.line("From ~/.config/helix/config.toml remove these, unless another server needs them:");
+        page.block(&config);
         return Ok(Exit::Fine);
     }
-    let files = carried::helix();
     let done = folder.install(&files)?;
     report::installed(page, what, &folder, &done);
-    let [languages, config] = ["languages.toml", "config.toml"].map(|name| settings_of(&files, name));
     page.line("Add these lines to ~/.config/helix/languages.toml, with one [[language]] for each language.");
     page.line(
         "If the language already has servers, add \"adjutant\" after them, as in [\"pylsp\", \"adjutant\"].",
