@@ -1,8 +1,7 @@
-// A change of a file in the chat: what became of it, and its lines when it is unfolded. Never keeps lines longer than they
-// are unfolded: each drawing asks for those of now.
-import { button, element } from './element.js';
+// A change of a file in the chat: what became of it, and its lines when it is unfolded. The lines stay until newer ones come; each
+// drawing asks for those of now. Never keeps them longer than they are unfolded.
+import { button, element, keepScroll } from './element.js';
 import { lineOf } from './line.js';
-import { keepScroll } from './step.js';
 
 // `send` takes a message to the extension.
 export function createChanges(send) {

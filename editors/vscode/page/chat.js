@@ -82,13 +82,14 @@ function refocus(made, before) {
 function put(item) {
   const old = places.get(item.id);
   if (old && old.at === item.at && item.kind === 'tool' && steps.prints(item)) return undefined;
+  // Before parts of the old one move into the new one.
+  const focused = old?.element.contains(document.activeElement) && document.activeElement;
   const made = element('article', item.bad ? `${item.kind} bad` : item.kind);
   made.dir = 'auto';
   made.setAttribute('aria-label', NAMES[item.kind] ?? item.kind);
   made.append(...body(item));
   const fold = old?.element.querySelector('details');
   if (fold?.open) made.querySelector('details')?.setAttribute('open', '');
-  const focused = old?.element.contains(document.activeElement) && document.activeElement;
   Object.assign(made.dataset, { id: item.id, at: item.at });
   places.set(item.id, { at: item.at, element: made });
   if (old && old.at === item.at) {

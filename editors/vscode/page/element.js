@@ -14,3 +14,9 @@ export const button = (label, title, press) => {
   made.addEventListener('click', press);
   return made;
 };
+
+// A part that is moved in the page forgets how far it was scrolled.
+export const keepScroll = (place, selector) => {
+  const tops = [...place.querySelectorAll(selector)].map((one) => [one, one.scrollTop]);
+  requestAnimationFrame(() => tops.forEach(([one, top]) => { one.scrollTop = top; }));
+};

@@ -1,16 +1,10 @@
 // A step of the agent in the chat: one line, and unfolded its arguments and what it gave. What stands there stays until there is
 // something newer. Never asks for a result before there is one.
-import { element } from './element.js';
+import { element, keepScroll } from './element.js';
 
 const left = (bytes) => (bytes >= 2_048 ? `${Math.round(bytes / 1_024)} KiB` : `${bytes} bytes`);
 const lineOf = (item) => (item.note ? `${item.text} · ${item.note}` : item.text);
 const isAtEnd = (made) => made.scrollHeight - made.scrollTop - made.clientHeight < 20;
-
-// A part that is moved in the page forgets how far it was scrolled.
-export function keepScroll(place, selector) {
-  const tops = [...place.querySelectorAll(selector)].map((one) => [one, one.scrollTop]);
-  requestAnimationFrame(() => tops.forEach(([one, top]) => { one.scrollTop = top; }));
-}
 
 // `send` takes a message to the extension.
 export function createSteps(send) {
@@ -70,6 +64,7 @@ export function createSteps(send) {
       const step = steps.get(call);
       if (!step) return;
       const printed = step.place.querySelector('.output');
+      step.place.querySelector('.bad')?.remove();
       if (problem) return printed ? step.place.append(element('div', 'bad', problem)) : say(step, problem, 'bad');
       // It is of before the end.
       if (output === undefined) return printed ? undefined : say(step, 'There is no result yet.');

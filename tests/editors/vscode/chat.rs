@@ -237,6 +237,8 @@ fn p01_a_change_is_undone_and_a_run_is_reviewed_in_the_chat() {
         "nothing is left to decide: {}",
         code.chat()["items"]
     );
+    // The button is gone, and another press of the key does nothing else.
+    code.do_("pageKey", json!(["Enter"]));
     assert!(
         code.do_("chatLines", json!([])).to_string().contains("+print(4)"),
         "what is unfolded stays so, whatever becomes of the change: {}",
