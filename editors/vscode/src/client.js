@@ -6,11 +6,11 @@ const vscode = require('vscode');
 const { LanguageClient, State } = require('vscode-languageclient/node');
 const { serverIsGone, toast } = require('./asks');
 const { save } = require('./save');
+const { OPEN } = require('./session');
 const { ofUser, serverPath } = require('./settings');
 
 // What goes unsaid: no surface shows it.
 const NOT_DRAWN = ['agent_thought_chunk', '_turn', '_rule'];
-const WAITING = ['requires_action', 'resumable', 'running'];
 const WEEK_MS = 7 * 24 * 3600 * 1000;
 const MOST_REOPENED = 3;
 
@@ -117,7 +117,7 @@ async function leftOpen(client, changes, questions) {
     const cwd = client.code2ProtocolConverter.asUri(folder.uri);
     const { sessions } = await client.sendRequest('agent/session/list', { cwd });
     const recent = sessions.filter((one) => one.updatedAt > Date.now() - WEEK_MS);
-    const open = recent.filter((one) => WAITING.includes(one.state));
+    const open = recent.filter((one) => OPEN.includes(one.state));
     for (const { sessionId } of open.slice(0, MOST_REOPENED)) {
       // One that another window has open is that window's.
       const resumed = await client.sendRequest('agent/session/resume', { sessionId }).catch(() => undefined);

@@ -1,4 +1,4 @@
-// What a conversation looks like in the list *Sessions*: its group, its row, and the warning before it is deleted.
+// What a conversation looks like where several are listed: its group, its row, and the warning before it is deleted.
 // Never needs VS Code, so that it is tested without one.
 'use strict';
 
@@ -13,6 +13,7 @@ const DAY = 24 * HOUR;
 
 // In the order of the list. A server that is newer may know more states, which count as idle.
 const GROUPS = [['needs', 'Needs you'], ['work', 'At work'], ['today', 'Today'], ['earlier', 'Earlier']];
+// States in which something is left to do.
 const OPEN = ['requires_action', 'resumable', 'running'];
 const ICONS = { running: 'sync', requires_action: 'question', resumable: 'debug-pause' };
 
@@ -44,6 +45,7 @@ function waitsFor({ state, damaged, openAsks, unreviewedHunks = 0 }, asked) {
   return unreviewedHunks ? `${count(unreviewedHunks, 'change')} to review` : undefined;
 }
 
+// Its title, what it waits for and since when, wherever it is listed.
 function row(entry, asked, now) {
   const title = status(entry.title, MAX_TITLE) || 'Without a title';
   const waits = waitsFor(entry, asked);
@@ -89,4 +91,4 @@ function warning({ title, unreviewedHunks = 0, turns }) {
   return { message: named ? `Delete “${named}”?` : 'Delete the conversation without a title?', detail: lost.join('\n') };
 }
 
-module.exports = { groups, warning };
+module.exports = { OPEN, groups, row, warning };

@@ -8,7 +8,7 @@ const { groups, warning } = require('./session');
 const PAUSE_MS = 500; // between two lists
 const MOST_PAGES = 10; // of each folder, of a hundred conversations
 // What can change an entry of the list.
-const TELLS = ['_run', 'state_update', 'session_info_update', '_ask', '_change_set'];
+const TELLS = ['_run', 'state_update', '_ask', '_change_set'];
 // The first button, because Enter presses it, also one that was typed before the dialog came.
 const LEAVE = 'Leave as It Is';
 const MORE = { id: 'more', title: 'Load more…' };

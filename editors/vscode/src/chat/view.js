@@ -4,7 +4,8 @@
 
 const { randomUUID } = require('node:crypto');
 const vscode = require('vscode');
-const { line, status } = require('../display');
+const { line } = require('../display');
+const { row } = require('../session');
 const { createChanged } = require('./changed');
 const { createConversation } = require('./conversation');
 const { buttonsOf, pickOption, pickValue } = require('./options');
@@ -21,7 +22,6 @@ const CURES = ['adjutant.restart', 'adjutant.doctor'];
 const LOST = ['SessionNotFound', 'SessionLocked', 'SessionDamaged'];
 const NOT_RUNNING = 'the server is not running; the status bar says more';
 const KEPT = 'adjutant.chat'; // by the window, over a reload
-const STATES = { running: 'at work', requires_action: 'waits for you', resumable: 'was cut short' };
 
 // `client()` is the language client of now; `here()` the place that a new task is about; `questions` what is asked;
 // `decide` keeps or undoes a change.
@@ -134,11 +134,10 @@ function createChat(context, { client, here, complain, started, questions, decid
   const pick = async () => {
     const cwd = folder() && client().code2ProtocolConverter.asUri(folder().uri);
     const { sessions } = await request('agent/session/list', cwd ? { cwd } : {});
-    const rows = sessions.slice(0, MOST_LISTED).map((one) => ({
-      label: status(one.title, 80) || 'Without a title',
-      description: [STATES[one.state], new Date(one.updatedAt).toLocaleString()].filter(Boolean).join(' · '),
-      sessionId: one.sessionId,
-    }));
+    const rows = sessions.slice(0, MOST_LISTED).map((one) => {
+      const { title, about } = row(one, undefined, Date.now());
+      return { label: title, description: about, sessionId: one.sessionId };
+    });
     if (rows.length === 0) return void vscode.window.showInformationMessage('Adjutant: There is no conversation in this folder yet.');
     const picked = await vscode.window.showQuickPick(rows, { title: 'Adjutant: Conversations' });
     if (!picked) return;
