@@ -10,6 +10,7 @@ mod everyday;
 mod files;
 mod installed;
 mod questions;
+mod reading;
 mod runs;
 pub mod scenes;
 mod terminal;

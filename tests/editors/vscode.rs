@@ -17,18 +17,29 @@ mod sessions;
 
 use std::cell::RefCell;
 use std::fs;
+use std::process::Command;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
 use crate::editor::Editor;
-use crate::stage::{Stage, wait_for};
+use crate::stage::{Stage, shipped, wait_for};
 use driver::Driver;
 
 /// Returns labels as [`Code::answers`] does.
 fn answers(labels: &[&str]) -> Vec<String> {
     labels.iter().map(|&label| label.to_owned()).collect()
+}
+
+/// Runs a check of one file of the extension under node alone. Fails with what it prints.
+#[track_caller]
+fn node_finds_nothing(check: &str, of: &str) {
+    let mut node = Command::new("node");
+    node.arg(shipped("tests/editors/vscode").join(check)).arg(shipped(of));
+    let said = node.output().expect("node is installed: run tests/editors/install.sh");
+    let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success() && wrong.is_empty(), "{wrong}");
 }
 
 /// A window that a test opened.

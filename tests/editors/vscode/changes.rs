@@ -2,8 +2,6 @@
 //!
 //! Never looks into the server: it checks the screen, the bytes on disk and the requests to the model.
 
-use std::process::Command;
-
 use adjutant_testkit::model::Reply;
 use serde_json::{Value, json};
 
@@ -11,7 +9,7 @@ use super::Code;
 use super::answers::notified;
 use crate::editor::Editor;
 use crate::scenes::answers_in_a_terminal;
-use crate::stage::{Stage, shipped, wait_for, wait_or};
+use crate::stage::{Stage, wait_for, wait_or};
 
 const FILE: &str = "shop.py";
 const BEFORE: &str = "\
@@ -258,11 +256,7 @@ fn n03_changes_are_still_there_after_a_reload() {
 /// The words of a change are the same without VS Code, where every case can be tried.
 #[test]
 fn n03_what_a_change_looks_like() {
-    let mut node = Command::new("node");
-    node.arg(shipped("tests/editors/vscode/change.mjs")).arg(shipped("editors/vscode/src/change.js"));
-    let said = node.output().expect("node is installed: run tests/editors/install.sh");
-    let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success() && wrong.is_empty(), "{wrong}");
+    super::node_finds_nothing("change.mjs", "editors/vscode/src/change.js");
 }
 
 #[test]

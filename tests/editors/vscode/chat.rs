@@ -3,7 +3,6 @@
 //! Never waits for a time, only for what the page shows.
 
 use std::fs;
-use std::process::Command;
 
 use adjutant_testkit::model::Reply;
 use serde_json::{Value, json};
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 use super::Code;
 use crate::editor::Editor;
 use crate::scenes;
-use crate::stage::{Stage, shipped, wait_for};
+use crate::stage::{Stage, wait_for};
 
 const FILES: &str = "//- /greet.py\nprint(1)\n";
 
@@ -41,12 +40,7 @@ impl Code<'_> {
 /// Pages and live updates come in any order, and each of them in the numbers of its session.
 #[test]
 fn finding_d9_s105_the_chat_draws_the_same_in_whatever_order_it_is_told() {
-    let mut node = Command::new("node");
-    node.arg(shipped("tests/editors/vscode/chat.mjs"));
-    node.arg(shipped("editors/vscode/src/chat/conversation.js"));
-    let said = node.output().expect("node is installed: run tests/editors/install.sh");
-    let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success() && wrong.is_empty(), "{wrong}");
+    super::node_finds_nothing("chat.mjs", "editors/vscode/src/chat/conversation.js");
 }
 
 /// A model writes HTML, links, pictures and commands: nothing of it becomes more than text.
@@ -255,12 +249,7 @@ fn p01_a_change_is_undone_and_a_run_is_reviewed_in_the_chat() {
 /// What the chat shows of a change that is unfolded is the diff, cut only where it says so.
 #[test]
 fn p01_the_lines_of_a_change_are_its_parts_in_the_order_of_the_file() {
-    let mut node = Command::new("node");
-    node.arg(shipped("tests/editors/vscode/lines.mjs"));
-    node.arg(shipped("editors/vscode/src/chat/lines.js"));
-    let said = node.output().expect("node is installed: run tests/editors/install.sh");
-    let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success() && wrong.is_empty(), "{wrong}");
+    super::node_finds_nothing("lines.mjs", "editors/vscode/src/chat/lines.js");
 }
 
 /// A step unfolds to what it gave: live while a command prints, from the server once it is over.

@@ -2,15 +2,13 @@
 //!
 //! Never looks into the server: it checks the screen, the bytes on disk and the requests to the model.
 
-use std::process::Command;
-
 use adjutant_testkit::model::Reply;
 use serde_json::{Value, json};
 
 use super::{Code, answers};
 use crate::editor::Editor;
 use crate::scenes;
-use crate::stage::{Stage, shipped, wait_for};
+use crate::stage::{Stage, wait_for};
 
 const FILES: &str = "//- /greet.py\nprint(1)\n";
 
@@ -202,10 +200,5 @@ fn finding_d15_a_failed_task_is_tried_again_in_the_chat() {
 /// What a card shows, under node alone.
 #[test]
 fn finding_a1_d8_a_card_shows_all_of_a_question_or_allows_nothing() {
-    let mut node = Command::new("node");
-    node.arg(shipped("tests/editors/vscode/question.mjs"))
-        .arg(shipped("editors/vscode/src/chat/question.js"));
-    let said = node.output().expect("node is installed: run tests/editors/install.sh");
-    let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success() && wrong.is_empty(), "{wrong}");
+    super::node_finds_nothing("question.mjs", "editors/vscode/src/chat/question.js");
 }

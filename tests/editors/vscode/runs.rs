@@ -2,15 +2,13 @@
 //!
 //! Never looks into the server: it checks the screen and the bytes on disk.
 
-use std::process::Command;
-
 use adjutant_testkit::model::Reply;
 use serde_json::{Value, json};
 
 use super::Code;
 use super::answers::notified;
 use crate::editor::Editor;
-use crate::stage::{Stage, shipped, wait_for};
+use crate::stage::{Stage, wait_for};
 
 const FILE: &str = "shop.py";
 const BEFORE: &str = "def total(prices):\n    return 0\n\n\n\ndef bye():\n    print(1)\n";
@@ -125,9 +123,5 @@ fn p04_a_run_and_everything_after_it_is_shown_undone_and_restored() {
 /// The words of a run are the same without VS Code, where every case can be tried.
 #[test]
 fn p04_what_a_run_looks_like() {
-    let mut node = Command::new("node");
-    node.arg(shipped("tests/editors/vscode/runs.mjs")).arg(shipped("editors/vscode/src/runs.js"));
-    let said = node.output().expect("node is installed: run tests/editors/install.sh");
-    let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success() && wrong.is_empty(), "{wrong}");
+    super::node_finds_nothing("runs.mjs", "editors/vscode/src/runs.js");
 }

@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
-use std::process::Command;
 
 use adjutant::session::log::line;
 use adjutant_protocol::SessionId;
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 use super::Code;
 use crate::editor::Editor;
 use crate::scenes;
-use crate::stage::{Stage, shipped, wait_for, wait_or};
+use crate::stage::{Stage, wait_for, wait_or};
 
 const FILES: &str = "//- /greet.py\nprint(1)\n";
 const LOOKED: [&str; 3] = ["prompt: Look at it With its place in the file", "reply: Seen.", "end: Done"];
@@ -50,11 +49,7 @@ impl Code<'_> {
 
 #[test]
 fn p27_what_a_row_of_the_list_of_conversations_says() {
-    let mut node = Command::new("node");
-    node.arg(shipped("tests/editors/vscode/sessions.mjs")).arg(shipped("editors/vscode/src/session.js"));
-    let said = node.output().expect("node is installed: run tests/editors/install.sh");
-    let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success() && wrong.is_empty(), "{wrong}");
+    super::node_finds_nothing("sessions.mjs", "editors/vscode/src/session.js");
 }
 
 /// Writes the log of a conversation without a prompt, of a time long ago.
