@@ -440,6 +440,8 @@ impl FileChanges {
 
     /// Returns why a hunk was not undone or restored, for people.
     pub fn refusal(&self, why: SideRefusal) -> String {
+        let title =
+            |change: usize| self.changes.get(change).map_or("", |owned| owned.change.maker.title.as_str());
         match why {
             SideRefusal::Gone => "neither its lines nor those around it are in the file now".to_owned(),
             SideRefusal::NotKept => {
@@ -449,9 +451,15 @@ impl FileChanges {
             }
             SideRefusal::Amended => NOT_AS_SHOWN.to_owned(),
             SideRefusal::Beneath { change, .. } => {
-                let title = self.changes.get(change).map_or("", |owned| owned.change.maker.title.as_str());
-                format!("a later change (\"{title}\") stands on it; undo that one first, or both together")
+                format!(
+                    "a later change (\"{}\") stands on it; undo that one first, or both together",
+                    title(change)
+                )
             }
+            SideRefusal::OnUndone { change, .. } => format!(
+                "it was made on an earlier change (\"{}\") that is undone; restore that one first, or both together",
+                title(change)
+            ),
         }
     }
 

@@ -177,6 +177,19 @@ pub fn rewritten<'t>(before: &str, content: &'t str) -> Cow<'t, str> {
     Cow::Owned(result)
 }
 
+/// Returns lines as one text. One without a line end that is not the last gets the most frequent one of a `model`.
+pub(crate) fn joined<'a>(lines: impl Iterator<Item = &'a str>, model: &str) -> String {
+    let style = LineEnds::of(model).dominant().unwrap_or_default().as_str();
+    let mut text = String::with_capacity(model.len());
+    for line in lines {
+        if !text.is_empty() && !text.ends_with(['\n', '\r']) {
+            text.push_str(style);
+        }
+        push_line(&mut text, line);
+    }
+    text
+}
+
 /// Appends a line. A `\n` after a `\r` would be one line end with it, so that `\n` becomes a `\r`.
 pub(crate) fn push_line(text: &mut String, line: &str) {
     match line.strip_prefix('\n') {

@@ -6,13 +6,15 @@ mod align;
 mod differing;
 mod earlier;
 mod formatting;
+mod ground;
 mod later;
+mod restored;
 mod seen;
 mod side;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::text::edit::lines;
@@ -20,6 +22,7 @@ use crate::text::review::{Hunk, Placement, Presence, placement, present};
 use align::Alignment;
 use differing::DifferingPart;
 use earlier::EarlierText;
+use ground::{Ground, made_again, undone_grounds};
 
 pub use formatting::{Formatting, formatting};
 pub use seen::undone_as_seen;
@@ -90,13 +93,18 @@ pub struct Trace {
     pub beneath: Vec<HunkNumber>,
 }
 
+impl Trace {
+    const GONE: Trace = Trace { found: HunkText::Gone, lines: 0..0, beneath: Vec::new() };
+}
+
 /// Returns where the hunks of past changes of one file are, for each change in order. `changes` begins with the oldest.
 ///
 /// A later change may replace lines of an earlier one. So the latest is found first, and the others in the text that
 /// it would leave if it were undone.
 ///
 /// A change that takes an earlier one back leaves the same text as neither of them, and no text tells the two apart. If both
-/// were undone when last known, they still are, and the later one has no place.
+/// were undone when last known, they still are, and the later one has no place. Nor has any other change that was undone, if
+/// lines that it replaced are those of one that is undone, too.
 pub fn trace_all(now: &str, changes: &[PastChange<'_>]) -> Vec<Vec<Trace>> {
     match DifferingPart::of(now, changes) {
         Some(part) => part.whole(trace_whole(part.now[1], &part.changes())),
@@ -119,6 +127,29 @@ struct TracedText<'a> {
 
 /// As [`trace_whole`], with the text that is left. The hunks that are `absent` are not in the text, whatever it looks like.
 fn trace_back<'a>(now: &'a str, changes: &[PastChange<'a>], absent: &BTreeSet<HunkNumber>) -> TracedText<'a> {
+    let mut traced = trace_doubtful(now, changes, absent);
+    let has_others = |number: usize, hunk: usize| {
+        changes[number].hunks[hunk].expected == Side::Before
+            && matches!(traced.all[number][hunk].found, HunkText::Amended { .. })
+    };
+    let hunks = |number: usize| (0..changes[number].hunks.len()).map(move |hunk| (number, hunk));
+    let without_ground: Vec<HunkNumber> = (0..changes.len())
+        .flat_map(hunks)
+        .filter(|(number, hunk)| has_others(*number, *hunk))
+        .filter(|hunk| undone_grounds(&traced.all, changes, *hunk).iter().any(|ground| ground.is_replaced))
+        .collect();
+    for (number, hunk) in without_ground {
+        traced.all[number][hunk] = Trace::GONE;
+    }
+    traced
+}
+
+/// As [`trace_back`], also for lines that replaced others which are not in the text.
+fn trace_doubtful<'a>(
+    now: &'a str,
+    changes: &[PastChange<'a>],
+    absent: &BTreeSet<HunkNumber>,
+) -> TracedText<'a> {
     if let Some(first) = undone_from(now, changes) {
         return trace_undone(now, changes, first);
     }
@@ -142,7 +173,7 @@ fn trace_back<'a>(now: &'a str, changes: &[PastChange<'a>], absent: &BTreeSet<Hu
         others = trace_without(now, changes, &no_place.union(absent).copied().collect());
     }
     for (change, hunk) in no_place {
-        others.all[change][hunk] = Trace { found: HunkText::Gone, lines: 0..0, beneath: Vec::new() };
+        others.all[change][hunk] = Trace::GONE;
     }
     others
 }
@@ -162,46 +193,9 @@ fn trace_undone<'a>(now: &'a str, changes: &[PastChange<'a>], first: usize) -> T
     for trace in
         traced.all[first..].iter_mut().flatten().filter(|trace| trace.found != HunkText::Is(Side::Before))
     {
-        *trace = Trace { found: HunkText::Gone, lines: 0..0, beneath: Vec::new() };
+        *trace = Trace::GONE;
     }
     traced
-}
-
-/// An undone hunk of an earlier change, beside which a later hunk was made.
-struct Ground {
-    hunk: HunkNumber,
-    /// Whether the later hunk replaced some of its lines.
-    is_replaced: bool,
-}
-
-/// Returns the undone hunks that a text seems to have, if they were made on or beside other undone hunks.
-fn made_again(all: &[Vec<Trace>], changes: &[PastChange<'_>]) -> BTreeMap<HunkNumber, Vec<Ground>> {
-    let is_undone = |(change, hunk): HunkNumber| changes[change].hunks[hunk].expected == Side::Before;
-    let is_made = |trace: &Trace| trace.found == HunkText::Is(Side::After);
-    let mut made_again = BTreeMap::new();
-    for (number, change) in changes.iter().enumerate() {
-        let is_back = |hunk: &usize| is_undone((number, *hunk)) && is_made(&all[number][*hunk]);
-        let back: Vec<usize> = (0..change.hunks.len()).filter(is_back).collect();
-        let Some(before) = change.before.filter(|_| !back.is_empty()) else { continue };
-        let earlier = trace_without(before, &changes[..number], &BTreeSet::new()).all;
-        for hunk in back {
-            let Hunk { line, removed, .. } = changes[number].hunks[hunk].hunk;
-            let own = *line..*line + removed.len();
-            let mut grounds = Vec::new();
-            for (change, traces) in earlier.iter().enumerate() {
-                for (other, trace) in traces.iter().enumerate().filter(|(_, trace)| is_made(trace)) {
-                    let (start, end) = (own.start.max(trace.lines.start), own.end.min(trace.lines.end));
-                    if start <= end && is_undone((change, other)) {
-                        grounds.push(Ground { hunk: (change, other), is_replaced: start < end });
-                    }
-                }
-            }
-            if !grounds.is_empty() {
-                made_again.insert((number, hunk), grounds);
-            }
-        }
-    }
-    made_again
 }
 
 /// As [`trace_all`], by the text alone. These hunks are not in it, whatever it looks like.

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use super::differing::DifferingPart;
 use super::later::LaterHunks;
+use super::restored::{restored_place, undone_ground};
 use super::{HunkNumber, HunkText, PastChange, PastHunk, Side, Trace, trace_back, trace_known, trace_whole};
-use crate::text::edit::{LineEnds, lines, push_line};
+use crate::text::edit::{joined, lines};
 
 /// Why a hunk cannot be undone or made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum SideRefusal {
     /// A hunk of a later change replaced lines of it, or would not be found in the same place without it: the numbers of
     /// that change and hunk.
     Beneath { change: usize, hunk: usize },
+    /// It was made on lines of a hunk that is undone: the numbers of that change and hunk.
+    OnUndone { change: usize, hunk: usize },
 }
 
 /// A hunk that is to get another side: the numbers of its change and itself, and what the user saw in its place.
@@ -116,34 +119,21 @@ pub(super) fn turn_whole(
         let absent = targets.iter().zip(&results).filter(is_absent);
         let absent: BTreeSet<HunkNumber> = absent.map(|(target, _)| (target.change, target.hunk)).collect();
         let later = (to == Side::Before).then(|| LaterHunks::of(&text, &changes, number, &absent)).flatten();
-        let traces = match &later {
+        let mut traces = match &later {
             Some(later) => later.traces(number),
             None => trace_known(&text, &changes, number)
                 .unwrap_or_else(|| trace_back(&text, &changes, &absent).all.swap_remove(number)),
         };
-        let mut places: Vec<TargetPlace<'_>> = Vec::new();
         for at in own.iter().copied() {
-            let target = &targets[at];
-            let Some((trace, past)) = traces.get(target.hunk).zip(changes[number].hunks.get(target.hunk))
-            else {
-                continue;
+            let Some(trace) = traces.get_mut(targets[at].hunk) else { continue };
+            let may = |past: &PastHunk<'_>, trace: &Trace| match users {
+                UserText::Any => MayDrop::All,
+                UserText::IfSeen => shown.of(&text, &targets[at], trace, past),
             };
-            let is_of_user = past.amended.is_some();
-            results[at] = match trace.found {
-                HunkText::Is(side) if side == to => Ok(TurnedHunk::Already),
-                HunkText::Gone if changes[number].before.is_none() => Err(SideRefusal::NotKept),
-                _ => {
-                    let may = match users {
-                        UserText::Any => MayDrop::All,
-                        UserText::IfSeen => shown.of(&text, target, trace, past),
-                    };
-                    dropped(&text, trace, is_of_user, may).map(|dropped| TurnedHunk::Turned { dropped })
-                }
-            };
-            if matches!(results[at], Ok(TurnedHunk::Turned { .. })) {
-                places.push((at, trace));
-            }
+            results[at] = turned_hunk(&text, &changes, (number, targets[at].hunk), trace, to, may);
         }
+        let turned = own.iter().copied().filter(|at| is_turned(&results[*at]));
+        let mut places: Vec<TargetPlace<'_>> = turned.map(|at| (at, &traces[targets[at].hunk])).collect();
         places.sort_by_key(|(_, trace)| (trace.lines.start, trace.lines.end));
         if let Some(later) = &later {
             let is_possible = |places: &[TargetPlace<'_>]| {
@@ -187,6 +177,41 @@ pub(super) fn turn_whole(
     TurnedText { text, results }
 }
 
+fn on_undone((change, hunk): HunkNumber) -> SideRefusal {
+    SideRefusal::OnUndone { change, hunk }
+}
+
+fn is_turned(result: &Result<TurnedHunk, SideRefusal>) -> bool {
+    matches!(result, Ok(TurnedHunk::Turned { .. }))
+}
+
+/// Returns what becomes of one hunk. One that is made again gets its place.
+fn turned_hunk(
+    text: &str,
+    changes: &[PastChange<'_>],
+    (number, hunk): HunkNumber,
+    trace: &mut Trace,
+    to: Side,
+    may: impl Fn(&PastHunk<'_>, &Trace) -> MayDrop,
+) -> Result<TurnedHunk, SideRefusal> {
+    let Some(past) = changes[number].hunks.get(hunk) else { return Err(SideRefusal::Gone) };
+    let is_known_out = trace.found == HunkText::Gone && past.expected == Side::Before;
+    match trace.found {
+        HunkText::Is(side) if side == to => return Ok(TurnedHunk::Already),
+        HunkText::Gone if changes[number].before.is_none() => return Err(SideRefusal::NotKept),
+        _ => {}
+    }
+    if is_known_out && let Some(ground) = undone_ground(text, changes, (number, hunk)) {
+        // What it was made on is undone, too, so nothing of it is in the text.
+        return if to == Side::Before { Ok(TurnedHunk::Already) } else { Err(on_undone(ground)) };
+    }
+    let dropped = dropped(text, trace, past.amended.is_some(), may(past, trace))?;
+    if to == Side::After {
+        trace.lines = restored_place(text, changes, (number, hunk), trace).map_err(on_undone)?;
+    }
+    Ok(TurnedHunk::Turned { dropped })
+}
+
 /// The number of a target and where its hunk is.
 type TargetPlace<'a> = (usize, &'a Trace);
 
@@ -198,18 +223,16 @@ fn put(
     places: &[TargetPlace<'_>],
     to: Side,
 ) -> String {
-    let mut result = String::with_capacity(text.len());
+    let mut result: Vec<&str> = Vec::new();
     let mut done = 0;
     let all: Vec<&str> = lines(text).collect();
-    let style = LineEnds::of(text).dominant().unwrap_or_default().as_str();
-    let mut push = |lines: &[&str]| lines.iter().for_each(|line| push_whole(&mut result, line, style));
     for (at, trace) in places {
-        push(all.get(done..trace.lines.start).unwrap_or_default());
-        push(&change.hunks[targets[*at].hunk].side(to));
+        result.extend(all.get(done..trace.lines.start).unwrap_or_default());
+        result.extend(change.hunks[targets[*at].hunk].side(to));
         done = trace.lines.end;
     }
-    push(all.get(done..).unwrap_or_default());
-    result
+    result.extend(all.get(done..).unwrap_or_default());
+    joined(result.into_iter(), text)
 }
 
 /// Returns the places that can be turned together with `chosen`: all of them, or those that each half can have.
@@ -316,12 +339,4 @@ fn dropped(text: &str, trace: &Trace, is_of_user: bool, may: MayDrop) -> Result<
         }
         HunkText::Is(_) | HunkText::Amended { .. } => Err(SideRefusal::Amended),
     }
-}
-
-/// Appends a line. A line without a line end was the last of its text; if it is not any more, it gets one.
-fn push_whole(text: &mut String, line: &str, style: &str) {
-    if !text.is_empty() && !text.ends_with(['\n', '\r']) {
-        text.push_str(style);
-    }
-    push_line(text, line);
 }
