@@ -293,6 +293,28 @@ fn n27_a_link_beside_the_plugin_is_named_and_neither_followed_nor_removed() {
     assert_whole(&place, &[]);
 }
 
+#[test]
+fn n27_a_folder_of_the_user_beside_the_plugin_is_named_and_stays() {
+    let place = Place::new(DONE);
+    place.editor(&["nvim"]).exits(0);
+    let own = place.plugin().parent().unwrap().parent().unwrap().join(".nvim.new");
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("text"), "mine").unwrap();
+    for more in [None, Some("--remove")] {
+        let arguments: Vec<&str> = ["nvim"].into_iter().chain(more).collect();
+        let said = flat(&place.editor(&arguments).exits(1).err());
+        let wanted = ".nvim.new\": Adjutant did not make what is there; move it away, then run this again";
+        assert!(said.contains(wanted), "{said}");
+        assert_eq!(fs::read_to_string(own.join("text")).unwrap(), "mine");
+    }
+    fs::remove_dir_all(&own).unwrap();
+    // What a kill has left of the first file is no folder of the user.
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("installed-by-adjutant.txt"), "").unwrap();
+    place.editor(&["nvim"]).exits(0);
+    assert_whole(&place, &[]);
+}
+
 /// Each refusal is one sentence with what to do, and nothing is changed.
 #[test]
 fn n27_what_is_in_the_way_is_named_and_stays() {

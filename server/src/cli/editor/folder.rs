@@ -163,10 +163,7 @@ impl InstallFolder {
         let [new, swap, old] = ["new", "swap", "old"].map(|what| self.beside(what));
         for place in [&new, &swap, &old] {
             if place.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
-                anyhow::bail!(
-                    "use \"{}\": Adjutant did not make what is there; move it away, then run this again",
-                    place.display()
-                );
+                return Err(not_ours(place));
             }
         }
         let mut users = UserFiles::default();
@@ -180,6 +177,9 @@ impl InstallFolder {
             }
         }
         if new.exists() {
+            if !is_begun(&new).map_err(|error| self.failure("read", &new, &error))? {
+                return Err(not_ours(&new));
+            }
             fs::remove_dir_all(&new).map_err(|error| self.failure("remove", &new, &error))?;
         }
         Ok(users)
@@ -188,7 +188,8 @@ impl InstallFolder {
     fn write_all(&self, new: &Path, files: &[ClientFile]) -> anyhow::Result<()> {
         let list = WrittenFiles::of(files).text(self.editor);
         let list = ClientFile { path: LIST, bytes: list.into_bytes().into() };
-        for file in files.iter().chain([&list]) {
+        // The list comes first: by it the next installation knows after a kill whose folder this is.
+        for file in [&list].into_iter().chain(files) {
             let path = new.join(file.path);
             write(&path, &file.bytes).map_err(|error| self.failure("write", &path, &error))?;
         }
@@ -250,6 +251,26 @@ impl InstallFolder {
         };
         anyhow::anyhow!("{what} \"{}\": {cure}", path.display())
     }
+}
+
+fn not_ours(place: &Path) -> anyhow::Error {
+    anyhow::anyhow!(
+        "use \"{}\": Adjutant did not make what is there; move it away, then run this again",
+        place.display()
+    )
+}
+
+/// Whether a folder is one that an installation began: it has a list, or nothing but the begin of one.
+fn is_begun(folder: &Path) -> io::Result<bool> {
+    if read_list(folder).is_some() {
+        return Ok(true);
+    }
+    for entry in fs::read_dir(folder)? {
+        if entry?.file_name() != LIST {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Reads the list of a folder; `None` if there is none that Adjutant wrote.
