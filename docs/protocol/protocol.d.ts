@@ -699,6 +699,93 @@ title: string,
  */
 command: string, };
 
+export type SetupProvidersParams = Record<symbol, never>;
+
+export type SetupProvidersResult = {
+/**
+ * Those whose key was found come first.
+ */
+providers: Array<SetupProvider>,
+/**
+ * Why nothing can be written, and what to do; absent if something can. One line for the user.
+ */
+problem?: string, };
+
+export type SetupProvider = {
+/**
+ * Its name, for `agent/setup/try` and `agent/setup/write`.
+ */
+provider: string,
+/**
+ * Its name for the user.
+ */
+title: string,
+/**
+ * Whether the user has to give the address.
+ */
+needsAddress: boolean,
+/**
+ * The address that it has, or that most users give.
+ */
+address?: string,
+/**
+ * The variable that usually has its key; absent if it needs no key.
+ */
+keyVariable?: string,
+/**
+ * Whether the server has that variable, with a value.
+ */
+keyFound: boolean,
+/**
+ * A model to begin with; absent if the user has to name one.
+ */
+model?: string, };
+
+export type SetupParams = {
+/**
+ * The `provider` of a [`SetupProvider`].
+ */
+provider: string,
+/**
+ * Only for one that needs an address.
+ */
+address?: string,
+/**
+ * Without it the key is read from the usual variable of the provider, if it needs one.
+ */
+key?: SetupKey,
+/**
+ * As the service calls it.
+ */
+model: string, };
+
+export type SetupKey = { "type": "variable", name: string, } | { "type": "typed", key: string, };
+
+export type SetupTryResult = {
+/**
+ * Whether the model answered.
+ */
+works: boolean,
+/**
+ * One line for the user, ready to be drawn: how fast it answered, or why not and what to do. The key is cut
+ * out of it.
+ */
+text: string, };
+
+export type SetupWriteResult = {
+/**
+ * `provider/model`, as it is in the settings now.
+ */
+model: string,
+/**
+ * Whether new sessions of this server use it.
+ */
+inUse: boolean,
+/**
+ * One line for the user, ready to be drawn: what was written, and what else to do if the model is not in use.
+ */
+text: string, };
+
 export type Overview = { kind: OverviewKind,
 /**
  * At most 40 characters, such as `2 questions` or `thinking`; empty if there is nothing to say.

@@ -10,6 +10,7 @@ mod items;
 mod methods;
 mod opening;
 pub mod reopen;
+mod setup;
 pub mod start;
 
 use std::sync::Arc;
@@ -67,7 +68,7 @@ pub struct Agent {
     pub configured: ClientConfiguration,
     /// What this connection has started.
     pub starts: Starts,
-    /// Held while the models are called for a check.
+    /// Held while the models are called for a check, and while a provider is set up.
     probing: tokio::sync::Semaphore,
     out: Out,
 }
@@ -111,6 +112,9 @@ table! {
         names::PROMPT_HISTORY => prompt_history,
         names::MODEL_LIST => model_list,
         names::DOCTOR => doctor,
+        names::SETUP_PROVIDERS => services,
+        names::SETUP_TRY => setup_try,
+        names::SETUP_WRITE => setup_write,
         names::START => start,
         names::ASK_LIST => ask_list,
         names::ASK_RESPOND => ask_respond,

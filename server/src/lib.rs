@@ -21,6 +21,7 @@ pub mod origin;
 pub mod reviews;
 pub mod session;
 pub mod sessions;
+pub mod setup;
 
 // The fuzz targets use this crate by its name, also when they are part of its own tests.
 #[cfg(test)]

@@ -113,7 +113,7 @@ install_driver() {
 # Packages Adjutant's extension as a user does, from a copy of its sources.
 package_extension() {
   mkdir -p "$1"
-  cp -r "$root"/editors/vscode/{package.json,package-lock.json,.npmrc,.vscodeignore,README.md,bundle.mjs,src,page} "$1"
+  cp -r "$root"/editors/vscode/{package.json,package-lock.json,.npmrc,.vscodeignore,README.md,walkthrough.md,bundle.mjs,src,page} "$1"
   cd "$1"
   quiet_npm ci --ignore-scripts
   npm run --silent package >package.log 2>&1 || { tail -n 20 package.log >&2; fail "the extension could not be packaged"; }
@@ -121,7 +121,7 @@ package_extension() {
 
 sources() {
   cd "$root/editors/vscode"
-  find package.json package-lock.json .npmrc .vscodeignore README.md bundle.mjs src page -type f -print0 | sort -z |
+  find package.json package-lock.json .npmrc .vscodeignore README.md walkthrough.md bundle.mjs src page -type f -print0 | sort -z |
     xargs -0 sha256sum | sha256sum | cut -c 1-16
 }
 

@@ -13,6 +13,7 @@ mod questions;
 mod reading;
 mod runs;
 pub mod scenes;
+mod setup;
 mod terminal;
 
 use std::path::PathBuf;

@@ -14,6 +14,7 @@ mod questions;
 mod runs;
 mod scenes;
 mod sessions;
+mod setup;
 
 use std::cell::RefCell;
 use std::fs;

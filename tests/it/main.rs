@@ -57,6 +57,7 @@ mod scarce;
 mod scenarios;
 mod sessions;
 mod settings;
+mod setup;
 mod side_by_side;
 mod sizes;
 mod spans;

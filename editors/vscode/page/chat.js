@@ -17,6 +17,10 @@ const NAMES = { prompt: 'You', reply: 'Answer', thought: 'Thought', tool: 'Step'
 const MOST_STREAMED = 20_000; // characters that are drawn as Markdown while they come
 const STEPS = { pending: '☐', in_progress: '◐', completed: '☑' };
 const STATES = { running: 'At work', requires_action: 'Waits for your answer', resumable: 'Was cut short' };
+const STEPS_TO_MODEL = [
+  ['Add a Provider…', 'Set up a service, its key and a model', 'adjutant.provider.add'],
+  ['Try Without a Key', 'Run a demo with a scripted model in a terminal', 'adjutant.demo'],
+];
 let session, sending, given = '', running = false;
 
 const drafted = () => {
@@ -112,7 +116,7 @@ function inSight() {
   return one && { id: one.dataset.id, top: one.offsetTop };
 }
 
-function draw({ reset, draft, session: of, items: drawn, plan: entries, state: now, share, older: more, questions, reveal, options: chosen }) {
+function draw({ reset, draft, session: of, items: drawn, plan: entries, state: now, share, older: more, questions, reveal, options: chosen, bare }) {
   const atEnd = items.scrollHeight - items.scrollTop - items.clientHeight < 40;
   const read = atEnd ? undefined : inSight();
   if (reset) {
@@ -137,7 +141,17 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
     made.className = 'older';
     items.prepend(made);
   }
-  if (places.size === 0 && !session) {
+  // What is in the box is not hidden. A conversation that was begun stays as it is.
+  const needsModel = bare && places.size === 0;
+  composer.hidden = needsModel && !text.value;
+  if (needsModel) {
+    const made = element('div', 'empty');
+    made.append(element('p', '', 'No model is set up yet. Choose the service that has one: Adjutant asks for its key, tries it once and writes your settings.'));
+    const row = element('div', 'answers');
+    row.append(...STEPS_TO_MODEL.map(([label, title, command]) => button(label, title, () => page.postMessage({ type: 'cure', command }))));
+    made.append(row);
+    items.append(made);
+  } else if (places.size === 0 && !session) {
     const made = element('div', 'empty');
     made.append(element('p', '', 'Say what is to be done, in your words. Adjutant looks at the files that are open here, and asks before it runs anything.'));
     made.append(button('Conversations…', 'Show an earlier conversation', () => page.postMessage({ type: 'conversations' })));

@@ -14,7 +14,8 @@ const NOT_DRAWN = ['agent_thought_chunk', '_turn', '_rule'];
 const WEEK_MS = 7 * 24 * 3600 * 1000;
 const MOST_REOPENED = 3;
 
-function createClient({ status, answer, chat, questions, started, failed, edited, hunks, changes, closed, sessions }, outputChannel) {
+function createClient(surfaces, outputChannel) {
+  const { status, answer, chat, questions, started, failed, edited, hunks, changes, closed, sessions, ready } = surfaces;
   const client = new LanguageClient(
     'adjutant',
     'Adjutant',
@@ -28,8 +29,10 @@ function createClient({ status, answer, chat, questions, started, failed, edited
       middleware: {
         // By either way the server gets its section without what a workspace says, which may never loosen anything.
         workspace: {
-          didChangeConfiguration: () =>
-            client.sendNotification('workspace/didChangeConfiguration', { settings: { adjutant: ofUser() } }),
+          didChangeConfiguration: async () => {
+            await client.sendNotification('workspace/didChangeConfiguration', { settings: { adjutant: ofUser() } });
+            ready();
+          },
           configuration: async (params, token, next) => {
             const values = await next(params, token);
             return params.items.map((item, at) => (item.section === 'adjutant' ? ofUser() : values[at]));
@@ -96,6 +99,7 @@ function createClient({ status, answer, chat, questions, started, failed, edited
       status.ready();
       chat.ready();
       sessions.ready();
+      ready();
       leftOpen(client, changes, questions).catch((error) => outputChannel.appendLine(`What is open is not known: ${error.message}`));
     } else {
       serverIsGone();

@@ -19,6 +19,7 @@ const { createQuestions } = require('./questions');
 const { createReview } = require('./review');
 const { createRewind } = require('./rewind');
 const { createSessions } = require('./sessions');
+const { addProvider, copyInstall, createReadiness, demo } = require('./setup');
 const { createStatus } = require('./status');
 
 const PATIENCE_MS = 60_000; // for a server that starts
@@ -43,8 +44,18 @@ async function activate(context) {
     else await review[action === 'keep' ? 'keepFile' : 'undoFile'](given);
   };
   // The answer beside the file is for those who do not see the chat.
-  const started = () => { if (!chat.isVisible()) answer.begun(); };
-  const chat = createChat(context, { client: () => client, here, complain, started, questions: () => questions, decide });
+  const started = () => {
+    vscode.commands.executeCommand('setContext', 'adjutant.taskGiven', true);
+    if (!chat.isVisible()) answer.begun();
+  };
+  const readiness = createReadiness(() => client, () => chat.readied());
+  const ready = () => void readiness.look().catch((error) => output.appendLine(`What is set up is not known: ${error.message}`));
+  const add = async () => {
+    const model = await addProvider(client);
+    if (model) ready();
+    return model;
+  };
+  const chat = createChat(context, { client: () => client, here, complain, started, questions: () => questions, decide, readiness: () => readiness, add });
   const questions = createQuestions({ client: () => client, isInSight: chat.isInSight, reveal: chat.reveal, complain });
   questions.onDidChange(chat.asked);
   // A chat that is not in sight finds out when it comes into sight.
@@ -59,7 +70,7 @@ async function activate(context) {
   const edited = (sessionId, runId, end) => manyFiles(rewind, sessionId, runId, end).catch(complain);
   // A client that could not start cannot start again, so each start has one of its own.
   const start = async () => {
-    client = createClient({ status, answer, chat, questions, started, failed, edited, hunks, changes, closed, sessions }, output);
+    client = createClient({ status, answer, chat, questions, started, failed, edited, hunks, changes, closed, sessions, ready }, output);
     // One that does not answer holds up no other.
     await Promise.race([client.start().catch(() => status.stopped()), new Promise((done) => setTimeout(done, PATIENCE_MS))]);
   };
@@ -111,6 +122,9 @@ async function activate(context) {
   for (const act of ['open', 'delete', 'transcript', 'more', 'refresh']) {
     register(`adjutant.sessions.${act}`, (given) => sessions[act](given));
   }
+  register('adjutant.provider.add', add);
+  register('adjutant.demo', demo);
+  register('adjutant.install.copy', copyInstall);
   register('adjutant.doctor', () => showDoctor(client));
   register('adjutant.restart', restart);
   context.subscriptions.push(vscode.workspace.onDidChangeConfiguration((changed) => {

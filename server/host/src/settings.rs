@@ -107,10 +107,15 @@ impl Sources {
 
 /// Reads and resolves all layers. Always returns settings; the problems say what is wrong with the sources.
 pub fn load(sources: &Sources) -> LoadedSettings {
+    load_as(sources, None)
+}
+
+/// Like `load`, as if the user's settings file had this text, if there is one.
+pub fn load_as(sources: &Sources, text: Option<String>) -> LoadedSettings {
     let mut layers = Vec::new();
     let mut missing = None;
     if let Some(path) = sources.user_file() {
-        let content = read_user_file(&path);
+        let content = text.map_or_else(|| read_user_file(&path), Content::Text);
         if content == Content::Missing && sources.variable("ADJUTANT_CONFIG").is_some() {
             missing = Some(no_such_file(&path));
         }

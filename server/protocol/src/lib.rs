@@ -23,6 +23,7 @@ pub mod review;
 pub mod rewind;
 pub mod schema;
 pub mod session;
+pub mod setup;
 pub mod start;
 pub mod state;
 pub mod update;

@@ -35,6 +35,9 @@ pub const SESSION_CANCEL: &str = "agent/session/cancel";
 pub const SESSION_SET_CONFIG_OPTION: &str = "agent/session/set_config_option";
 pub const MODEL_LIST: &str = "agent/model/list";
 pub const DOCTOR: &str = "agent/doctor";
+pub const SETUP_PROVIDERS: &str = "agent/setup/providers";
+pub const SETUP_TRY: &str = "agent/setup/try";
+pub const SETUP_WRITE: &str = "agent/setup/write";
 pub const START: &str = "agent/start";
 pub const ASK_LIST: &str = "agent/ask/list";
 pub const ASK_RESPOND: &str = "agent/ask/respond";
@@ -55,7 +58,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 31] = [
+pub const METHODS: [Method; 34] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -147,6 +150,27 @@ pub const METHODS: [Method; 31] = [
         "DoctorParams",
         "DoctorResult",
         "checks the settings, the state folder and the models, and says what cures what is wrong; calls no model unless asked",
+    ),
+    row(
+        SETUP_PROVIDERS,
+        ClientRequest,
+        "SetupProvidersParams",
+        "SetupProvidersResult",
+        "lists the services that can be chosen, and whether the environment has their keys; calls no provider",
+    ),
+    row(
+        SETUP_TRY,
+        ClientRequest,
+        "SetupParams",
+        "SetupTryResult",
+        "asks a provider for one word, as it would be written; takes at most 30 s and writes nothing",
+    ),
+    row(
+        SETUP_WRITE,
+        ClientRequest,
+        "SetupParams",
+        "SetupWriteResult",
+        "writes a provider and its model into the user's settings file and uses them from then on",
     ),
     row(
         START,

@@ -9,7 +9,7 @@ use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
     ask, capability, commands, doctor, document, errors, history, ids, items, model, operation, option,
-    origin, overview, plan, review, rewind, session, start, state, update,
+    origin, overview, plan, review, rewind, session, setup, start, state, update,
 };
 
 macro_rules! wire_types {
@@ -110,6 +110,13 @@ macro_rules! wire_types {
             doctor::Check,
             doctor::Health,
             doctor::Cure,
+            setup::SetupProvidersParams,
+            setup::SetupProvidersResult,
+            setup::SetupProvider,
+            setup::SetupParams,
+            setup::SetupKey,
+            setup::SetupTryResult,
+            setup::SetupWriteResult,
             overview::Overview,
             overview::OverviewKind,
             overview::OverviewRun,

@@ -46,6 +46,11 @@ impl ClientConfiguration {
         *lock(&self.said)
     }
 
+    /// Reads all settings again, after the user's file was changed; open runs keep their settings.
+    pub fn reread(&self, world: &World) {
+        reload(world, &lock(&self.sources));
+    }
+
     /// Replaces the editor's section of settings; open runs keep their settings. Returns the problems with it.
     pub fn set_section(&self, world: &World, section: Value) -> Vec<String> {
         if !section.is_object() {

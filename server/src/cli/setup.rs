@@ -4,80 +4,18 @@
 //! of its own that only its owner can read.
 
 pub(super) mod questions;
-mod writing;
 
 use std::path::Path;
 
-use adjutant_core::config::Wire;
 use anyhow::Context;
 
 use super::Exit;
 use super::page::{Ink, note};
 use super::signals::{ProcessSignal, Signals};
-use crate::doctor::{own_models, probe};
-use crate::settings::{Sources, load};
+use crate::doctor::own_models;
+use crate::settings::Sources;
+use crate::setup::{self as seat, Key, NewProvider, SERVICES, Service, is_set};
 use questions::{QuestionDesk, QuestionEnd};
-use writing::{Key, NewProvider};
-
-/// One kind of service that can be chosen.
-struct Service {
-    /// The name in the list of choices.
-    title: &'static str,
-    name: &'static str,
-    wire: Wire,
-    /// `None` if the user has to name it.
-    base_url: Option<&'static str>,
-    /// The variable that usually has its key; `None` if it needs no key.
-    variable: Option<&'static str>,
-    /// A model to begin with; `None` if the user has to name it.
-    model: Option<&'static str>,
-}
-
-const SERVICES: [Service; 5] = [
-    Service {
-        title: "Anthropic",
-        name: "anthropic",
-        wire: Wire::AnthropicMessages,
-        base_url: Some("https://api.anthropic.com/v1"),
-        variable: Some("ANTHROPIC_API_KEY"),
-        model: Some("claude-sonnet-4-6"),
-    },
-    Service {
-        title: "OpenAI",
-        name: "openai",
-        wire: Wire::OpenaiResponses,
-        base_url: Some("https://api.openai.com/v1"),
-        variable: Some("OPENAI_API_KEY"),
-        model: Some("gpt-5.5"),
-    },
-    Service {
-        title: "OpenRouter",
-        name: "openrouter",
-        wire: Wire::OpenaiChat,
-        base_url: Some("https://openrouter.ai/api/v1"),
-        variable: Some("OPENROUTER_API_KEY"),
-        model: None,
-    },
-    Service {
-        title: "a model on this machine (Ollama, llama.cpp, LM Studio, ...)",
-        name: "local",
-        wire: Wire::OpenaiChat,
-        base_url: None,
-        variable: None,
-        model: None,
-    },
-    Service {
-        title: "another service that speaks OpenAI Chat Completions",
-        name: "service",
-        wire: Wire::OpenaiChat,
-        base_url: None,
-        variable: Some("SERVICE_API_KEY"),
-        model: None,
-    },
-];
-
-/// Where most servers of local models listen.
-const LOCAL: &str = "http://127.0.0.1:11434/v1";
 
 /// Asks, tries, and writes the settings.
 pub async fn setup(sources: Sources) -> anyhow::Result<Exit> {
@@ -119,15 +57,12 @@ async fn ask_and_write(
     sources: &Sources,
     file: &Path,
 ) -> anyhow::Result<Result<Exit, QuestionEnd>> {
-    let present = writing::read(file)?;
+    let present = seat::read(file)?;
     let (provider, key) = match the_provider(desk, sources).await {
         Ok(asked) => asked,
         Err(left) => return Ok(Err(left)),
     };
-    let scratch =
-        writing::ScratchFiles::make(file, &present, &provider, key.as_ref()).context("try the settings")?;
-    let answers = tried(desk, sources, &scratch, &format!("{}/{}", provider.name, provider.model)).await;
-    drop(scratch);
+    let answers = tried(desk, sources, (file, &present), &provider, key.as_ref()).await?;
     if !answers {
         match desk.ask("It did not answer. Write these settings anyway? (y/n)", Some("n")).await {
             Ok(answer) if answer.eq_ignore_ascii_case("y") => {}
@@ -138,7 +73,7 @@ async fn ask_and_write(
             Err(left) => return Ok(Err(left)),
         }
     }
-    writing::write(file, &present, &provider, key.as_ref()).context("write the settings")?;
+    seat::write(file, &present, &provider, key.as_ref()).context("write the settings")?;
     desk.page.line_in(Ink::Green, &format!("✓ written: {}", file.display()));
     desk.page.line("Try it: adjutant run \"explain this folder\"   or in your editor: adjutant editor");
     Ok(Ok(if answers { Exit::Fine } else { Exit::Failed }))
@@ -162,10 +97,7 @@ async fn the_provider(
     };
     let base_url = match service.base_url {
         Some(url) => url.to_owned(),
-        None => {
-            let usual = (service.variable.is_none()).then_some(LOCAL);
-            desk.ask("Address of its API, for example https://HOST/v1", usual).await?
-        }
+        None => desk.ask("Address of its API, for example https://HOST/v1", service.usual_url()).await?,
     };
     let key = the_key(desk, sources, service).await?;
     let model = desk.ask("Model, as the service calls it", service.model).await?;
@@ -179,7 +111,7 @@ async fn the_key(
     service: &Service,
 ) -> Result<Option<Key>, QuestionEnd> {
     let Some(variable) = service.variable else { return Ok(None) };
-    if sources.environment.get(variable).is_some_and(|value| !value.is_empty()) {
+    if is_set(sources, variable) {
         desk.page.line(&format!("The environment variable {variable} has the key; it is read from there."));
         return Ok(Some(Key::Variable(variable.to_owned())));
     }
@@ -194,17 +126,17 @@ async fn the_key(
 async fn tried(
     desk: &mut QuestionDesk,
     sources: &Sources,
-    scratch: &writing::ScratchFiles,
-    model: &str,
-) -> bool {
-    desk.page.line(&format!("Asking {model} for one word ..."));
-    let mut sources = sources.clone();
-    sources.environment.insert("ADJUTANT_CONFIG".to_owned(), scratch.file().display().to_string());
-    let loaded = load(&sources);
-    for problem in &loaded.problems {
+    settings: (&Path, &str),
+    provider: &NewProvider,
+    key: Option<&Key>,
+) -> anyhow::Result<bool> {
+    desk.page.line(&format!("Asking {}/{} for one word ...", provider.name, provider.model));
+    let trial =
+        seat::tried(sources, &own_models(), settings, provider, key).await.context("try the settings")?;
+    for problem in &trial.problems {
         desk.page.line(&format!("• {problem}"));
     }
-    match probe(&own_models(), &loaded.settings, model).await {
+    Ok(match trial.answer {
         Ok(took) => {
             desk.page.line_in(Ink::Green, &format!("✓ it answered in {:.1} s", took.as_secs_f64()));
             true
@@ -213,5 +145,5 @@ async fn tried(
             desk.page.line_in(Ink::Red, &format!("✗ {why}"));
             false
         }
-    }
+    })
 }

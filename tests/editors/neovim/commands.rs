@@ -73,7 +73,7 @@ fn n08_a_text_is_a_sub_command_only_if_every_word_of_it_is() {
         let completed = |typed: &str| {
             editor.lua(&format!("return table.concat(vim.fn.getcompletion('{typed}', 'cmdline'), ' ')"))
         };
-        assert_eq!(completed("Adjutant s"), "stop sessions show send");
+        assert_eq!(completed("Adjutant s"), "stop sessions setup show send");
         assert_eq!(completed("Adjutant undo "), "file run");
         assert_eq!(completed("2,3Adjutant undo run l"), "later");
         assert_eq!(completed("Adjutant undo the l"), "");
@@ -81,7 +81,7 @@ fn n08_a_text_is_a_sub_command_only_if_every_word_of_it_is() {
             for _, action in ipairs(commands.ACTIONS) do \
               if vim.fn.maparg(commands.plug(action), 'n') == '' then missing[#missing + 1] = action.name end end \
             return #commands.ACTIONS .. ' ' .. table.concat(missing, ', ')";
-        assert_eq!(editor.lua(unmapped), "28 ");
+        assert_eq!(editor.lua(unmapped), "29 ");
     });
 }
 
@@ -106,7 +106,7 @@ fn p26_the_mode_and_the_model_of_the_session_are_chosen_from_the_lists_of_the_se
         wait_told(editor, "Adjutant: mode of this session: code");
         editor.lua("vim.cmd('Adjutant model')");
         let shown = wait_for("the models", || editor.asked());
-        assert_eq!(shown, "Model of this session:\n* local/test");
+        assert_eq!(shown, "Model of this session:\n+ Add a provider…\n* local/test");
         editor.choose("* local/test");
         editor.lua("vim.cmd('Adjutant model local/other')");
         wait_told(editor, "Adjutant: model of this session: local/other, from the next task on");

@@ -97,6 +97,7 @@ export class Window {
         state: one('#state').textContent,
         options: [...one('#options').children].map((button) => button.innerText.trim()),
         send: one('#send').textContent,
+        box: !one('#composer').hidden,
         draft: one('#text').value,
         problem: one('#problem').hidden ? '' : one('#problem').textContent,
         links: body.querySelectorAll('a').length,

@@ -11,7 +11,14 @@ use super::client::Rig;
 /// Returns valid params that name nothing that exists.
 fn params(method: &str) -> Value {
     match method {
-        methods::SESSION_NEW | methods::SESSION_LIST | methods::MODEL_LIST | methods::DOCTOR => json!({}),
+        methods::SESSION_NEW
+        | methods::SESSION_LIST
+        | methods::MODEL_LIST
+        | methods::DOCTOR
+        | methods::SETUP_PROVIDERS => {
+            json!({})
+        }
+        methods::SETUP_TRY | methods::SETUP_WRITE => json!({ "provider": "nowhere", "model": "any" }),
         methods::REVIEW_DECIDE => {
             json!({ "sessionId": "s-0000000000000000", "targets": [], "action": "apply" })
         }
@@ -72,12 +79,16 @@ fn s10_calls_too_early_or_about_nothing_get_one_defined_error() {
     for method in requests() {
         let answer = rig.client.ask(next(), method, params(method));
         let expected = match method {
-            methods::SESSION_NEW | methods::SESSION_LIST | methods::MODEL_LIST | methods::DOCTOR => {
+            methods::SESSION_NEW
+            | methods::SESSION_LIST
+            | methods::MODEL_LIST
+            | methods::DOCTOR
+            | methods::SETUP_PROVIDERS => {
                 assert!(answer["result"].is_object(), "{method}: {answer}");
                 continue;
             }
-            methods::REVIEW_BASE | methods::PROMPT_HISTORY => {
-                // They name a file or a folder, which no error of Adjutant's own is about.
+            methods::REVIEW_BASE | methods::PROMPT_HISTORY | methods::SETUP_TRY | methods::SETUP_WRITE => {
+                // They name a file, a folder or a service, which no error of Adjutant's own is about.
                 assert_eq!(answer["error"]["code"], -32_602, "{method}: {answer}");
                 continue;
             }

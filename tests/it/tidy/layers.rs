@@ -34,6 +34,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "lsp",
             "agent",
             "doctor",
+            "setup",
             "transport",
             "sessions",
             "session",
@@ -46,6 +47,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("doctor", &["aside", "model", "settings", "tools"]),
+    ("setup", &["doctor", "model", "settings", "tools"]),
     (
         "lsp",
         &[
@@ -69,6 +71,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "agent",
         &[
             "doctor",
+            "setup",
             "aside",
             "clock",
             "uri",
@@ -165,9 +168,9 @@ const RESERVED: &[(&[&str], &[&str], &str)] = &[
             "unlinkat",
             "mkdirat",
         ],
-        &["store", "session", "tools", "settings", "documents", "cli", "doctor"],
+        &["store", "session", "tools", "settings", "documents", "cli", "doctor", "setup"],
         "`store` and `session` write sessions, `tools` and `documents` write files of the workspace, \
-         `settings` creates Adjutant's directories; `cli` makes the demo, its debug log and the clients of editors, `doctor` tests whether the \
+         `settings` creates Adjutant's directories, `setup` writes the user's settings; `cli` makes the demo, its debug log and the clients of editors, `doctor` tests whether the \
          state folder is writable",
     ),
 ];

@@ -31,6 +31,7 @@ M.ACTIONS = {
     of("sessions", "pick"), { value = "WORD", values = values_of("titles") }),
   row("model", "lists the models; the chosen one counts for this session", of("sessions", "model"),
     { value = "MODEL", values = values_of("models") }),
+  row("setup", "sets up a model: asks for its service and key, and tries it", of("setup", "begin")),
   row("mode", "lists the modes: with all tools, or only with those that read", of("sessions", "mode"),
     { value = "MODE", values = values_of("modes") }),
   row("export", "opens this session as one page of text", of("sessions", "export")),

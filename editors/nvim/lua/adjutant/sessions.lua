@@ -32,11 +32,12 @@ function M.client()
   return all[1]
 end
 
-local function needs_client()
+function M.needs_client()
   local client = M.client()
   if not client then notices.show("Adjutant: no server runs yet: open a file, or try again in a moment") end
   return client
 end
+local needs_client = M.needs_client
 
 local function goes_on(client, session)
   local root = client.config.root_dir
@@ -282,12 +283,21 @@ local function choose(id, value, details)
   with_options(client, function(session, options, is_new)
     local option
     for _, one in ipairs(options) do option = one.id == id and one or option end
-    if not option then return say("no model is set yet; run in a terminal: adjutant setup") end
+    if not option then
+      if is_new then request(client, "agent/session/close", { sessionId = session }, nil, true) end
+      return require("adjutant.setup").begin()
+    end
     empty[session] = empty[session] or is_new
     if value ~= "" then return set(client, session, option, value) end
     details(client, function(known)
       local prompt = id == "mode" and "Mode of this session:" or "Model of this session:"
-      vim.ui.select(option.options, { prompt = prompt, format_item = value_row(option, known) }, function(chosen)
+      local rows, row_of = vim.list_slice(option.options), value_row(option, known)
+      if id == "model" then table.insert(rows, 1, { adds = true }) end
+      local function format(value) return value.adds and "+ Add a provider…" or row_of(value) end
+      vim.ui.select(rows, { prompt = prompt, format_item = format }, function(chosen)
+        if chosen and chosen.adds then
+          return require("adjutant.setup").begin(function(model) set(client, session, option, model) end)
+        end
         if chosen then return set(client, session, option, chosen.value) end
         if is_new then request(client, "agent/session/close", { sessionId = session }, nil, true) end
       end)
@@ -338,6 +348,9 @@ end
 
 -- `options.request` sends a request, `options.client` returns the client of the current buffer, and `options.opened` gets the state of
 -- a session that was opened. `options.moved` is called when the next text goes to another session, and `options.show` opens the chat.
+-- Sends a request that is about no session.
+function M.request(client, method, params, done, refused) request(client, method, params, done, refused) end
+
 function M.setup(options)
   request, client_of_buffer, opened = options.request, options.client, options.opened
   moved, show = options.moved, options.show

@@ -11,8 +11,11 @@ const buttonsOf = (options) => options.map(({ id, name, currentValue, options: v
   title: `${line(name, 60)}: ${line(currentValue, 200)}`,
 }));
 
-// Lets the user pick a value of an option. Returns it; nothing if it was left as it is.
-async function pickValue(option, request) {
+const ADD = '$(add) Add a provider…';
+
+// Lets the user pick a value of an option. Returns it; nothing if it was left as it is. `add` sets up a provider and returns its model.
+async function pickValue(option, request, add) {
+  if (option.adds) return add();
   // A model that cannot be used now says why, and what to set.
   const models = option.id === 'model' ? (await request('agent/model/list', {})).models : [];
   const rows = option.options.map(({ value, name, description }) => {
@@ -25,14 +28,18 @@ async function pickValue(option, request) {
       value,
     };
   });
+  if (option.id === 'model') rows.unshift({ label: ADD, adds: true });
   const picked = await vscode.window.showQuickPick(rows, { title: `Adjutant: ${line(option.name, 60)}`, matchOnDescription: true });
+  if (picked?.adds) return add();
   return picked && picked.value !== option.currentValue ? picked.value : undefined;
 }
 
 // Lets the user pick one of several options.
 async function pickOption(options) {
-  if (options.length < 2) return options[0];
   const rows = options.map((option) => ({ label: status(option.name, 60), description: status(option.currentValue, 100), option }));
+  // Without a model the server has no such option.
+  if (!options.some(({ id }) => id === 'model')) rows.unshift({ label: ADD, option: { id: 'model', adds: true } });
+  if (rows.length < 2) return rows[0]?.option;
   return (await vscode.window.showQuickPick(rows, { title: 'Adjutant: What to Choose' }))?.option;
 }
 

@@ -18,14 +18,14 @@ const MOST_LISTED = 100;
 const MOST_DRAFTS = 50;
 const MOST_CARDS = 20;
 const MOST_PAST = 100; // prompts of before
-const CURES = ['adjutant.restart', 'adjutant.doctor'];
+const CURES = ['adjutant.restart', 'adjutant.doctor', 'adjutant.provider.add', 'adjutant.demo'];
 const LOST = ['SessionNotFound', 'SessionLocked', 'SessionDamaged'];
 const NOT_RUNNING = 'the server is not running; the status bar says more';
 const KEPT = 'adjutant.chat'; // by the window, over a reload
 
 // `client()` is the language client of now; `here()` the place that a new task is about; `questions` what is asked;
-// `decide` keeps or undoes a change.
-function createChat(context, { client, here, complain, started, questions, decide }) {
+// `decide` keeps or undoes a change; `readiness` knows whether a model is set up, and `add` sets one up.
+function createChat(context, { client, here, complain, started, questions, decide, readiness, add }) {
   const root = context.extensionUri;
   const kept = context.workspaceState.get(KEPT) ?? {};
   let view, conversation = createConversation(), session = kept.session, before, timer, loads = 0, sending = false, drafts = new Map(kept.drafts);
@@ -59,7 +59,7 @@ function createChat(context, { client, here, complain, started, questions, decid
     drawnCards = json;
     const reveal = cards.some(({ id }) => id === wanted) ? wanted : undefined;
     if (reveal) wanted = undefined;
-    view.webview.postMessage({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options) });
+    view.webview.postMessage({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options), bare: readiness().isWithoutModel() });
   };
   const later = () => { timer ??= setTimeout(draw, PAUSE_MS); };
 
@@ -159,7 +159,7 @@ function createChat(context, { client, here, complain, started, questions, decid
     if (!isReady()) throw new Error(NOT_RUNNING);
     const { sessionId: of, configOptions: options } = session ? { sessionId: session, configOptions: conversation.head().options } : await request('agent/session/new', {});
     const option = id ? options.find((one) => one.id === id) : await pickOption(options);
-    const value = option && await pickValue(option, request);
+    const value = option && await pickValue(option, request, add);
     if (value === undefined) return;
     const { configOptions } = await request('agent/session/set_config_option', { sessionId: of, configId: option.id, value });
     if (made?.of === of || session === undefined) made = { of, configOptions };
@@ -233,6 +233,8 @@ function createChat(context, { client, here, complain, started, questions, decid
       if (session !== sessionId) await showOrSay(sessionId, { takesDraft: true });
       later();
     },
+    // What is set up has changed.
+    readied: () => draw(),
     asked: (sessionId) => { if (sessionId === session) later(); },
     open: () => vscode.commands.executeCommand('adjutant.chat.focus'),
     begin: async () => {

@@ -95,7 +95,8 @@ pub fn configuration_markdown() -> String {
 const INTRODUCTION: &str = "\
 # Configuration
 
-Write your settings into `~/.config/adjutant/config.toml`; `adjutant setup` does that for you. `adjutant config` prints every key, its
+Write your settings into `~/.config/adjutant/config.toml`; `adjutant setup` does that for you, and so do
+*Adjutant: Add a Provider…* in VS Code and `:Adjutant setup` in Neovim. `adjutant config` prints every key, its
 value and where the value came from. `adjutant doctor` says what is wrong.
 
 This page is generated from `server/core/src/config/keys.rs`, and a test compares the two.

@@ -57,6 +57,7 @@ pub fn neovim() -> Vec<ClientFile> {
         "lua/adjutant/reading.lua",
         "lua/adjutant/runs.lua",
         "lua/adjutant/sessions.lua",
+        "lua/adjutant/setup.lua",
         "lua/adjutant/status.lua",
         "plugin/adjutant.lua",
         "start.lua" as "plugin/adjutant_start.lua",
@@ -84,6 +85,7 @@ pub fn extension() -> Vec<ClientFile> {
         "vscode":
         "package.json",
         "README.md",
+        "walkthrough.md",
         "dist/extension.js",
         "dist/chat.js",
         "dist/chat.css",

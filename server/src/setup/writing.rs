@@ -5,7 +5,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use adjutant_core::config::Wire;
 use anyhow::Context;
@@ -129,45 +129,6 @@ fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
     written()
         .inspect_err(|_| drop(fs::remove_file(&new)))
         .with_context(|| format!("write \"{}\"", file.display()))
-}
-
-/// The new settings and the key in files with temporary names, until this is dropped.
-pub struct ScratchFiles {
-    file: PathBuf,
-    key: PathBuf,
-}
-
-impl ScratchFiles {
-    /// Writes them next to the real ones, where relative paths mean the same.
-    pub fn make(
-        file: &Path,
-        present: &str,
-        provider: &NewProvider,
-        key: Option<&Key>,
-    ) -> anyhow::Result<ScratchFiles> {
-        folder_of(file)?;
-        let named = |what: &str| format!(".setup-{}.{what}", std::process::id());
-        let (settings, key_name) = (named("toml"), named("key"));
-        let scratch =
-            ScratchFiles { file: file.with_file_name(settings), key: file.with_file_name(&key_name) };
-        let text = changed(present, provider, key.map(|key| (key, key_name.as_str())), file)?;
-        if let Some(Key::Typed(key)) = key {
-            replace(&scratch.key, key)?;
-        }
-        replace(&scratch.file, &text)?;
-        Ok(scratch)
-    }
-
-    pub fn file(&self) -> &Path {
-        &self.file
-    }
-}
-
-impl Drop for ScratchFiles {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.file);
-        let _ = fs::remove_file(&self.key);
-    }
 }
 
 #[cfg(test)]

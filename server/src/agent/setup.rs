@@ -1,0 +1,133 @@
+//! `agent/setup/*`: a provider is chosen, tried and written from an editor.
+//!
+//! Never sends a key back.
+
+use std::path::{Path, PathBuf};
+
+use adjutant_core::text::display::one_line;
+use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::setup::{
+    SetupKey, SetupParams, SetupProvider, SetupProvidersParams, SetupProvidersResult, SetupTryResult,
+    SetupWriteResult,
+};
+use tokio::sync::SemaphorePermit;
+
+use super::{Agent, Result};
+use crate::aside::aside;
+use crate::session::mailbox::ClientError;
+use crate::settings::Sources;
+use crate::setup::{self, Description, Key, NewProvider, SERVICES, Service, is_set};
+use crate::transport::ErrorBody;
+
+/// The most characters of a line; a provider's words may be long.
+const MAX_TEXT: usize = 1_000;
+const NO_PLACE: &str =
+    "there is no place for the settings: set HOME or ADJUTANT_CONFIG, and start the editor again";
+
+impl Agent {
+    pub async fn services(&self, params: Option<SetupProvidersParams>) -> Result<SetupProvidersResult> {
+        let SetupProvidersParams {} = params.unwrap_or_default();
+        let sources = self.configured.sources();
+        let mut providers: Vec<_> = SERVICES.iter().map(|service| view(&sources, service)).collect();
+        // Stable: within both groups the order stays.
+        providers.sort_by_key(|provider| !provider.key_found);
+        let problem = aside(move || present(&sources).err()).await;
+        Ok(SetupProvidersResult { providers, problem })
+    }
+
+    pub(super) async fn setup_try(&self, params: SetupParams) -> Result<SetupTryResult> {
+        let (provider, key) = described(params)?;
+        let _held = self.alone()?;
+        let sources = self.configured.sources();
+        let read = sources.clone();
+        let (file, present) = aside(move || present(&read)).await.map_err(ErrorBody::invalid_params)?;
+        let models = &self.sessions.world().models;
+        let trial = setup::tried(&sources, models, (&file, &present), &provider, key.as_ref()).await;
+        let (works, text) = match trial.map_err(|why| refused(&why))?.answer {
+            Ok(took) => (true, format!("it answered in {:.1} s", took.as_secs_f64())),
+            Err(why) => (false, why),
+        };
+        Ok(SetupTryResult { works, text: one_line(&text, MAX_TEXT) })
+    }
+
+    pub(super) async fn setup_write(&self, params: SetupParams) -> Result<SetupWriteResult> {
+        let (provider, key) = described(params)?;
+        let _held = self.alone()?;
+        let sources = self.configured.sources();
+        let written = aside(move || {
+            let (file, present) = present(&sources).map_err(ErrorBody::invalid_params)?;
+            setup::write(&file, &present, &provider, key.as_ref()).map_err(|why| refused(&why))?;
+            Ok::<_, ErrorBody>((file, provider))
+        });
+        let (file, provider) = written.await?;
+        Ok(self.told_of(&file, &provider))
+    }
+
+    /// Uses the settings that were written, and says whether the model counts now.
+    fn told_of(&self, file: &Path, provider: &NewProvider) -> SetupWriteResult {
+        let model = format!("{}/{}", provider.name, provider.model);
+        self.configured.reread(self.sessions.world());
+        let settings = self.sessions.world().settings();
+        let chosen = settings.provider_for(None);
+        let is_as_written =
+            |url: &Option<String>| url.as_deref() == Some(provider.base_url.trim_end_matches('/'));
+        let overruled = |key: &str| {
+            let place = settings.origin_of(key).map(ToString::to_string).unwrap_or_default();
+            format!("`{key}` is set elsewhere ({place}) and counts before it; remove it there")
+        };
+        let but = match &chosen {
+            _ if settings.model.as_deref() != Some(&model) => Some(overruled("model")),
+            Ok((found, _)) if !is_as_written(&found.base_url) => {
+                Some(overruled(&format!("providers.{}.base_url", provider.name)))
+            }
+            Ok(_) => None,
+            Err(why) => Some(why.to_string()),
+        };
+        let file = file.display();
+        let text = match &but {
+            None => format!("{model} is the model of new conversations; written: {file}"),
+            Some(why) => format!("{model} is written, but not in use: {why}; written: {file}"),
+        };
+        SetupWriteResult { model, in_use: but.is_none(), text: one_line(&text, MAX_TEXT) }
+    }
+
+    /// Waits for nothing: each trial costs tokens, and two that write would hinder one another.
+    fn alone(&self) -> Result<SemaphorePermit<'_>> {
+        let busy = "a provider is being tried or written already; wait for that answer";
+        self.probing.try_acquire().map_err(|_| ClientError::new(ErrorName::Overloaded, busy).into())
+    }
+}
+
+fn view(sources: &Sources, service: &Service) -> SetupProvider {
+    SetupProvider {
+        provider: service.name.to_owned(),
+        title: service.title.to_owned(),
+        needs_address: service.base_url.is_none(),
+        address: service.usual_url().map(str::to_owned),
+        key_variable: service.variable.map(str::to_owned),
+        key_found: service.variable.is_some_and(|variable| is_set(sources, variable)),
+        model: service.model.map(str::to_owned),
+    }
+}
+
+/// Returns the settings file and its text, or why it cannot be written and what to do.
+fn present(sources: &Sources) -> std::result::Result<(PathBuf, String), String> {
+    let file = sources.user_file().ok_or(NO_PLACE)?;
+    let text = setup::read(&file).map_err(|why| one_line(&format!("could not {why:#}"), MAX_TEXT))?;
+    Ok((file, text))
+}
+
+fn refused(why: &anyhow::Error) -> ErrorBody {
+    ErrorBody::invalid_params(one_line(&format!("could not {why:#}"), MAX_TEXT))
+}
+
+/// Reads the params of a trial and of a write.
+fn described(params: SetupParams) -> Result<(NewProvider, Option<Key>)> {
+    let SetupParams { provider, address, key, model } = params;
+    let key = key.map(|key| match key {
+        SetupKey::Variable { name } => Key::Variable(name),
+        SetupKey::Typed { key } => Key::Typed(key),
+    });
+    let description = Description { service: provider, base_url: address, key, model };
+    description.checked().map_err(ErrorBody::invalid_params)
+}
