@@ -59,6 +59,7 @@ function createClient({ status, answer, chat, questions, started, failed, edited
           documents: { save: true, complete: true },
           review: { hunks: true },
           overview: true,
+          sessions: true,
           workspace: { trusted: vscode.workspace.isTrusted },
         },
       };
@@ -76,7 +77,6 @@ function createClient({ status, answer, chat, questions, started, failed, edited
     answer.told(params);
     chat.told(params);
     questions.told(params);
-    sessions.told(params);
     if (update.sessionUpdate === '_change_set') {
       changes.refresh();
       closed.told(update);
@@ -87,6 +87,7 @@ function createClient({ status, answer, chat, questions, started, failed, edited
       edited(sessionId, update.runId, update.end);
     }
   });
+  client.onNotification('agent/session/changed', sessions.told);
   client.onNotification('agent/overview', status.says);
   client.onNotification('agent/review/update', (params) => {
     if (hunks.says(params)) changes.refresh();
