@@ -4,7 +4,11 @@ export type ClientAgentCapabilities = { version?: number, updates?: ClientUpdate
 /**
  * The client has a status line, and gets `agent/overview`.
  */
-overview?: boolean, workspace?: ClientWorkspace, };
+overview?: boolean,
+/**
+ * The client shows a list of sessions, and gets `agent/session/changed` from its first `agent/session/list` on.
+ */
+sessions?: boolean, workspace?: ClientWorkspace, };
 
 export type ClientUpdates = {
 /**
@@ -427,7 +431,16 @@ cwd: string, state: State,
 /**
  * Time of the last record in its log; milliseconds since the Unix epoch.
  */
-updatedAt: number, openAsks: number,
+updatedAt: number,
+/**
+ * When it began to be in this state: the start or the end of its run, or its oldest open ask; milliseconds since the Unix
+ * epoch.
+ */
+since?: number, openAsks: number,
+/**
+ * What it asks the user: the title of the oldest ask that its run waits for, in one line. Nothing in it is markup.
+ */
+waitsFor?: string,
 /**
  * Applied hunks that nobody has looked at.
  */
@@ -436,6 +449,18 @@ unreviewedHunks?: number, turns: number,
  * What is wrong with its log; absent if nothing is.
  */
 damaged?: string, };
+
+export type SessionChangedParams = { sessionId: SessionId,
+/**
+ * The entry that `agent/session/list` returns now; absent if the session is gone.
+ */
+session?: SessionEntry, };
+
+export type SessionRenameParams = { sessionId: SessionId,
+/**
+ * One line of 1 to 200 characters, all of them visible.
+ */
+title: string, };
 
 export type SessionParams = { sessionId: SessionId, };
 

@@ -106,6 +106,7 @@ table! {
         names::ITEM_READ => item_read,
         names::SESSION_CLOSE => session_close,
         names::SESSION_DELETE => session_delete,
+        names::SESSION_RENAME => session_rename,
         names::SESSION_PROMPT => session_prompt,
         names::SESSION_WAIT => session_wait,
         names::SESSION_SET_CONFIG_OPTION => set_option,

@@ -28,7 +28,7 @@ use adjutant_core::text::display::{Surface, display};
 use adjutant_protocol::ask::{AskGroup, AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
 use adjutant_protocol::methods;
 use adjutant_protocol::review::ReviewUpdateParams;
-use adjutant_protocol::session::RunEnd;
+use adjutant_protocol::session::{RunEnd, SessionChangedParams};
 use adjutant_protocol::state::{Outcome, StateView};
 use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, SessionId};
@@ -144,6 +144,12 @@ impl ClientLink {
         }
         self.refreshes.reviewed(&update, self.surfaces.lens_refresh);
         self.items.review(update);
+    }
+
+    /// Tells the client that an entry of the list of sessions changed. Returns whether there was room.
+    pub fn session_changed(&self, changed: &SessionChangedParams) -> bool {
+        serde_json::to_value(changed)
+            .is_ok_and(|params| self.outbound.hint(methods::SESSION_CHANGED, &params))
     }
 
     /// What the client shows of a review and reads again when it changes.

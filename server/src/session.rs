@@ -12,6 +12,7 @@ pub mod edits;
 pub mod images;
 pub mod inbox;
 mod leaving;
+pub mod list_changes;
 pub mod mailbox;
 mod outside;
 mod page;
@@ -19,6 +20,7 @@ pub mod paging;
 mod prepare;
 mod publish;
 mod recording;
+mod renaming;
 pub mod replay;
 mod replies;
 mod review;
@@ -307,6 +309,10 @@ impl SessionTask {
             Message::StepEnded { step, panicked } => self.step_ended(step, panicked).await,
             Message::Synced(result) => self.synced(result).await,
             Message::Choose { chosen, reply } => self.choose(chosen, reply).await,
+            Message::Rename { title, reply } => {
+                self.place.mailbox.note_handled();
+                self.rename(title, reply).await;
+            }
             Message::Close => {
                 let _ = self.input(Input::Cancel { run: None }).await;
                 self.publish_end = true;

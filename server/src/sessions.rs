@@ -7,6 +7,7 @@ mod beneath;
 pub mod committing;
 mod elsewhere;
 pub mod list;
+pub mod listing;
 mod opening;
 pub mod prompts;
 pub mod reading;
@@ -53,6 +54,8 @@ pub struct Sessions {
     opening: Arc<Semaphore>,
     /// The last scan of all sessions, for the later pages of a list.
     scans: Arc<list::Scans>,
+    /// What the client was told of the list.
+    followed: Arc<listing::FollowedList>,
     /// What was last seen of the repositories with changes.
     last_look: Arc<Mutex<HeadLook>>,
     /// Held by who reads the changes of sessions that are not in memory.
@@ -69,6 +72,7 @@ impl Sessions {
             registry: Registry::default(),
             opening,
             scans: Arc::default(),
+            followed: Arc::default(),
             last_look: Arc::default(),
             review_reads: Arc::default(),
             letters: Arc::default(),
@@ -172,9 +176,10 @@ impl Sessions {
     }
 
     async fn delete_files(&self, id: &SessionId) -> Result<(), ClientError> {
-        let (world, id) = (self.world.clone(), id.clone());
-        world.reviews.remove(&id);
-        let deleted = tokio::task::spawn_blocking(move || opening::delete(&world, &id.0)).await;
+        let (world, deleted) = (self.world.clone(), id.clone());
+        world.reviews.remove(id);
+        let deleted = tokio::task::spawn_blocking(move || opening::delete(&world, &deleted.0)).await;
+        self.world.list_changes.note(id);
         deleted.unwrap_or_else(|error| Err(ClientError::new(ErrorName::SessionLocked, error.to_string())))
     }
 

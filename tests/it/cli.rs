@@ -346,6 +346,10 @@ fn p27_sessions_are_listed_shown_exported_continued_and_deleted() {
         assert_eq!(shown.matches(text).count(), 1, "{text:?} in\n{shown}");
     }
     assert_eq!(ends(&place.run(&["sessions", "export", id]).exits(0).updates()).len(), 2);
+    place.run(&["sessions", "rename", id, "A title of my own"]).exits(0);
+    assert!(place.run(&["sessions", "list"]).exits(0).out().contains("A title of my own"));
+    let refused = place.run(&["sessions", "rename", id, "two\nlines"]);
+    assert!(refused.err().contains("line break"), "{}", refused.err());
     place.run(&["sessions", "delete", id]).exits(0);
     assert!(place.run(&["sessions", "list"]).exits(0).out().contains("no sessions"));
     let ran = place.run(&["sessions", "show", id]).exits(2);

@@ -34,6 +34,7 @@ mod keys;
 mod kill;
 mod lanes;
 mod leftovers;
+mod listing;
 mod load;
 mod log_files;
 mod model_wire;

@@ -27,6 +27,7 @@ use adjutant_protocol::ask::AskView;
 use adjutant_protocol::capability::ServerAgentCapabilities;
 use adjutant_protocol::overview::Overview;
 use adjutant_protocol::review::ReviewHunk;
+use adjutant_protocol::session::SessionChangedParams;
 use serde_json::{Value, json};
 
 pub use apply::ApplyBehaviour;
@@ -254,6 +255,19 @@ impl Editor {
     /// Returns all overviews so far.
     pub fn overviews(&self) -> Vec<Overview> {
         self.shared.lock().overviews.clone()
+    }
+
+    /// Waits until the client heard such an entry of the list of sessions, after the first `from` of what it heard.
+    #[track_caller]
+    pub fn await_listed(&self, from: usize, wanted: impl Fn(&SessionChangedParams) -> bool) -> usize {
+        self.shared.wait("an entry of the list", |inner| {
+            inner.listed.iter().skip(from).position(&wanted).map(|at| from + at + 1)
+        })
+    }
+
+    /// Returns what the client heard of the list of sessions so far.
+    pub fn listed(&self) -> Vec<SessionChangedParams> {
+        self.shared.lock().listed.clone()
     }
 
     /// Sets the behaviour for all later edits.

@@ -62,6 +62,7 @@ function createClient(surfaces, outputChannel) {
           documents: { save: true, complete: true },
           review: { hunks: true },
           overview: true,
+          sessions: true,
           workspace: { trusted: vscode.workspace.isTrusted },
         },
       };
@@ -79,7 +80,6 @@ function createClient(surfaces, outputChannel) {
     answer.told(params);
     chat.told(params);
     questions.told(params);
-    sessions.told(params);
     if (update.sessionUpdate === '_change_set') {
       changes.refresh();
       closed.told(update);
@@ -90,6 +90,7 @@ function createClient(surfaces, outputChannel) {
       edited(sessionId, update.runId, update.end);
     }
   });
+  client.onNotification('agent/session/changed', sessions.told);
   client.onNotification('agent/overview', status.says);
   client.onNotification('agent/review/update', (params) => {
     if (hunks.says(params)) changes.refresh();

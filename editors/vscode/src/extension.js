@@ -60,7 +60,7 @@ async function activate(context) {
   questions.onDidChange(chat.asked);
   // A chat that is not in sight finds out when it comes into sight.
   const deleted = async (sessionId) => { if (chat.isInSight(sessionId)) await chat.begin(); };
-  const sessions = createSessions({ client: () => client, questions, reveal: chat.reveal, deleted, complain });
+  const sessions = createSessions({ client: () => client, reveal: chat.reveal, deleted, complain });
   context.subscriptions.push(status, answer, chat, questions, output, review, hunks, proposed, changes, closed, sessions);
 
   const answers = createAnswers(() => client);
@@ -119,7 +119,7 @@ async function activate(context) {
   register('adjutant.change.review', () => vscode.commands.executeCommand('adjutant.changes.focus'));
   register('adjutant.run.undo', rewind.undo);
   register('adjutant.run.restore', rewind.restore);
-  for (const act of ['open', 'delete', 'transcript', 'more', 'refresh']) {
+  for (const act of ['open', 'rename', 'delete', 'transcript', 'more', 'refresh']) {
     register(`adjutant.sessions.${act}`, (given) => sessions[act](given));
   }
   register('adjutant.provider.add', add);

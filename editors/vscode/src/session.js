@@ -5,6 +5,7 @@
 const { line, status } = require('./display');
 
 const MAX_TITLE = 80;
+const MAX_OWN_TITLE = 200;
 const MAX_WAITS = 80;
 const MAX_TOOLTIP = 300; // of each line
 const MINUTE = 60_000;
@@ -33,11 +34,11 @@ function groupOf({ state, updatedAt }, now) {
   return updatedAt >= new Date(now).setHours(0, 0, 0, 0) ? 'today' : 'earlier';
 }
 
-// What the user should know of it at a glance. `asked` is the title of its oldest question, if this window has it.
-function waitsFor({ state, damaged, openAsks, unreviewedHunks = 0 }, asked) {
+// What the user should know of it at a glance.
+function waitingFor({ state, damaged, openAsks, waitsFor, unreviewedHunks = 0 }) {
   if (damaged) return 'its log is damaged';
   if (state === 'requires_action') {
-    const first = asked ? status(asked, MAX_WAITS) : 'waits for your answer';
+    const first = waitsFor ? status(waitsFor, MAX_WAITS) : 'waits for your answer';
     return openAsks > 1 ? `${first} and ${openAsks - 1} more` : first;
   }
   if (state === 'resumable') return 'was cut short';
@@ -46,11 +47,12 @@ function waitsFor({ state, damaged, openAsks, unreviewedHunks = 0 }, asked) {
 }
 
 // Its title, what it waits for and since when, wherever it is listed.
-function row(entry, asked, now) {
+function row(entry, now) {
   const title = status(entry.title, MAX_TITLE) || 'Without a title';
-  const waits = waitsFor(entry, asked);
-  const when = ago(entry.updatedAt, now);
+  const waits = waitingFor(entry);
   const isOpen = OPEN.includes(entry.state);
+  // Of what is open, since when it is so; else when something last happened.
+  const when = ago((isOpen && entry.since) || entry.updatedAt, now);
   const about = [entry.title || title, waits && `${waits[0].toUpperCase()}${waits.slice(1)}`, entry.damaged, `In ${folderOf(entry.cwd)}`];
   return {
     id: entry.sessionId,
@@ -72,13 +74,13 @@ function folderOf(cwd) {
   }
 }
 
-// The groups that are not empty, each with its rows, the newest first. `asked` returns the title of a session's oldest question.
-function groups(entries, asked, now) {
+// The groups that are not empty, each with its rows, the newest first.
+function groups(entries, now) {
   const newest = [...new Map(entries.map((entry) => [entry.sessionId, entry])).values()].sort((a, b) => b.updatedAt - a.updatedAt);
   return GROUPS.map(([name, title]) => ({
     id: `group ${name}`,
     title,
-    rows: newest.filter((entry) => groupOf(entry, now) === name).map((entry) => row(entry, asked(entry.sessionId), now)),
+    rows: newest.filter((entry) => groupOf(entry, now) === name).map((entry) => row(entry, now)),
   })).filter(({ rows }) => rows.length);
 }
 
@@ -91,4 +93,12 @@ function warning({ title, unreviewedHunks = 0, turns }) {
   return { message: named ? `Delete “${named}”?` : 'Delete the conversation without a title?', detail: lost.join('\n') };
 }
 
-module.exports = { OPEN, groups, row, warning };
+// What is wrong with a title that the user writes, as far as it is seen here; the server judges the rest.
+function wrongTitle(title) {
+  const text = title.trim();
+  if (!text) return 'Give at least one character.';
+  if ([...text].length > MAX_OWN_TITLE) return `Give at most ${MAX_OWN_TITLE} characters.`;
+  return undefined;
+}
+
+module.exports = { OPEN, groups, row, warning, wrongTitle };

@@ -1,14 +1,13 @@
-// The list of the conversations in the folders of this window. Shows what the server listed last, and asks again while it is in
-// sight and something happened here; what another process does is seen at the next look. Never opens by itself.
+// The list of the conversations in the folders of this window. Shows what the server listed, with what it told since: what happens
+// here and in other windows. Asks for the list when it comes into sight. Never opens by itself.
 'use strict';
 
 const vscode = require('vscode');
-const { groups, warning } = require('./session');
+const { groups, warning, wrongTitle } = require('./session');
 
 const PAUSE_MS = 500; // between two lists
 const MOST_PAGES = 10; // of each folder, of a hundred conversations
-// What can change an entry of the list.
-const TELLS = ['_run', 'state_update', '_ask', '_change_set'];
+const MOST_TOLD = 2000; // that were told and not listed
 // The first button, because Enter presses it, also one that was typed before the dialog came.
 const LEAVE = 'Leave as It Is';
 const MORE = { id: 'more', title: 'Load more…' };
@@ -16,11 +15,13 @@ const REST = { id: 'rest', title: 'Older ones are not listed here' };
 
 const { Collapsed, Expanded, None } = vscode.TreeItemCollapsibleState;
 
-// `client()` is the language client of now, `questions` what is asked; `reveal` opens a conversation in the chat, and `deleted` hears
+// `client()` is the language client of now; `reveal` opens a conversation in the chat, and `deleted` hears
 // which one is gone.
-function createSessions({ client, questions, reveal, deleted, complain }) {
+function createSessions({ client, reveal, deleted, complain }) {
   const changed = new vscode.EventEmitter();
   let all = [], shown = '[]', timer, busy = false, again = false, pages = 1;
+  // By session: the entries of the last list, with those that were told since; and what was told while a list is on its way.
+  let entries = new Map(), isMore = false, told = new Map();
   const isReady = () => client()?.isRunning();
 
   const item = (node) => {
@@ -59,25 +60,32 @@ function createSessions({ client, questions, reveal, deleted, complain }) {
   const list = async () => {
     const folders = (vscode.workspace.workspaceFolders ?? []).filter((one) => one.uri.scheme === 'file');
     const scopes = folders.length ? folders.map((one) => ({ cwd: client().code2ProtocolConverter.asUri(one.uri) })) : [{}];
-    const entries = [];
-    let isMore = false;
+    const listed = new Map();
+    let more = false;
     for (const scope of scopes) {
       let cursor;
       for (let page = 0; page < pages && (page === 0 || cursor); page++) {
-        const listed = await client().sendRequest('agent/session/list', { ...scope, cursor });
-        entries.push(...listed.sessions);
-        cursor = listed.nextCursor;
+        const { sessions, nextCursor } = await client().sendRequest('agent/session/list', { ...scope, cursor });
+        for (const entry of sessions) listed.set(entry.sessionId, entry);
+        cursor = nextCursor;
       }
-      isMore ||= Boolean(cursor);
+      more ||= Boolean(cursor);
     }
-    return { entries, isMore };
+    return { listed, more };
+  };
+  const put = (map, { sessionId, session }) => (session ? map.set(sessionId, session) : map.delete(sessionId));
+  const draw = () => {
+    const rest = pages < MOST_PAGES ? MORE : REST;
+    show([...groups([...entries.values()], Date.now()), ...(isMore ? [rest] : [])]);
   };
   const look = async () => {
     if (!view.visible || !isReady()) return;
-    const { entries, isMore } = await list();
-    const asked = (sessionId) => questions.of(sessionId).find(({ ask }) => ask.group !== 'idle')?.ask.title;
-    const rest = pages < MOST_PAGES ? MORE : REST;
-    show([...groups(entries, asked, Date.now()), ...(isMore ? [rest] : [])]);
+    told = new Map();
+    const { listed, more } = await list();
+    // What was told meanwhile is newer than a page that was read before it.
+    for (const change of told.values()) put(listed, change);
+    [entries, isMore] = [listed, more];
+    draw();
   };
   // One list at a time; what happens meanwhile asks once more.
   const refresh = async () => {
@@ -98,16 +106,29 @@ function createSessions({ client, questions, reveal, deleted, complain }) {
     }, PAUSE_MS);
   }
   view.onDidChangeVisibility(() => { if (view.visible) later(); });
-  questions.onDidChange(later);
 
   return {
     refresh,
-    told: ({ update }) => { if (view.visible && TELLS.includes(update.sessionUpdate)) later(); },
+    // One `agent/session/changed`. What comes while the list is out of sight is listed when it comes into sight.
+    told(change) {
+      if (!view.visible) return;
+      told.set(change.sessionId, change);
+      put(entries, change);
+      if (told.size > MOST_TOLD) return void later();
+      draw();
+    },
     ready: later,
     open: (node) => reveal({ sessionId: node.id }),
     more: async () => {
       pages = Math.min(pages + 1, MOST_PAGES);
       await refresh();
+    },
+    rename: async (node) => {
+      const before = node.entry.title;
+      const prompt = 'At most 200 characters; it stays, whatever you ask later.';
+      const title = await vscode.window.showInputBox({ title: 'Adjutant: Rename Conversation', prompt, value: before, validateInput: wrongTitle });
+      if (title === undefined || title.trim() === before) return;
+      await client().sendRequest('agent/session/rename', { sessionId: node.id, title });
     },
     delete: async (node) => {
       const { message, detail } = warning(node.entry);

@@ -22,7 +22,7 @@ pub use choice::{ChoiceChange, ChoiceId, Choices, Follows, JudgedChoice, Offer, 
 pub use event::Event;
 pub use ids::{AskId, BatchId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 pub use plan::{PlanStep, StepStatus};
-pub use reading::{read, read_for_review};
+pub use reading::{MaySkip, read, read_for_review};
 pub use review::{AmendedTexts, ReviewState, ReviewedBy, SeenHunk};
 pub use run::{EditsMode, KeyUse, Mode, Outcome, Policy, RunOrigin, StopReason, UnattendedPolicy};
 

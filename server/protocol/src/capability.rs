@@ -29,6 +29,9 @@ pub struct ClientAgentCapabilities {
     /// The client has a status line, and gets `agent/overview`.
     #[ts(optional, as = "Option<bool>")]
     pub overview: bool,
+    /// The client shows a list of sessions, and gets `agent/session/changed` from its first `agent/session/list` on.
+    #[ts(optional, as = "Option<bool>")]
+    pub sessions: bool,
     #[ts(optional, as = "Option<ClientWorkspace>")]
     pub workspace: ClientWorkspace,
 }

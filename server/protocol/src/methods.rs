@@ -28,6 +28,7 @@ pub const SESSION_ITEMS: &str = "agent/session/items";
 pub const ITEM_READ: &str = "agent/item/read";
 pub const SESSION_CLOSE: &str = "agent/session/close";
 pub const SESSION_DELETE: &str = "agent/session/delete";
+pub const SESSION_RENAME: &str = "agent/session/rename";
 pub const SESSION_PROMPT: &str = "agent/session/prompt";
 pub const SESSION_WAIT: &str = "agent/session/wait";
 pub const PROMPT_HISTORY: &str = "agent/prompt/history";
@@ -50,6 +51,7 @@ pub const REVIEW_REWIND: &str = "agent/review/rewind";
 pub const REVIEW_COMMENT: &str = "agent/review/comment";
 pub const REVIEW_SEND: &str = "agent/review/send";
 pub const SESSION_UPDATE: &str = "agent/session/update";
+pub const SESSION_CHANGED: &str = "agent/session/changed";
 pub const REQUEST_PERMISSION: &str = "agent/session/request_permission";
 pub const ASK_RESOLVED: &str = "agent/ask/resolved";
 pub const REVIEW_UPDATE: &str = "agent/review/update";
@@ -58,7 +60,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 34] = [
+pub const METHODS: [Method; 36] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -102,6 +104,13 @@ pub const METHODS: [Method; 34] = [
         "cancels the open run of a session and removes the session from memory; it stays on disk",
     ),
     row(SESSION_DELETE, ClientRequest, "SessionParams", "Done", "removes a session that has no open run"),
+    row(
+        SESSION_RENAME,
+        ClientRequest,
+        "SessionRenameParams",
+        "Done",
+        "gives a session a title of the user's own, in the place of its first prompt",
+    ),
     row(
         SESSION_PROMPT,
         ClientRequest,
@@ -244,6 +253,13 @@ pub const METHODS: [Method; 34] = [
         "sends all comments of a session as one prompt, each with its path, lines and code",
     ),
     row(SESSION_UPDATE, ServerNotification, "SessionUpdateParams", "", "reports one change, in order"),
+    row(
+        SESSION_CHANGED,
+        ServerNotification,
+        "SessionChangedParams",
+        "",
+        "reports that the list of sessions changed: one entry, or that a session is gone; sent if the client supports `sessions`",
+    ),
     row(
         REQUEST_PERMISSION,
         ServerRequest,

@@ -67,6 +67,8 @@ macro_rules! wire_types {
             session::SessionListParams,
             session::SessionListResult,
             session::SessionEntry,
+            session::SessionChangedParams,
+            session::SessionRenameParams,
             session::SessionParams,
             session::Done,
             start::StartParams,

@@ -363,7 +363,16 @@ pub struct SessionEntry {
     /// Time of the last record in its log; milliseconds since the Unix epoch.
     #[ts(type = "number")]
     pub updated_at: u64,
+    /// When it began to be in this state: the start or the end of its run, or its oldest open ask; milliseconds since the Unix
+    /// epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "number")]
+    pub since: Option<u64>,
     pub open_asks: u32,
+    /// What it asks the user: the title of the oldest ask that its run waits for, in one line. Nothing in it is markup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub waits_for: Option<String>,
     /// Applied hunks that nobody has looked at.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[ts(optional, as = "Option<u32>")]
@@ -379,6 +388,25 @@ pub struct SessionEntry {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionParams {
     pub session_id: SessionId,
+}
+
+/// Params of `agent/session/changed`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SessionChangedParams {
+    pub session_id: SessionId,
+    /// The entry that `agent/session/list` returns now; absent if the session is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub session: Option<SessionEntry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SessionRenameParams {
+    pub session_id: SessionId,
+    /// One line of 1 to 200 characters, all of them visible.
+    pub title: String,
 }
 
 /// An empty result: the request succeeded.

@@ -22,7 +22,7 @@ use adjutant_protocol::rewind::{PreviewParams, RewindParams, RewindPreview};
 use adjutant_protocol::session::{
     CancelParams, ContentBlock, Delivery, Done, NewSessionParams, NewSessionResult, Overrides, PromptParams,
     PromptResult, ReplayFrom, ResumeParams, ResumeResult, SessionListParams, SessionListResult,
-    SessionParams, WaitParams, WaitResult,
+    SessionParams, SessionRenameParams, WaitParams, WaitResult,
 };
 use adjutant_protocol::{AskId, SessionId};
 use serde::de::DeserializeOwned;
@@ -73,6 +73,9 @@ impl Agent {
                 .ok_or_else(|| ErrorBody::invalid_params(format!("{text:?} was never a `nextCursor`")))
         });
         let wanted = ListFilter { root, query, after: cursor.transpose()? };
+        if self.sessions.world().link.surfaces().sessions {
+            self.sessions.follow_list(wanted.root.clone()).await?;
+        }
         Ok(self.sessions.list(wanted).await?)
     }
 
@@ -124,6 +127,21 @@ impl Agent {
     pub(super) async fn session_delete(&self, params: SessionParams) -> Result<Done> {
         self.sessions.delete(&params.session_id).await?;
         Ok(Done {})
+    }
+
+    pub(super) async fn session_rename(&self, params: SessionRenameParams) -> Result<Done> {
+        let SessionRenameParams { session_id, title } = params;
+        let mailbox = self.mailbox(&session_id)?;
+        let renamed = mailbox.request(|reply| Message::Rename { title, reply })?;
+        let renamed: std::result::Result<Done, ClientError> =
+            renamed.await.unwrap_or_else(|_| Err(ClientError::gone()));
+        Ok(renamed.map_err(|refused| match refused.name {
+            ErrorName::SessionLocked => {
+                let why = format!("{refused}; rename it in the window that has it open, or close it there");
+                ClientError::new(refused.name, why)
+            }
+            _ => refused,
+        })?)
     }
 
     pub(super) async fn session_prompt(&self, params: PromptParams) -> Result<PromptResult> {

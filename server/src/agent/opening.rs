@@ -23,7 +23,7 @@ use crate::session::catalog::Catalog;
 use crate::session::inbox::Watch;
 use crate::session::watermark::Syncer;
 use crate::session::{World, images, replay};
-use crate::sessions::{Sessions, committing, tracking, watching};
+use crate::sessions::{Sessions, committing, listing, tracking, watching};
 use crate::settings::load;
 use crate::settings::own_files::OwnPlaces;
 use crate::tools::paths::WriteLocks;
@@ -85,6 +85,7 @@ impl Agent {
             images: images::ImageRoom::default(),
             inboxes: Watch::default(),
             file_reports: Default::default(),
+            list_changes: Default::default(),
             is_brief: options.is_brief,
             reviews: Reviews::default(),
             asks: Mutex::new(HashMap::new()),
@@ -107,11 +108,12 @@ impl Agent {
     }
 }
 
-/// Follows the applied hunks of open documents, and the commits that have them, until the connection is over.
+/// Follows the applied hunks of open documents, the commits that have them, and the list of sessions, until the connection is over.
 async fn follow_until(sessions: Sessions, out: Out) {
     tokio::select! {
         () = tracking::follow(sessions.clone()) => {}
         () = committing::follow(sessions.clone()) => {}
+        () = listing::follow(sessions.clone()) => {}
         () = watching::follow(sessions) => {}
         () = out.closed() => {}
     }

@@ -171,6 +171,7 @@ fn initialize_params(folders: &[PathBuf]) -> serde_json::Value {
         documents: ClientDocuments { save: false, complete: true },
         review: ClientReview::default(),
         overview: false,
+        sessions: false,
         workspace: ClientWorkspace::default(),
     };
     json!({

@@ -1,4 +1,4 @@
-//! `adjutant sessions`: sessions are listed, shown, exported and deleted.
+//! `adjutant sessions`: sessions are listed, shown, exported, renamed and deleted.
 //!
 //! Never opens a session to show it: it reads the log, also while another process
 //! writes it.
@@ -11,7 +11,9 @@ use std::path::PathBuf;
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
-use adjutant_protocol::session::{Done, SessionEntry, SessionListParams, SessionListResult, SessionParams};
+use adjutant_protocol::session::{
+    Done, SessionEntry, SessionListParams, SessionListResult, SessionParams, SessionRenameParams,
+};
 use clap::Subcommand;
 
 use crate::clock::now_ms;
@@ -41,6 +43,13 @@ pub enum SessionsAction {
         /// The id of the session, or its beginning
         id: String,
     },
+    /// Give a session another title
+    Rename {
+        /// The id of the session, or its beginning
+        id: String,
+        /// The title: one line of at most 200 characters
+        title: String,
+    },
     /// Delete a session that has no open run
     Delete {
         /// The id of the session, or its beginning
@@ -56,7 +65,8 @@ pub async fn sessions(sources: Sources, action: SessionsAction) -> anyhow::Resul
         SessionsAction::List => list(&catalog),
         SessionsAction::Show { id } => show(&catalog, &id, View::transcript()),
         SessionsAction::Export { id } => show(&catalog, &id, View::json(false)),
-        SessionsAction::Delete { id } => delete(sources, &id).await,
+        SessionsAction::Rename { id, title } => change(sources, &id, Change::Title(title)).await,
+        SessionsAction::Delete { id } => change(sources, &id, Change::Deletion).await,
     }
 }
 
@@ -116,19 +126,35 @@ fn find(entries: &[SessionEntry], name: &str) -> Option<SessionId> {
     }
 }
 
-async fn delete(sources: Sources, id: &str) -> anyhow::Result<Exit> {
+/// What an action changes.
+enum Change {
+    Title(String),
+    Deletion,
+}
+
+async fn change(sources: Sources, id: &str, change: Change) -> anyhow::Result<Exit> {
     let folders = Folder::find(None, sources.home.as_deref())?.workspace();
     let mut talk = Conversation::start(sources, &folders, View::transcript(), Answers::Nobody).await?;
-    let done = delete_named(&mut talk, id).await;
+    let done = change_named(&mut talk, id, change).await;
     let exit = done.or_else(report_leaving);
     talk.finish().await;
     exit
 }
 
-async fn delete_named(talk: &mut Conversation, id: &str) -> Result<Exit, LeaveReason> {
+async fn change_named(talk: &mut Conversation, id: &str, change: Change) -> Result<Exit, LeaveReason> {
     let Some(session_id) = named(talk, id).await? else { return Ok(Exit::Usage) };
-    let _: Done = talk.request(methods::SESSION_DELETE, &SessionParams { session_id }).await?;
-    talk.page().line("deleted");
+    let done = match change {
+        Change::Title(title) => {
+            let params = SessionRenameParams { session_id, title };
+            let _: Done = talk.request(methods::SESSION_RENAME, &params).await?;
+            "renamed"
+        }
+        Change::Deletion => {
+            let _: Done = talk.request(methods::SESSION_DELETE, &SessionParams { session_id }).await?;
+            "deleted"
+        }
+    };
+    talk.page().line(done);
     Ok(Exit::Fine)
 }
 

@@ -154,9 +154,9 @@ impl OutboundQueue {
         self.queue(|queue| queue.notification(method, params, true));
     }
 
-    /// Queues a notification that may be lost if the client does not read.
-    pub fn hint(&self, method: &'static str, params: &Value) {
-        self.queue(|queue| queue.notification(method, params, false));
+    /// Queues a notification that may be lost if the client does not read. Returns whether there was room.
+    pub fn hint(&self, method: &'static str, params: &Value) -> bool {
+        self.queue(|queue| queue.notification(method, params, false))
     }
 
     /// Sends what is queued, for at most `limit`, then closes the queue.

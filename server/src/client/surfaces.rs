@@ -18,6 +18,8 @@ pub struct Surfaces {
     pub hunks: bool,
     /// Has a status line of its own.
     pub overview: bool,
+    /// Shows a list of sessions that follows what happens.
+    pub sessions: bool,
     /// Its user trusts the workspace.
     pub trusted: bool,
     /// Answers asks by `agent/session/request_permission`.
@@ -75,6 +77,7 @@ impl Surfaces {
             opt_out: agent.updates.opt_out,
             hunks: agent.review.hunks,
             overview: agent.overview,
+            sessions: agent.sessions,
             trusted: agent.workspace.trusted,
             asks_by_request: agent.asks.request,
             popup_line: agent.asks.popup_line,

@@ -16,7 +16,7 @@ use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::option::SetConfigOptionResult;
 use adjutant_protocol::review::{DecidedHunk, ReviewCommentResult, ReviewDecideParams, ReviewHunk};
 use adjutant_protocol::rewind::{PreviewParams, RewindParams, RewindPreview};
-use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeResult, WaitResult};
+use adjutant_protocol::session::{Done, PromptParams, PromptResult, ReplayFrom, ResumeResult, WaitResult};
 use adjutant_protocol::{AskId, ChangeSetId, RunId};
 use tokio::sync::{mpsc, oneshot};
 
@@ -209,6 +209,11 @@ pub enum Message {
         chosen: JudgedChoice,
         reply: Reply<SetConfigOptionResult>,
     },
+    /// A title of the user's own.
+    Rename {
+        title: String,
+        reply: Reply<Done>,
+    },
     /// Cancels the open run, publishes its end, and removes the session from memory.
     Close,
     /// Removes the session from memory and deletes it, unless a run is open.
@@ -247,6 +252,7 @@ impl Message {
             Message::Comments { reply } => answer(reply, refused),
             Message::Settled { reply } => answer(reply, refused),
             Message::Choose { reply, .. } => answer(reply, refused),
+            Message::Rename { reply, .. } => answer(reply, refused),
             Message::Delete { reply } => answer(reply, refused),
             Message::Found { .. }
             | Message::Committed { .. }

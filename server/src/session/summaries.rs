@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use adjutant_core::machine::step::{unfinished_writes, unproved_edits};
+use adjutant_core::record::{Ask, AskGroup};
 use adjutant_core::session::Session;
+use adjutant_core::text::display::{Surface, display};
 use adjutant_core::wire::state;
 use adjutant_protocol::state::{State, StateView};
 
@@ -20,32 +22,38 @@ use crate::aside::aside;
 /// A summary is rewritten at most this often while a run is open.
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
 
+/// Characters of what a session waits for.
+const MAX_WAITS_FOR: usize = 120;
+
 /// The summary of one session, written as it changes.
 pub struct Summaries {
     place: Arc<SessionWorld>,
     written: Option<Instant>,
     last_view: Option<StateView>,
+    last_title: String,
     due: Option<Summary>,
     due_seq: u64,
 }
 
 impl Summaries {
     pub fn new(place: Arc<SessionWorld>) -> Self {
-        Self { place, written: None, last_view: None, due: None, due_seq: 0 }
+        Self { place, written: None, last_view: None, last_title: String::new(), due: None, due_seq: 0 }
     }
 
-    /// Notes a change. If the state changed, no run is open, or the last write is old, the summary is
+    /// Notes a change. If the state or the title changed, no run is open, or the last write is old, the summary is
     /// written once its events are durable.
     pub fn changed(&mut self, session: &Session, mark: LogMark) {
         let view = state::view(session);
         let last = self.last_view.as_ref();
         let is_idle = view.state != State::Running;
-        let differs = last.is_none_or(|last| last.state != view.state || last.asks != view.asks);
+        let differs = last.is_none_or(|last| last.state != view.state || last.asks != view.asks)
+            || self.last_title != session.title;
         if differs || is_idle || self.written.is_none_or(|written| written.elapsed() >= SUMMARY_EVERY) {
             self.due = Some(summary(session, mark));
             self.due_seq = mark.last_seq;
         }
         self.last_view = Some(view);
+        self.last_title.clone_from(&session.title);
     }
 
     pub fn durable(&mut self, seq: u64) {
@@ -66,11 +74,13 @@ impl Summaries {
     }
 }
 
+/// Blocks.
 fn write(place: &SessionWorld, summary: &Summary) {
     if let Err(error) = place.world.catalog.write_summary(&place.id.0, summary) {
         // A list reads the log itself if the summary is stale.
         tracing::warn!(%error, session = %place.id, "the summary was not written");
     }
+    place.world.list_changes.note(&place.id);
 }
 
 /// Makes the summary of a session from its log, for a list that finds none or a stale one. Blocks.
@@ -94,9 +104,11 @@ fn summary(session: &Session, mark: LogMark) -> Summary {
         state: name.unwrap_or_default(),
         created_at: session.created_at,
         updated_at: crate::clock::now_ms(),
+        since: since(session, view.state),
         turns: u64::from(session.turns),
         open_asks: asks.len() as u64,
         asks,
+        waits_for: waits_for(session),
         unreviewed: session.applied.unreviewed() as u64,
         comments: session.applied.commented().len() as u64,
         unfinished: unfinished_writes(session) as u64,
@@ -107,4 +119,23 @@ fn summary(session: &Session, mark: LogMark) -> Summary {
         torn: false,
         damage: None,
     }
+}
+
+/// When the session began to be in this state, without its steps.
+fn since(session: &Session, state: State) -> Option<u64> {
+    match state {
+        State::None => None,
+        State::Idle => session.ended.back().map(|ended| ended.end.ended_at),
+        State::Running => session.open_run().map(|run| run.started_at),
+        State::RequiresAction | State::Resumable => blocking(session).map(|ask| ask.opened_at),
+    }
+}
+
+/// The title of the oldest ask that the run waits for, as one line for any client.
+fn waits_for(session: &Session) -> Option<String> {
+    blocking(session).map(|ask| display(&ask.title, Surface::Status(MAX_WAITS_FOR)).text.into_owned())
+}
+
+fn blocking(session: &Session) -> Option<&Ask> {
+    session.open_asks().find(|ask| matches!(ask.kind.group(), AskGroup::Interactive | AskGroup::Resumable))
 }

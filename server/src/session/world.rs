@@ -14,6 +14,7 @@ use super::blobs::Blobs;
 use super::catalog::Catalog;
 use super::images::ImageRoom;
 use super::inbox::Watch;
+use super::list_changes::ListChanges;
 use super::mailbox::Mailbox;
 use super::outside::FileLooks;
 use crate::client::ClientLink;
@@ -46,6 +47,8 @@ pub struct World {
     pub inboxes: Watch,
     /// Counts the reports of the client that files changed.
     pub file_reports: tokio::sync::watch::Sender<u64>,
+    /// Which entries of the list of sessions may have changed.
+    pub list_changes: ListChanges,
     /// Whether this process ends with one command of the user: it then opens sessions to record what it has seen.
     pub is_brief: bool,
     /// The applied changes of all sessions, for the review.

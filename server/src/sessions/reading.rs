@@ -45,8 +45,20 @@ pub struct ListedAsk {
 /// A session as a list shows it, and the size and time of the log that it was read from.
 pub(super) struct Read {
     pub entry: SessionEntry,
-    /// The log at the time of the read.
+    /// The log at the time of the read; `None` if the entry may be older.
     log: Option<Stat>,
+}
+
+impl Read {
+    /// Whether the entry is that of this log, and stays so while the log does. A run may lose its writer.
+    pub fn is_of(&self, log: Option<Stat>) -> bool {
+        log.is_some() && self.log == log && self.entry.state != State::Running
+    }
+
+    /// Forgets for which log the entry is.
+    pub fn look_again(&mut self) {
+        self.log = None;
+    }
 }
 
 /// Returns all sessions, the last changed first. A stale summary is made again from its log. Blocks.
@@ -127,12 +139,22 @@ fn current(catalog: &Catalog, listed: ListedSession) -> Result<(String, Summary,
 pub(super) fn refreshed(catalog: &Catalog, before: &Read) -> Result<Option<SessionEntry>, CatalogError> {
     let id = &before.entry.session_id.0;
     // If the log is unchanged, so is the entry, except that the writer of a running session may be gone.
-    let same = before.log.is_some() && before.log == catalog.log_of(id);
-    if same && before.entry.state != State::Running {
+    if before.is_of(catalog.log_of(id)) {
         return Ok(Some(before.entry.clone()));
     }
     let found = catalog.find(id)?.map(|listed| read(catalog, listed)).transpose()?;
     Ok(found.map(|read| read.entry))
+}
+
+/// Returns the present entry of a session for whoever looks often, or `None` if the session is gone. While a process writes it, its
+/// last summary counts, so that no log is read again and again. Blocks.
+pub(super) fn glance(catalog: &Catalog, id: &str) -> Result<Option<Read>, CatalogError> {
+    let Some(listed) = catalog.find(id)? else { return Ok(None) };
+    let is_behind = !listed.fits && listed.condition == Condition::Stale && listed.summary.is_some();
+    if !is_behind || !catalog.is_written(id) {
+        return read(catalog, listed).map(Some);
+    }
+    read(catalog, ListedSession { fits: true, log: None, ..listed }).map(Some)
 }
 
 fn read(catalog: &Catalog, listed: ListedSession) -> Result<Read, CatalogError> {
@@ -151,6 +173,8 @@ fn read(catalog: &Catalog, listed: ListedSession) -> Result<Read, CatalogError> 
         // No process has the session open, so its run can be resumed.
         state: if is_left { State::Resumable } else { state },
         updated_at: summary.updated_at,
+        since: summary.since,
+        waits_for: summary.waits_for,
         open_asks: u32::try_from(summary.open_asks).unwrap_or(u32::MAX),
         unreviewed_hunks: u32::try_from(summary.unreviewed).unwrap_or(u32::MAX),
         turns: u32::try_from(summary.turns).unwrap_or(u32::MAX),

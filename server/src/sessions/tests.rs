@@ -28,6 +28,7 @@ fn sessions(dir: &Path) -> Sessions {
         images: Default::default(),
         inboxes: crate::session::inbox::Watch::default(),
         file_reports: Default::default(),
+        list_changes: Default::default(),
         is_brief: false,
         reviews: Default::default(),
         asks: Mutex::default(),

@@ -5,6 +5,7 @@
 
 mod summary;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -137,12 +138,7 @@ impl Catalog {
 
     /// Returns all sessions, also damaged ones; the last changed first. Blocks.
     pub fn list(&self) -> Result<Vec<ListedSession>, CatalogError> {
-        let entries = match self.storage.list(&self.dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(|error| self.error(error))?,
-        };
-        let ids = entries.into_iter().filter(|entry| entry.kind == EntryType::Dir && is_id(&entry.name));
-        let ids: Vec<String> = ids.take(MAX_LISTED).map(|entry| entry.name).collect();
+        let ids = self.ids()?;
         let mut list = in_parallel(&ids, |ids| {
             ids.iter().filter_map(|id| self.listed(id.clone()).transpose()).collect()
         })?;
@@ -240,6 +236,21 @@ impl Catalog {
             tracing::warn!(%error, session = id, "the summary was not written");
         }
         Ok(summary)
+    }
+
+    /// Returns all sessions with the stats of their logs, without reading one. Blocks.
+    pub fn logs(&self) -> Result<BTreeMap<String, Option<Stat>>, CatalogError> {
+        let ids = self.ids()?.into_iter();
+        Ok(ids.map(|id| (id.clone(), self.storage.stat(&self.dir.join(id).join(EVENTS)).ok())).collect())
+    }
+
+    fn ids(&self) -> Result<Vec<String>, CatalogError> {
+        let entries = match self.storage.list(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|error| self.error(error))?,
+        };
+        let ids = entries.into_iter().filter(|entry| entry.kind == EntryType::Dir && is_id(&entry.name));
+        Ok(ids.take(MAX_LISTED).map(|entry| entry.name).collect())
     }
 
     /// Returns the stat of a session's log, or `None` if there is no log. Blocks.

@@ -142,6 +142,29 @@ fn p27_a_session_is_chosen_shown_gone_on_with_and_opened_as_a_page() {
     });
 }
 
+#[test]
+fn p27_a_session_gets_a_title_by_the_command_or_in_the_place_of_the_old_one() {
+    each(talk, |editor| {
+        let listed = |wanted: &str| {
+            editor.lua("vim.cmd('Adjutant sessions')");
+            let shown = wait_for("the sessions", || editor.asked());
+            editor.choose(wanted);
+            assert_eq!(shown, format!("Go on in a session:\n{wanted} · now"));
+        };
+        say(editor, "Adjutant Look at it", 1, "First words.");
+        editor.lua("vim.cmd('Adjutant rename: The head of the page')");
+        wait_told(editor, "this session is now called: The head of the page");
+        listed("The head of the page");
+        editor
+            .lua("vim.ui.input = function(options, done) vim.g.default = options.default done('My own') end");
+        editor.lua("vim.keymap.set('n', 'gr', '<Plug>(adjutant-rename)')");
+        press(editor, "gr");
+        wait_told(editor, "this session is now called: My own");
+        assert_eq!(editor.lua("return vim.g.default"), "The head of the page");
+        listed("My own");
+    });
+}
+
 /// A map of the user does what the command does, with a count and on selected lines.
 #[test]
 fn n03_the_maps_take_a_count_and_selected_lines() {

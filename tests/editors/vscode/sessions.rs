@@ -104,7 +104,11 @@ fn p27_conversations_are_listed_by_what_they_need_opened_in_the_chat_and_deleted
     code.do_("sessionClick", json!(["Look at it"]));
     code.wait_chat(&LOOKED);
     let menu = code.do_("sessionMenu", json!(["Try it"]));
-    assert_eq!(menu, json!(["Open Conversation", "Show Transcript"]), "one that is open cannot be deleted");
+    assert_eq!(
+        menu,
+        json!(["Open Conversation", "Show Transcript", "Rename Conversation…"]),
+        "one that is open cannot be deleted"
+    );
     code.do_("pressMenu", json!(["Open Conversation"]));
     wait_for("the question in the chat", || code.card());
     code.do_("sessionClick", json!(["Look at it"]));
@@ -133,4 +137,26 @@ fn p27_conversations_are_listed_by_what_they_need_opened_in_the_chat_and_deleted
         code.chat()["items"][0].as_str().is_some_and(|one| one.starts_with("empty:")).then_some(())
     });
     assert_eq!(stage.seen().count("in", "agent/session/delete"), 1, "{}", stage.seen().shown());
+}
+
+#[test]
+fn p27_a_conversation_is_renamed_and_the_list_follows_without_being_asked() {
+    let stage = Stage::new(FILES, [Reply::text("Seen.")]);
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("sessionsOpen", json!([]));
+    wait_for("the words of an empty list", || {
+        code.sessions().first()?.starts_with("There is no conversation in this folder yet.").then_some(())
+    });
+    code.command("Look at it");
+    code.wait_end("done");
+    code.wait_sessions(&["Today", "Look at it | just now"]);
+    let lists = stage.seen().count("in", "agent/session/list");
+    code.do_("sessionMenu", json!(["Look at it"]));
+    code.do_("pressMenu", json!(["Rename Conversation…"]));
+    // The old title is there, and chosen: what is typed takes its place.
+    code.do_("input", json!(["Rename Conversation", "Größe der Kopfzeile"]));
+    code.picture("sessions-rename");
+    code.do_("pageKey", json!(["Enter"]));
+    code.wait_sessions(&["Today", "Größe der Kopfzeile | "]);
+    assert_eq!(stage.seen().count("in", "agent/session/list"), lists, "{}", stage.seen().shown());
 }

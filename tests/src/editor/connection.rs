@@ -13,6 +13,7 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::overview::Overview;
 use adjutant_protocol::review::ReviewUpdateParams;
+use adjutant_protocol::session::SessionChangedParams;
 use adjutant_protocol::update::SessionUpdateParams;
 use serde_json::Value;
 
@@ -113,6 +114,8 @@ pub struct Inner {
     pub diagnostics: BTreeMap<String, Value>,
     /// The last `agent/review/update` of each document.
     pub overviews: Vec<Overview>,
+    /// Each `agent/session/changed`, in the order of arrival.
+    pub listed: Vec<SessionChangedParams>,
     pub reviews: BTreeMap<String, ReviewUpdateParams>,
     pub saves: Vec<Value>,
     pub watch: Watch,
@@ -213,6 +216,7 @@ impl Inner {
             progress: Progress::default(),
             diagnostics: BTreeMap::new(),
             overviews: Vec::new(),
+            listed: Vec::new(),
             reviews: BTreeMap::new(),
             saves: Vec::new(),
             updates: Vec::new(),

@@ -9,7 +9,7 @@ use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult, SavedD
 use adjutant_protocol::methods;
 use adjutant_protocol::overview::Overview;
 use adjutant_protocol::review::ReviewUpdateParams;
-use adjutant_protocol::session::{NewSessionResult, ResumeParams, ResumeResult};
+use adjutant_protocol::session::{NewSessionResult, ResumeParams, ResumeResult, SessionChangedParams};
 use adjutant_protocol::update::{AskChange, HunkState, SessionUpdateParams, Update};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -82,6 +82,7 @@ impl Inner {
             methods::REQUEST_PERMISSION => agent.is_some_and(|agent| agent.asks.request),
             methods::DOCUMENT_SAVE => agent.is_some_and(|agent| agent.documents.save),
             methods::REVIEW_UPDATE => agent.is_some_and(|agent| agent.review.hunks),
+            methods::SESSION_CHANGED => agent.is_some_and(|agent| agent.sessions),
             methods::OVERVIEW => agent.is_some_and(|agent| agent.overview),
             // Many clients support it and do not say so; the text decides.
             "workspace/applyEdit" => true,
@@ -176,6 +177,11 @@ impl Inner {
                 if let Some(update) = self.body::<ReviewUpdateParams>(method, &params) {
                     self.check_hunks(&update);
                     self.reviews.insert(update.uri.clone(), update);
+                }
+            }
+            methods::SESSION_CHANGED => {
+                if let Some(changed) = self.body::<SessionChangedParams>(method, &params) {
+                    self.listed.push(changed);
                 }
             }
             methods::OVERVIEW => {

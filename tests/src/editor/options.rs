@@ -46,6 +46,7 @@ impl Capabilities {
                 documents: ClientDocuments { save: true, complete: true },
                 review: ClientReview { hunks: true },
                 overview: true,
+                sessions: true,
                 workspace: ClientWorkspace::default(),
             }),
             ..Self::plain()

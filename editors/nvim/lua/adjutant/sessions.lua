@@ -248,6 +248,25 @@ function M.pick(line)
   list()
 end
 
+-- Gives the session that the next text goes to the title of the line, or one that the user types in the place of the old one.
+function M.rename(line)
+  local client = needs_client()
+  if not client then return end
+  local session = M.current(client)
+  if not session then return say("no session here yet; :Adjutant sessions lists those of this project") end
+  local function to(title)
+    request(client, "agent/session/rename", { sessionId = session, title = title }, function()
+      say("this session is now called: " .. display.plain(title))
+    end, function(err) failed(client, err) end)
+  end
+  if line.args ~= "" then return to(line.args) end
+  request(client, "agent/session/resume", { sessionId = session }, function(state)
+    vim.ui.input({ prompt = "Title of this session: ", default = display.plain((state.title:gsub("%s+", " "))) }, function(title)
+      if title and title ~= "" then to(title) end
+    end)
+  end)
+end
+
 -- Calls `done` with the session that the next text goes to, and its options. Without one a new session is made, which leaves no
 -- trace before its first prompt.
 local function with_options(client, done)

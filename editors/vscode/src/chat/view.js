@@ -135,7 +135,7 @@ function createChat(context, { client, here, complain, started, questions, decid
     const cwd = folder() && client().code2ProtocolConverter.asUri(folder().uri);
     const { sessions } = await request('agent/session/list', cwd ? { cwd } : {});
     const rows = sessions.slice(0, MOST_LISTED).map((one) => {
-      const { title, about } = row(one, undefined, Date.now());
+      const { title, about } = row(one, Date.now());
       return { label: title, description: about, sessionId: one.sessionId };
     });
     if (rows.length === 0) return void vscode.window.showInformationMessage('Adjutant: There is no conversation in this folder yet.');

@@ -12,6 +12,7 @@ mod ending;
 mod lifecycle;
 mod outside;
 mod prompt;
+mod renaming;
 mod review;
 mod turn;
 
@@ -72,6 +73,7 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
         Input::Denials(now) => consent::denials(session, now),
         Input::Consent(given) => consent::give(session, given),
         Input::Choose { chosen, offer } => lifecycle::choose(session, chosen, offer),
+        Input::Rename { title } => renaming::rename(session, &title),
         Input::Opened { epoch } => lifecycle::opened(session, stamp, epoch),
         Input::Stopping => lifecycle::stopping(session, stamp),
         Input::Woke(wake) => {

@@ -94,6 +94,10 @@ pub enum Input {
         chosen: JudgedChoice,
         offer: Offer,
     },
+    /// The user gives the session a title.
+    Rename {
+        title: String,
+    },
     /// A writer opened a log that already has records.
     Opened {
         epoch: u64,

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AllowedBy, AmendedTexts, Ask, AskId, BatchId, CallResult, ChangeSetId, ChangedFile, ChoiceChange,
-    Choices, EditCheck, Effect, FileChange, Follows, HunkNote, HunkSet, JudgedChoice, KeyUse, MessageId,
-    Offer, Outcome, Payload, Policy, Resolution, ReviewState, ReviewedBy, Rule, RunId, RunOrigin, SeenHunk,
-    SessionId, StopReason, ToolCallId, UnattendedPolicy,
+    Choices, EditCheck, Effect, FileChange, Follows, HunkNote, HunkSet, JudgedChoice, KeyUse, MaySkip,
+    MessageId, Offer, Outcome, Payload, Policy, Resolution, ReviewState, ReviewedBy, Rule, RunId, RunOrigin,
+    SeenHunk, SessionId, StopReason, ToolCallId, UnattendedPolicy,
 };
 use crate::machine::retry::CallFailure;
 use crate::policy::observation::ObservedPath;
@@ -29,6 +29,11 @@ pub enum Event {
         /// The choices made before the session had a log.
         #[serde(default, skip_serializing_if = "Choices::is_default")]
         choices: Choices,
+    },
+    /// The user gave the session a title of their own. An older version shows the one before.
+    Titled {
+        title: String,
+        may_skip: MaySkip,
     },
     /// A writer opened the log. A writer that sees a newer epoch than its own stops.
     SessionOpened {
@@ -347,6 +352,7 @@ impl Event {
     pub fn name(&self) -> &'static str {
         match self {
             Event::SessionCreated { .. } => "session_created",
+            Event::Titled { .. } => "titled",
             Event::SessionOpened { .. } => "session_opened",
             Event::RunStarted { .. } => "run_started",
             Event::Prompted { .. } => "prompted",

@@ -4,15 +4,31 @@
 
 mod direct;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Event;
+
+/// The mark of an event that a version which does not know it may skip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MaySkip;
+
+impl Serialize for MaySkip {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bool(true)
+    }
+}
+
+impl<'de> Deserialize<'de> for MaySkip {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        bool::deserialize(deserializer).map(|_| Self)
+    }
+}
 
 /// Reads an event. Returns `None` for an event that this version cannot read and may skip, because its writer
 /// marked it with `may_skip`.
 ///
 /// An unknown event without that mark is an error, because the session would be folded wrongly. `docs/log.md`
-/// says what the mark promises; no event of this version needs it.
+/// says what the mark promises.
 pub fn read(json: &str) -> Result<Option<Event>, serde_json::Error> {
     direct::read(json).map_or_else(|| read_tagged(json), |event| Ok(Some(event)))
 }

@@ -34,6 +34,7 @@ impl Session {
                 self.created = true;
                 self.created_at = record.at;
             }
+            Event::Titled { title, .. } => self.title.clone_from(title),
             Event::SessionOpened { epoch } => {
                 self.epoch = *epoch;
                 self.applied.fold(record);

@@ -208,6 +208,8 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
         // Its text was already streamed in chunks; a client that comes later gets it from `cut_text`.
         Event::ReplyPartial { .. } => Vec::new(),
         Event::SessionCreated { .. }
+        // The list of sessions has it.
+        | Event::Titled { .. }
         | Event::SessionOpened { .. }
         | Event::AttemptStarted { .. }
         | Event::ReplyStarted { .. }

@@ -111,6 +111,8 @@ mod tests {
             cwd: String::new(),
             state,
             updated_at: 10_000_000_000 - age_minutes * 60_000,
+            since: None,
+            waits_for: None,
             open_asks: 0,
             unreviewed_hunks: 0,
             turns: 1,

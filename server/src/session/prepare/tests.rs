@@ -34,6 +34,7 @@ fn place(dir: &Path) -> SessionWorld {
         images: Default::default(),
         inboxes: Default::default(),
         file_reports: Default::default(),
+        list_changes: Default::default(),
         is_brief: false,
         reviews: Default::default(),
         asks: Mutex::default(),

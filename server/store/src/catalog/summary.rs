@@ -35,6 +35,9 @@ pub struct Summary {
     pub created_at: u64,
     /// When it last changed, in milliseconds since 1970.
     pub updated_at: u64,
+    /// When it began to be in this state, in milliseconds since 1970. Missing in summaries of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
     /// The number of its turns.
     pub turns: u64,
     /// The number of its open asks.
@@ -42,6 +45,9 @@ pub struct Summary {
     /// Its open asks, so that an ask is found without reading every log.
     #[serde(default)]
     pub asks: Vec<AskMark>,
+    /// What it asks the user, in one line. Missing in summaries of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
     /// The number of applied hunks that nobody has looked at.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unreviewed: u64,
