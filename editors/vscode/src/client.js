@@ -90,7 +90,10 @@ function createClient(surfaces, outputChannel) {
       edited(sessionId, update.runId, update.end);
     }
   });
-  client.onNotification('agent/session/changed', sessions.told);
+  client.onNotification('agent/session/changed', (change) => {
+    sessions.told(change);
+    chat.named(change);
+  });
   client.onNotification('agent/overview', status.says);
   client.onNotification('agent/review/update', (params) => {
     if (hunks.says(params)) changes.refresh();

@@ -158,5 +158,8 @@ fn p27_a_conversation_is_renamed_and_the_list_follows_without_being_asked() {
     code.picture("sessions-rename");
     code.do_("pageKey", json!(["Enter"]));
     code.wait_sessions(&["Today", "Größe der Kopfzeile | "]);
+    wait_for("the title above the chat", || {
+        (code.do_("viewTitles", json!([]))[0] == "Größe der Kopfzeile").then_some(())
+    });
     assert_eq!(stage.seen().count("in", "agent/session/list"), lists, "{}", stage.seen().shown());
 }

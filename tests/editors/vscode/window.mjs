@@ -216,6 +216,11 @@ export class Window {
   }
 
   // The list of the conversations.
+  // Returns the titles of the views in the side bar, from the top.
+  viewTitles() {
+    return this.page.locator('.sidebar .pane-header .title').allTextContents();
+  }
+
   get sessions() {
     return this.page.locator('.sidebar .pane', { has: this.page.locator('.pane-header[aria-label^="Sessions"]') });
   }

@@ -254,6 +254,12 @@ function createChat(context, { client, here, complain, started, questions, decid
       if (!view?.visible) conversation.forget();
       later();
     },
+    // A conversation was renamed, perhaps.
+    named({ sessionId, session: entry }) {
+      if (sessionId !== session || !entry || entry.title === conversation.head().title) return;
+      conversation.begin({ title: entry.title });
+      later();
+    },
     // The server is gone. What it said stays in sight; the next one is asked.
     lost() {
       if (made) [session, made] = [session === made.of ? undefined : session, undefined];
