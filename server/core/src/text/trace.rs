@@ -128,16 +128,19 @@ struct TracedText<'a> {
 /// As [`trace_whole`], with the text that is left. The hunks that are `absent` are not in the text, whatever it looks like.
 fn trace_back<'a>(now: &'a str, changes: &[PastChange<'a>], absent: &BTreeSet<HunkNumber>) -> TracedText<'a> {
     let mut traced = trace_doubtful(now, changes, absent);
-    let has_others = |number: usize, hunk: usize| {
-        changes[number].hunks[hunk].expected == Side::Before
-            && matches!(traced.all[number][hunk].found, HunkText::Amended { .. })
-    };
-    let hunks = |number: usize| (0..changes[number].hunks.len()).map(move |hunk| (number, hunk));
-    let without_ground: Vec<HunkNumber> = (0..changes.len())
-        .flat_map(hunks)
-        .filter(|(number, hunk)| has_others(*number, *hunk))
-        .filter(|hunk| undone_grounds(&traced.all, changes, *hunk).iter().any(|ground| ground.is_replaced))
-        .collect();
+    let mut without_ground: Vec<HunkNumber> = Vec::new();
+    for (number, change) in changes.iter().enumerate() {
+        let has_others = |hunk: &usize| {
+            change.hunks[*hunk].expected == Side::Before
+                && matches!(traced.all[number][*hunk].found, HunkText::Amended { .. })
+        };
+        let others: Vec<usize> = (0..change.hunks.len()).filter(has_others).collect();
+        for (hunk, grounds) in undone_grounds(&traced.all, changes, number, &others) {
+            if grounds.iter().any(|ground| ground.is_replaced) {
+                without_ground.push((number, hunk));
+            }
+        }
+    }
     for (number, hunk) in without_ground {
         traced.all[number][hunk] = Trace::GONE;
     }

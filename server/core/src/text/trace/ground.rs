@@ -34,18 +34,21 @@ pub(super) fn made_again(
     made_again
 }
 
-/// Returns the undone hunks that the text does not have and on or beside which a hunk was made. `all` is where all hunks are.
+/// Returns for hunks of one change the undone hunks that the text does not have and on or beside which they were made. `all` is
+/// where all hunks are.
 pub(super) fn undone_grounds(
     all: &[Vec<Trace>],
     changes: &[PastChange<'_>],
-    (number, hunk): HunkNumber,
-) -> Vec<Ground> {
-    let is_out = |(change, hunk): HunkNumber| {
+    number: usize,
+    hunks: &[usize],
+) -> Vec<(usize, Vec<Ground>)> {
+    let is_out = |ground: &Ground| {
+        let (change, hunk) = ground.hunk;
         changes[change].hunks[hunk].expected == Side::Before
             && all[change][hunk].found != HunkText::Is(Side::After)
     };
-    let mut grounds = grounds(changes, number, &[hunk]).pop().map_or(Vec::new(), |(_, grounds)| grounds);
-    grounds.retain(|ground| is_out(ground.hunk));
+    let mut grounds = grounds(changes, number, hunks);
+    grounds.iter_mut().for_each(|(_, grounds)| grounds.retain(is_out));
     grounds
 }
 

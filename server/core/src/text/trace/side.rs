@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::differing::DifferingPart;
 use super::later::LaterHunks;
-use super::restored::{restored_place, undone_ground};
+use super::restored::{find_places, undone_ground};
 use super::{HunkNumber, HunkText, PastChange, PastHunk, Side, Trace, trace_back, trace_known, trace_whole};
 use crate::text::edit::{joined, lines};
 
@@ -124,13 +124,28 @@ pub(super) fn turn_whole(
             None => trace_known(&text, &changes, number)
                 .unwrap_or_else(|| trace_back(&text, &changes, &absent).all.swap_remove(number)),
         };
+        let hunks_of = |wanted: &dyn Fn(usize) -> bool| -> Vec<usize> {
+            own.iter().map(|at| targets[*at].hunk).filter(|hunk| wanted(*hunk)).collect()
+        };
+        // What it was made on may be undone.
+        let may_lack = |hunk: usize| {
+            let past = changes[number].hunks.get(hunk);
+            past.is_some_and(|past| past.expected == Side::Before)
+                && traces.get(hunk).is_some_and(|trace| to == Side::After || trace.found == HunkText::Gone)
+        };
+        let grounds = undone_ground(&text, &changes, number, &hunks_of(&may_lack));
         for at in own.iter().copied() {
-            let Some(trace) = traces.get_mut(targets[at].hunk) else { continue };
+            let Some(trace) = traces.get(targets[at].hunk) else { continue };
             let may = |past: &PastHunk<'_>, trace: &Trace| match users {
                 UserText::Any => MayDrop::All,
                 UserText::IfSeen => shown.of(&text, &targets[at], trace, past),
             };
-            results[at] = turned_hunk(&text, &changes, (number, targets[at].hunk), trace, to, may);
+            let ground = grounds.get(&targets[at].hunk).copied();
+            results[at] = turned_hunk(&text, &changes[number], targets[at].hunk, (trace, ground), to, may);
+        }
+        if to == Side::After {
+            let made = own.iter().filter(|at| is_turned(&results[**at])).map(|at| targets[*at].hunk);
+            find_places(&text, &changes, number, &made.collect::<Vec<_>>(), &mut traces);
         }
         let turned = own.iter().copied().filter(|at| is_turned(&results[*at]));
         let mut places: Vec<TargetPlace<'_>> = turned.map(|at| (at, &traces[targets[at].hunk])).collect();
@@ -177,38 +192,34 @@ pub(super) fn turn_whole(
     TurnedText { text, results }
 }
 
-fn on_undone((change, hunk): HunkNumber) -> SideRefusal {
-    SideRefusal::OnUndone { change, hunk }
-}
-
 fn is_turned(result: &Result<TurnedHunk, SideRefusal>) -> bool {
     matches!(result, Ok(TurnedHunk::Turned { .. }))
 }
 
-/// Returns what becomes of one hunk. One that is made again gets its place.
+/// Returns what becomes of one hunk. `ground` is an undone hunk that it was made on.
 fn turned_hunk(
     text: &str,
-    changes: &[PastChange<'_>],
-    (number, hunk): HunkNumber,
-    trace: &mut Trace,
+    change: &PastChange<'_>,
+    hunk: usize,
+    (trace, ground): (&Trace, Option<HunkNumber>),
     to: Side,
     may: impl Fn(&PastHunk<'_>, &Trace) -> MayDrop,
 ) -> Result<TurnedHunk, SideRefusal> {
-    let Some(past) = changes[number].hunks.get(hunk) else { return Err(SideRefusal::Gone) };
-    let is_known_out = trace.found == HunkText::Gone && past.expected == Side::Before;
+    let Some(past) = change.hunks.get(hunk) else { return Err(SideRefusal::Gone) };
     match trace.found {
         HunkText::Is(side) if side == to => return Ok(TurnedHunk::Already),
-        HunkText::Gone if changes[number].before.is_none() => return Err(SideRefusal::NotKept),
+        HunkText::Gone if change.before.is_none() => return Err(SideRefusal::NotKept),
         _ => {}
     }
-    if is_known_out && let Some(ground) = undone_ground(text, changes, (number, hunk)) {
+    if let Some((change, hunk)) = ground {
         // What it was made on is undone, too, so nothing of it is in the text.
-        return if to == Side::Before { Ok(TurnedHunk::Already) } else { Err(on_undone(ground)) };
+        return if to == Side::Before {
+            Ok(TurnedHunk::Already)
+        } else {
+            Err(SideRefusal::OnUndone { change, hunk })
+        };
     }
     let dropped = dropped(text, trace, past.amended.is_some(), may(past, trace))?;
-    if to == Side::After {
-        trace.lines = restored_place(text, changes, (number, hunk), trace).map_err(on_undone)?;
-    }
     Ok(TurnedHunk::Turned { dropped })
 }
 

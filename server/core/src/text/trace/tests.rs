@@ -346,6 +346,32 @@ fn a_change_on_one_that_is_undone_is_restored_only_with_it() {
     assert_eq!(with_side(&first.after, &back, &only(1, 0), Side::After).as_deref(), Ok(later.after.as_str()));
 }
 
+/// The earlier one stands below it in every text that had both.
+#[test]
+fn a_change_that_is_restored_stands_on_the_same_side_of_a_later_one() {
+    let first = Made::of("fn total():\n    x = 1\n", "fn total():\n    x = 1\n    return x\n");
+    let later = Made::of(&first.after, &first.after.replace("    return", "    x += 1\n    return"));
+    let both = [first.past(), later.past()];
+    let without = with_side(&later.after, &both, &only(0, 0), Side::Before).unwrap();
+    let undone = [first.expecting(Side::Before), later.past()];
+    let again = with_side(&without, &undone, &only(0, 0), Side::After);
+    assert_eq!(again.as_deref(), Ok(later.after.as_str()));
+}
+
+/// It only stands beside it, and the text does not say on which side.
+#[test]
+fn a_change_beside_one_that_is_undone_is_restored_only_with_it() {
+    let first = Made::of("b1\nb2\nb3\n", "a1\na2\na3\nb1\nb2\nb3\n");
+    let second = Made::of(&first.after, &first.after.replace("a1\na2\n", "a4\n"));
+    let third = Made::of(&second.after, &format!("a5\n{}", second.after));
+    let undone =
+        [first.expecting(Side::Before), second.expecting(Side::Before), third.expecting(Side::Before)];
+    let refused = with_side(&first.before, &undone, &only(2, 0), Side::After);
+    assert_eq!(refused, Err((2, 0, SideRefusal::OnUndone { change: 0, hunk: 0 })));
+    let all = [only(0, 0), only(1, 0), only(2, 0)].concat();
+    assert_eq!(with_side(&first.before, &undone, &all, Side::After).as_deref(), Ok(third.after.as_str()));
+}
+
 /// Where the deleted lines were, only their neighbours say, and the earlier hunk would put other lines between them.
 #[test]
 fn a_hunk_stays_while_the_place_of_a_later_one_depends_on_it() {
@@ -663,7 +689,7 @@ proptest! {
     }
 
     /// Changes on each other where no line repeats: whatever is undone and restored first, as far as it is possible, in
-    /// the end the text is as it was before all of them.
+    /// the end the text is as it was before all of them, or with all of them.
     #[test]
     fn changes_are_undone_and_restored_in_any_order_and_leave_nothing(
         rounds in prop::collection::vec(prop::collection::vec((any::<usize>(), 0..4_usize, 0..3_usize), 1..3), 2..5),
@@ -694,6 +720,7 @@ proptest! {
             };
             traces.flat_map(of).collect()
         };
+        let last = text.clone();
         let mut story = vec![text.clone()];
         for (pick, restores) in picks {
             let targets = targets(&changes, &text);
@@ -705,7 +732,11 @@ proptest! {
             story.push(format!("{to:?} {target:?} {text:?}"));
         }
         let undone = turn(&text, &changes, &targets(&changes, &text), Side::Before, UserText::IfSeen);
+        let restored = turn(&text, &changes, &targets(&changes, &text), Side::After, UserText::IfSeen);
         // What is refused by name is not a wrong text.
+        if restored.results.iter().all(Result::is_ok) {
+            prop_assert_eq!(&restored.text, &last, "{:?} {:?}", story, restored.results);
+        }
         if undone.results.iter().all(Result::is_ok) {
             prop_assert_eq!(&undone.text, &before, "{:?} {:?}", story, undone.results);
         }
