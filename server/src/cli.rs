@@ -107,7 +107,7 @@ enum Command {
     Run(run::RunLine),
     /// Watch a scripted model fix a small project, without network or key
     Demo,
-    /// List, show, export or delete sessions
+    /// List, show, rename, export or delete sessions
     Sessions {
         #[command(subcommand)]
         action: sessions::SessionsAction,

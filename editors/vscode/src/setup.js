@@ -14,9 +14,9 @@ const { showInformationMessage, showInputBox, showQuickPick, showWarningMessage 
 const ask = (prompt, more) => showInputBox({ title: TITLE, prompt, ignoreFocusOut: true, ...more });
 const filled = (value) => (value.trim() ? undefined : 'This needs an answer.');
 
-// Returns where the key is, nothing if it needs none; `false` if the user left.
-async function keyOf({ keyVariable, keyFound }) {
-  if (!keyVariable || keyFound) return undefined;
+// Returns where the key is, nothing if it needs none; `false` if the user left. A key that was found may be the wrong one.
+async function keyOf({ keyVariable, keyFound }, again) {
+  if (!keyVariable || (keyFound && !again)) return undefined;
   const ways = [
     { label: 'Type the key', detail: 'It goes into a file that only you can read.', typed: true },
     { label: 'It is in an environment variable', detail: 'Only its name goes into the settings.' },
@@ -32,7 +32,7 @@ async function keyOf({ keyVariable, keyFound }) {
 }
 
 // Returns what is to be tried and written; nothing if the user left.
-async function described(providers) {
+async function described(providers, again) {
   const rows = providers.map((one) => ({
     label: status(one.title, 100),
     description: one.keyFound ? `its key is in ${status(one.keyVariable, 60)}` : undefined,
@@ -42,7 +42,7 @@ async function described(providers) {
   if (!one) return undefined;
   const address = one.needsAddress ? await ask('Address of its API, for example https://HOST/v1', { value: one.address, validateInput: filled }) : undefined;
   if (one.needsAddress && address === undefined) return undefined;
-  const key = await keyOf(one);
+  const key = await keyOf(one, again);
   if (key === false) return undefined;
   const model = await ask('Model, as the service calls it', { value: one.model, validateInput: filled });
   return model === undefined ? undefined : { provider: one.provider, address, key, model };
@@ -62,8 +62,8 @@ async function addProvider(client) {
   if (!client?.isRunning()) throw new Error('no server runs; run "adjutant setup" in a terminal, or Adjutant: Restart the Server');
   const { providers, problem } = await client.sendRequest('agent/setup/providers', {});
   if (problem) throw new Error(problem);
-  for (;;) {
-    const params = await described(providers);
+  for (let again = false; ; again = true) {
+    const params = await described(providers, again);
     const result = params && await tried(client, params);
     if (!result) return undefined;
     if (!result.works) {

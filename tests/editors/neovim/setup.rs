@@ -49,7 +49,7 @@ fn p26_setup_leads_from_no_model_to_a_first_answer_and_keeps_no_key() {
         editor.lua("vim.cmd('Adjutant model')");
         describe();
         wait_noticed(editor, "the key that you typed was refused by provider");
-        wait_for("what to do", || editor.asked().filter(|asked| asked.starts_with("It did not answer:")));
+        wait_for("what to do", || editor.asked().filter(|asked| asked.starts_with("It does not work yet:")));
         assert_eq!(fs::read_to_string(editor.stage.workspace.config_file()).unwrap(), "# Mine.\n");
         editor.choose("Try again");
         describe();

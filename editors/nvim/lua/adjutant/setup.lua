@@ -21,9 +21,9 @@ local function line(prompt, usual, done)
   end)
 end
 
--- Asks for the key of a provider, and calls `done` with where it is.
-local function with_key(one, done)
-  if not one.keyVariable or one.keyFound then return done(nil) end
+-- Asks for the key of a provider, and calls `done` with where it is. `again`: a key that was found may be the wrong one.
+local function with_key(one, again, done)
+  if not one.keyVariable or (one.keyFound and not again) then return done(nil) end
   local ways = { "Type the key: it goes into a file that only you can read", "It is in an environment variable" }
   vim.ui.select(ways, { prompt = "Where is the key?" }, function(_, number)
     if not number then return say("nothing was written") end
@@ -57,7 +57,7 @@ local function try(client, params, again, written)
   send(client, "agent/setup/try", params, function(result)
     say(result.text)
     if result.works then return write(client, params, written) end
-    vim.ui.select({ "Try again", "Write anyway", "Leave" }, { prompt = "It did not answer:" }, function(_, number)
+    vim.ui.select({ "Try again", "Write anyway", "Leave" }, { prompt = "It does not work yet:" }, function(_, number)
       if number == 1 then return again() end
       if number == 2 then return write(client, params, written) end
       say("nothing was written")
@@ -65,7 +65,7 @@ local function try(client, params, again, written)
   end)
 end
 
-function ask(client, providers, written)
+function ask(client, providers, again, written)
   local function row(one)
     local found = one.keyFound and (" · its key is in %s"):format(one.keyVariable) or ""
     return display.plain(one.title .. found)
@@ -73,10 +73,10 @@ function ask(client, providers, written)
   vim.ui.select(providers, { prompt = "Which service has the model?", format_item = row }, function(one)
     if not one then return say("nothing was written") end
     with_address(one, function(address)
-      with_key(one, function(key)
+      with_key(one, again, function(key)
         line("Model, as the service calls it", one.model, function(model)
           local params = { provider = one.provider, address = address, key = key, model = model }
-          try(client, params, function() ask(client, providers, written) end, written)
+          try(client, params, function() ask(client, providers, true, written) end, written)
         end)
       end)
     end)
@@ -89,7 +89,7 @@ function M.begin(written)
   if not client then return end
   send(client, "agent/setup/providers", vim.empty_dict(), function(listed)
     if listed.problem then return notices.show("Adjutant: " .. display.plain(listed.problem)) end
-    ask(client, listed.providers, type(written) == "function" and written or nil)
+    ask(client, listed.providers, false, type(written) == "function" and written or nil)
   end)
 end
 
