@@ -69,7 +69,7 @@ pub struct Agent {
     /// What this connection has started.
     pub starts: Starts,
     /// Held while the models are called for a check, and while a provider is set up.
-    probing: tokio::sync::Semaphore,
+    probing: Arc<tokio::sync::Semaphore>,
     out: Out,
 }
 

@@ -43,6 +43,14 @@ fn beside(workspace: &Workspace) -> Vec<String> {
     names
 }
 
+/// Returns the name of the file of the typed key, of which there is one.
+fn key_file(workspace: &Workspace) -> String {
+    let keys: Vec<_> = beside(workspace).into_iter().filter(|name| name.ends_with(".key")).collect();
+    let [name] = keys.as_slice() else { panic!("one key: {keys:?}") };
+    assert!(name.starts_with("service-"), "{name}");
+    name.clone()
+}
+
 /// Returns every file of a folder whose bytes have the text.
 fn with(folder: &Path, text: &str) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -80,9 +88,10 @@ fn p26_an_editor_goes_from_no_model_to_a_first_answer_without_a_restart() {
     assert_eq!((written.model.as_str(), written.in_use), ("service/m1", true), "{written:?}");
     let text = settings(&workspace);
     assert!(text.contains("# Mine.") && text.contains("mistakes = 2 # patience"), "{text}");
-    assert!(text.contains("api_key_file = \"service.key\"") && !text.contains(KEY), "{text}");
-    assert_eq!(beside(&workspace), ["config.toml", "service.key"]);
-    let key = workspace.config_file().with_file_name("service.key");
+    let name = key_file(&workspace);
+    assert!(text.contains(&format!("api_key_file = \"{name}\"")) && !text.contains(KEY), "{text}");
+    assert_eq!(beside(&workspace), ["config.toml", name.as_str()]);
+    let key = workspace.config_file().with_file_name(&name);
     assert_eq!(fs::read_to_string(&key).expect("the key is there"), KEY);
     assert_eq!(fs::metadata(&key).expect("the key is there").permissions().mode() & 0o777, 0o600);
 
@@ -271,7 +280,7 @@ fn p26_no_byte_to_the_client_and_no_file_but_its_own_has_a_key_that_was_typed() 
     let logs = with(&workspace.state_dir(), "agent/setup/try");
     assert_eq!(logs.len(), 1, "the debug log names the requests: {logs:?}");
     assert_eq!(with(&workspace.state_dir(), KEY), [""; 0]);
-    let own = workspace.config_file().with_file_name("service.key").display().to_string();
+    let own = workspace.config_file().with_file_name(key_file(&workspace)).display().to_string();
     assert_eq!(with(workspace.state_dir().parent().expect("a folder"), KEY), [own]);
     assert!(!server.stderr().contains(KEY), "{}", server.stderr());
 }

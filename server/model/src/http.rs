@@ -212,23 +212,26 @@ fn checked_address(provider: &Provider) -> Result<Url, CallFailure> {
     let Some(text) = provider.base_url.as_deref() else {
         return Err(refuse("`base_url` is not set; set it to the address of its API".to_owned()));
     };
-    let url = Url::parse(text).map_err(|error| refuse(format!("`base_url` is not an address: {error}")))?;
+    usable_address(text).map_err(refuse)
+}
+
+/// Returns an address to which a call may go, or why none may.
+pub fn usable_address(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| format!("`base_url` is not an address: {error}"))?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(refuse(
+        return Err(
             "`base_url` contains a user or password; name the key's variable in `api_key_env` instead"
                 .to_owned(),
-        ));
+        );
     }
     let host = url.host_str().unwrap_or_default();
     match url.scheme() {
         "https" => Ok(url),
         "http" if is_loopback(host) => Ok(url),
-        "http" => Err(refuse(format!(
-            "plain http to \"{host}\" would show the key and the code to the network; use https"
-        ))),
-        other => {
-            Err(refuse(format!("`base_url` begins with \"{other}\"; use https, or http on this machine")))
+        "http" => {
+            Err(format!("plain http to \"{host}\" would show the key and the code to the network; use https"))
         }
+        other => Err(format!("`base_url` begins with \"{other}\"; use https, or http on this machine")),
     }
 }
 

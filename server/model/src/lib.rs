@@ -31,6 +31,7 @@ use adjutant_core::config::{ModelLimits, Provider, Wire};
 use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{Delta, ModelRequest, Reply};
 
+pub use http::usable_address;
 use request_cache::RequestCache;
 pub use scripted::script_fault;
 

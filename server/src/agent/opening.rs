@@ -102,7 +102,7 @@ impl Agent {
         let problems =
             state_problem.into_iter().chain(loaded.problems.iter().map(ToString::to_string)).collect();
         let configured = ClientConfiguration::new(sources);
-        let probing = Semaphore::new(1);
+        let probing = Arc::new(Semaphore::new(1));
         let agent = Agent { sessions, configured, starts: Starts::default(), probing, out: out.clone() };
         Ok(OpenedAgent { agent, problems })
     }

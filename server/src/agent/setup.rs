@@ -3,19 +3,22 @@
 //! Never sends a key back.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use adjutant_core::config::{KeySource, Provider};
 use adjutant_core::text::display::one_line;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::setup::{
     SetupKey, SetupParams, SetupProvider, SetupProvidersParams, SetupProvidersResult, SetupTryResult,
     SetupWriteResult,
 };
-use tokio::sync::SemaphorePermit;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Agent, Result};
 use crate::aside::aside;
 use crate::session::mailbox::ClientError;
 use crate::settings::Sources;
+use crate::settings::own_files::private_text;
 use crate::setup::{self, Description, Key, NewProvider, SERVICES, Service, is_set};
 use crate::transport::ErrorBody;
 
@@ -52,11 +55,13 @@ impl Agent {
 
     pub(super) async fn setup_write(&self, params: SetupParams) -> Result<SetupWriteResult> {
         let (provider, key) = described(params)?;
-        let _held = self.alone()?;
+        let held = self.alone()?;
         let sources = self.configured.sources();
         let written = aside(move || {
-            let (file, present) = present(&sources).map_err(ErrorBody::invalid_params)?;
-            setup::write(&file, &present, &provider, key.as_ref()).map_err(|why| refused(&why))?;
+            // A cancelled request leaves this thread at work, and no other write may begin before it has ended.
+            let _held = held;
+            let file = sources.user_file().ok_or_else(|| ErrorBody::invalid_params(NO_PLACE))?;
+            setup::write(&file, &provider, key.as_ref()).map_err(|why| refused(&why))?;
             Ok::<_, ErrorBody>((file, provider))
         });
         let (file, provider) = written.await?;
@@ -80,6 +85,10 @@ impl Agent {
             Ok((found, _)) if !is_as_written(&found.base_url) => {
                 Some(overruled(&format!("providers.{}.base_url", provider.name)))
             }
+            // The key counts only if it is found as a call finds it.
+            Ok((Provider { key: Some(KeySource::File(path)), .. }, _)) => {
+                private_text(path).err().map(|why| format!("it has no key: the file {why}"))
+            }
             Ok(_) => None,
             Err(why) => Some(why.to_string()),
         };
@@ -92,9 +101,11 @@ impl Agent {
     }
 
     /// Waits for nothing: each trial costs tokens, and two that write would hinder one another.
-    fn alone(&self) -> Result<SemaphorePermit<'_>> {
+    fn alone(&self) -> Result<OwnedSemaphorePermit> {
         let busy = "a provider is being tried or written already; wait for that answer";
-        self.probing.try_acquire().map_err(|_| ClientError::new(ErrorName::Overloaded, busy).into())
+        Arc::clone(&self.probing)
+            .try_acquire_owned()
+            .map_err(|_| ClientError::new(ErrorName::Overloaded, busy).into())
     }
 }
 

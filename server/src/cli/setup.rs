@@ -73,7 +73,7 @@ async fn ask_and_write(
             Err(left) => return Ok(Err(left)),
         }
     }
-    seat::write(file, &present, &provider, key.as_ref()).context("write the settings")?;
+    seat::write(file, &provider, key.as_ref()).context("write the settings")?;
     desk.page.line_in(Ink::Green, &format!("✓ written: {}", file.display()));
     desk.page.line("Try it: adjutant run \"explain this folder\"   or in your editor: adjutant editor");
     Ok(Ok(if answers { Exit::Fine } else { Exit::Failed }))

@@ -3,8 +3,10 @@
 //! Never reads a file, and never contacts a service.
 
 use adjutant_core::config::Wire;
+use adjutant_core::text::display::hidden;
 
 use super::writing::{Key, NewProvider};
+use crate::model::usable_address;
 use crate::settings::Sources;
 
 /// Where most servers of local models listen.
@@ -109,7 +111,7 @@ impl Description {
                     service.title
                 ));
             }
-            (None, Some(given)) => line("address", &given)?,
+            (None, Some(given)) => address(&given)?,
             (None, None) => return Err("the address of the service is missing".to_owned()),
         };
         let key = match (service.variable, self.key) {
@@ -126,14 +128,23 @@ impl Description {
     }
 }
 
+/// Returns an address that a call of a model would use.
+fn address(given: &str) -> Result<String, String> {
+    let given = line("address", given)?;
+    usable_address(&given).map_err(|why| format!("the address cannot be used: {why}"))?;
+    Ok(given)
+}
+
 /// Returns a text of one line without the blanks around it.
 fn line(what: &str, given: &str) -> Result<String, String> {
     let given = given.trim();
     if given.is_empty() {
         return Err(format!("the {what} is missing"));
     }
-    if given.chars().any(|c| c.is_control() || c.is_whitespace()) || given.chars().count() > MAX_TEXT {
-        return Err(format!("the {what} has blanks or is too long; give it as the service calls it"));
+    if given.chars().any(|c| hidden(c) || c.is_whitespace()) || given.chars().count() > MAX_TEXT {
+        return Err(format!(
+            "the {what} has blanks or invisible characters, or is too long; give it as the service calls it"
+        ));
     }
     Ok(given.to_owned())
 }

@@ -2,16 +2,24 @@
 //!
 //! Keeps everything else in the file, with comments and order. Never writes a key into the settings.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use adjutant_core::config::Wire;
+use adjutant_core::digest_parts;
 use anyhow::Context;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use toml_edit::{DocumentMut, Item, Table, TableLike, value};
 
 use crate::settings::private_dir;
+
+/// How long a write waits for another one.
+const LOCK_WAIT: Duration = Duration::from_secs(3);
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// A provider as the user described it.
 pub struct NewProvider {
@@ -74,6 +82,11 @@ pub fn changed(
     for other in ["api_key_env", "api_key_command", "api_key_file", "script"] {
         one.remove(other);
     }
+    // A header may hold a secret of the service for which it was written.
+    if one.get("base_url").and_then(Item::as_str).map(same_address) != Some(same_address(&provider.base_url))
+    {
+        one.remove("headers");
+    }
     set(one, "wire", provider.wire.name());
     set(one, "base_url", &provider.base_url);
     match key {
@@ -96,17 +109,49 @@ fn set(table: &mut dyn TableLike, key: &str, text: &str) {
     }
 }
 
-/// Writes the key, then the settings that name it.
-pub fn write(file: &Path, present: &str, provider: &NewProvider, key: Option<&Key>) -> anyhow::Result<()> {
-    // If the file is a link, for instance into a repository of settings, it stays one.
-    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let name = format!("{}.key", provider.name);
-    let text = changed(present, provider, key.map(|key| (key, name.as_str())), &file)?;
-    folder_of(&file)?;
+/// Reads the settings, and writes the key, then the settings that name it. No other write comes between.
+pub fn write(file: &Path, provider: &NewProvider, key: Option<&Key>) -> anyhow::Result<()> {
+    folder_of(file)?;
+    let _lock = lock(file)?;
+    let present = read(file)?;
+    let name = key_file(provider);
+    let text = changed(&present, provider, key.map(|key| (key, name.as_str())), file)?;
+    // A relative name is looked up beside the settings as they are named, not beside what a link names.
     if let Some(Key::Typed(key)) = key {
         replace(&file.with_file_name(name), key)?;
     }
-    replace(&file, &text)
+    // If the file is a link, for instance into a repository of settings, it stays one.
+    replace(&fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()), &text)
+}
+
+/// Returns the name of the file of a typed key. It belongs to one address, so that settings which name
+/// another address never find this key, also in a process that has not read the new ones yet.
+fn key_file(provider: &NewProvider) -> String {
+    let address = digest_parts(&[same_address(&provider.base_url).as_bytes()]);
+    format!("{}-{}.key", provider.name, &address[..16])
+}
+
+/// Returns an address as the settings compare it.
+fn same_address(url: &str) -> &str {
+    url.trim_end_matches('/')
+}
+
+/// Keeps other writes out until the value is dropped, also by a kill.
+fn lock(file: &Path) -> anyhow::Result<File> {
+    let folder = file.parent().context("find the folder of the settings")?;
+    let opened = File::open(folder).with_context(|| format!("open \"{}\"", folder.display()))?;
+    let until = Instant::now() + LOCK_WAIT;
+    loop {
+        match flock(&opened, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(LOCK_PAUSE),
+            Err(Errno::WOULDBLOCK) => anyhow::bail!(
+                "write \"{}\": another Adjutant is writing it; nothing was written; try again when it has ended",
+                file.display()
+            ),
+            // Some file systems, such as NFS, cannot lock a folder. Then nothing keeps a second process out.
+            Ok(()) | Err(_) => return Ok(opened),
+        }
+    }
 }
 
 /// Makes the folder of a file, if there is none; an existing one is not changed.
@@ -117,8 +162,10 @@ fn folder_of(file: &Path) -> anyhow::Result<()> {
 
 /// Replaces a file with a text, atomically; only its owner can read it.
 fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("draw a random name: {error}"))?;
     let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".new-{}", std::process::id()));
+    name.push(format!(".new-{:016x}", u64::from_ne_bytes(random)));
     let new = file.with_file_name(name);
     let written = || -> io::Result<()> {
         let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;

@@ -62,7 +62,7 @@ fn p26_the_chat_without_a_model_leads_to_one_and_to_a_first_answer() {
     describe(&code, &address);
     told(&code, "service/m1 is the model of new conversations");
     let text = fs::read_to_string(stage.workspace.config_file()).unwrap();
-    assert!(text.contains("# Mine.") && text.contains("api_key_file = \"service.key\""), "{text}");
+    assert!(text.contains("# Mine.") && text.contains("api_key_file = \"service-"), "{text}");
     wait_for("the box", || (code.chat()["box"] == true).then_some(()));
     code.say_in_chat("Say hello");
     code.wait_chat(&["prompt: Say hello With its place in the file", "reply: Hello.", "end: Done"]);

@@ -31,7 +31,7 @@ fn a_description_becomes_what_the_terminal_writes() {
     );
     assert_eq!(of("local", Some(LOCAL), None, "m1").unwrap(), format!("local {LOCAL} m1 no key"));
     let own = Some(Key::Variable("MY_KEY".to_owned()));
-    assert_eq!(of("service", Some("http://h/v1"), own, "a/b").unwrap(), "service http://h/v1 a/b $MY_KEY");
+    assert_eq!(of("service", Some("https://h/v1"), own, "a/b").unwrap(), "service https://h/v1 a/b $MY_KEY");
     let key = typed_key(" secret\n");
     assert_eq!(
         of("openai", None, key, "m").unwrap(),
@@ -49,6 +49,11 @@ fn what_is_wrong_with_a_description_is_said_without_the_key() {
     refused("openai", Some("http://h/v1"), None, "m", "has one address");
     refused("service", Some("  "), None, "m", "address of the service is missing");
     refused("service", Some("http://h /v1"), None, "m", "blanks");
+    for url in ["https://me:sk-1@h/v1", "http://x.localhost/v1", "http://h/v1", "file:///etc/passwd", "h"] {
+        refused("service", Some(url), None, "m", "the address cannot be used");
+    }
+    refused("service", Some("https://h/\u{202e}v1"), None, "m", "invisible");
+    refused("openai", None, None, "a\u{200b}b", "the model has blanks or invisible");
     refused("local", Some(LOCAL), typed_key("sk-1"), "m", "needs no key");
     refused("openai", None, typed_key("   "), "m", "the key is empty");
     refused("openai", None, typed_key("sk-1\nsk-2"), "m", "this is no key");

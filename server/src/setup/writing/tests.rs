@@ -55,11 +55,44 @@ headers = { \"X-Team\" = \"blue\" }
         [providers.acme]
         # The old address.
         base_url = "https://acme.example/v1"
-        headers = { "X-Team" = "blue" }
         wire = "openai_chat"
         api_key_file = "acme.key"
     "#]]
     .assert_eq(&after(present, Some((&Key::Typed("k".to_owned()), "acme.key"))));
+}
+
+#[test]
+fn headers_stay_only_while_the_address_stays() {
+    let present =
+        "[providers.acme]\nbase_url = \"https://acme.example/v1/\"\nheaders = { \"X-Team\" = \"blue\" }\n";
+    assert!(after(present, None).contains("X-Team"));
+    assert!(!after(&present.replace("acme.example", "other.example"), None).contains("X-Team"));
+}
+
+#[test]
+fn a_typed_key_is_beside_a_link_and_its_file_belongs_to_one_address() {
+    let scratch = std::env::temp_dir().join(format!("adjutant-keys-{}", std::process::id()));
+    let (own, target) = (scratch.join("own"), scratch.join("repository"));
+    fs::create_dir_all(&own).unwrap();
+    fs::create_dir_all(&target).unwrap();
+    fs::write(target.join("config.toml"), "# mine\n").unwrap();
+    let file = own.join("config.toml");
+    std::os::unix::fs::symlink(target.join("config.toml"), &file).unwrap();
+    let key = |text: &str| Key::Typed(text.to_owned());
+    let names = |folder: &Path| fs::read_dir(folder).unwrap().count();
+
+    write(&file, &acme(), Some(&key("one"))).unwrap();
+    write(&file, &acme(), Some(&key("two"))).unwrap();
+    let first = own.join(key_file(&acme()));
+    assert_eq!(fs::read_to_string(&first).unwrap(), "two");
+    let other = NewProvider { base_url: "https://other.example/v1".to_owned(), ..acme() };
+    write(&file, &other, Some(&key("three"))).unwrap();
+    assert_eq!(fs::read_to_string(&first).unwrap(), "two", "the old address never gets the new key");
+    assert_eq!(fs::read_to_string(own.join(key_file(&other))).unwrap(), "three");
+    assert!(fs::symlink_metadata(&file).unwrap().is_symlink());
+    assert_eq!((names(&own), names(&target)), (3, 1));
+    assert!(fs::read_to_string(target.join("config.toml")).unwrap().contains(&key_file(&other)));
+    fs::remove_dir_all(scratch).unwrap();
 }
 
 #[test]
