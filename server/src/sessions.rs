@@ -54,7 +54,7 @@ pub struct Sessions {
     opening: Arc<Semaphore>,
     /// The last scan of all sessions, for the later pages of a list.
     scans: Arc<list::Scans>,
-    /// What the client was told of the list.
+    /// The entries that the client has of the list.
     followed: Arc<listing::FollowedList>,
     /// What was last seen of the repositories with changes.
     last_look: Arc<Mutex<HeadLook>>,

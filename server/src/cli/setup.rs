@@ -14,7 +14,7 @@ use super::page::{Ink, note};
 use super::signals::{ProcessSignal, Signals};
 use crate::doctor::own_models;
 use crate::settings::Sources;
-use crate::setup::{self as seat, Key, NewProvider, SERVICES, Service, is_set};
+use crate::setup::{self as seat, Description, Key, NewProvider, SERVICES, Service, is_set};
 use questions::{QuestionDesk, QuestionEnd};
 
 /// Asks, tries, and writes the settings.
@@ -95,14 +95,21 @@ async fn the_provider(
             None => desk.page.line(&format!("type a number from 1 to {}", SERVICES.len())),
         }
     };
-    let base_url = match service.base_url {
-        Some(url) => url.to_owned(),
-        None => desk.ask("Address of its API, for example https://HOST/v1", service.usual_url()).await?,
-    };
-    let key = the_key(desk, sources, service).await?;
-    let model = desk.ask("Model, as the service calls it", service.model).await?;
-    let provider = NewProvider { name: service.name.to_owned(), wire: service.wire, base_url, model };
-    Ok((provider, key))
+    loop {
+        let base_url = match service.base_url {
+            Some(_) => None,
+            None => {
+                let usual = service.usual_url();
+                Some(desk.ask("Address of its API, for example https://HOST/v1", usual).await?)
+            }
+        };
+        let key = the_key(desk, sources, service).await?;
+        let model = desk.ask("Model, as the service calls it", service.model).await?;
+        match (Description { service: service.name.to_owned(), base_url, key, model }).checked() {
+            Ok(checked) => return Ok(checked),
+            Err(why) => desk.page.line(&format!("• {why}")),
+        }
+    }
 }
 
 async fn the_key(

@@ -1,6 +1,6 @@
 //! Which sessions of this process may have another entry in the list of sessions.
 //!
-//! Never says what changed: whoever follows the list reads the entry again.
+//! Names only sessions: `sessions::listing` reads their entries again. Never reads one itself.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use adjutant_protocol::SessionId;
 use tokio::sync::Notify;
 
-/// The sessions that changed since somebody looked; while nobody follows the list, none.
+/// The sessions that changed since the last [`ListChanges::take`]. Before [`ListChanges::begin`] it notes none.
 #[derive(Default)]
 pub struct ListChanges {
     changed: Mutex<Option<BTreeSet<SessionId>>>,
@@ -22,7 +22,7 @@ impl ListChanges {
         self.wake.notify_one();
     }
 
-    /// Whether somebody follows the list.
+    /// Whether changes are noted.
     pub fn is_begun(&self) -> bool {
         self.lock().is_some()
     }

@@ -18,18 +18,18 @@ use crate::aside::aside;
 use crate::session::catalog::{Catalog, CatalogError};
 use crate::session::mailbox::ClientError;
 
-/// What happens in this time is told together, so a session is told of at most four times a second.
+/// The server sends what happens in this time together: at most four notifications a second for one session.
 const TOGETHER: Duration = Duration::from_millis(250);
 /// The least time between two looks at the logs of other processes.
 const OTHERS_EVERY: Duration = Duration::from_secs(2);
 /// A look that takes long is followed by a pause that many times as long: it takes 2 % of the time of a processor at most.
 const SHARE: u32 = 50;
-/// Entries that are told at once; the next look tells the others.
+/// The most entries that one look sends. The next look sends the others.
 const MOST_AT_ONCE: usize = 100;
-/// Folders whose lists a client follows; of more, it is told of all.
+/// The most folders that the server remembers for a client. After more it sends the sessions of every folder.
 const MOST_FOLDERS: usize = 64;
 
-/// What a client that follows the list was told.
+/// The entries that the server has sent to a client.
 #[derive(Default)]
 pub struct FollowedList {
     inner: Mutex<FollowState>,

@@ -42,6 +42,15 @@ impl Code<'_> {
         wait_or(shows).unwrap_or_else(|| panic!("the list shows {last:#?}\nnot {wanted:#?}"));
     }
 
+    /// Opens the list of a folder in which nothing was asked yet.
+    #[track_caller]
+    fn open_empty_list(&self) {
+        self.do_("sessionsOpen", json!([]));
+        wait_for("the words of an empty list", || {
+            self.sessions().first()?.starts_with("There is no conversation in this folder yet.").then_some(())
+        });
+    }
+
     fn wait_dialog(&self) -> Value {
         wait_for("the dialog", || Some(self.do_("dialog", json!([]))).filter(|dialog| !dialog.is_null()))
     }
@@ -90,10 +99,7 @@ fn p27_conversations_are_listed_by_what_they_need_opened_in_the_chat_and_deleted
     let run = Reply::call("run_command", json!({ "command": "echo one" }));
     let stage = Stage::new(FILES, [Reply::text("Seen."), run, Reply::text("Done so.")]);
     let code = Code::open(&stage, scenes::FILE);
-    code.do_("sessionsOpen", json!([]));
-    wait_for("the words of an empty list", || {
-        code.sessions().first()?.starts_with("There is no conversation in this folder yet.").then_some(())
-    });
+    code.open_empty_list();
     // What happens here comes into the list by itself.
     code.command("Look at it");
     code.wait_end("done");
@@ -143,10 +149,7 @@ fn p27_conversations_are_listed_by_what_they_need_opened_in_the_chat_and_deleted
 fn p27_a_conversation_is_renamed_and_the_list_follows_without_being_asked() {
     let stage = Stage::new(FILES, [Reply::text("Seen.")]);
     let code = Code::open(&stage, scenes::FILE);
-    code.do_("sessionsOpen", json!([]));
-    wait_for("the words of an empty list", || {
-        code.sessions().first()?.starts_with("There is no conversation in this folder yet.").then_some(())
-    });
+    code.open_empty_list();
     code.command("Look at it");
     code.wait_end("done");
     code.wait_sessions(&["Today", "Look at it | just now"]);

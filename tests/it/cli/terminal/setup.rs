@@ -49,6 +49,27 @@ fn left(workspace: &Workspace) -> Vec<String> {
 }
 
 #[test]
+fn an_address_that_no_call_can_use_is_said_and_asked_again() {
+    let model = ModelServer::start([Reply::text("ok")]);
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    let mut terminal = Terminal::run(&workspace, 80, &["setup"]);
+    terminal.asked("Number", 1);
+    terminal.types("5");
+    for (number, address) in ["file:///etc/passwd", &model.base_url()].into_iter().enumerate() {
+        terminal.asked("Address of its API", number + 1);
+        terminal.types(address);
+        terminal.asked("Key (not shown", number + 1);
+        terminal.types(KEY);
+        terminal.asked("Model, as the service calls it", number + 1);
+        terminal.types("m1");
+    }
+    let (ran, screen) = terminal.ends();
+    ran.expect(0);
+    assert!(screen.contains("the address cannot be used") && screen.contains("it answered in"), "{screen}");
+    assert!(!screen.contains(KEY), "{screen}");
+}
+
+#[test]
 fn a_provider_is_chosen_tried_and_written_and_the_key_is_never_shown() {
     let model = ModelServer::start([Reply::text("ok")]);
     let workspace = Workspace::new("//- /a.txt\none\n");
