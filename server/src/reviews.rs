@@ -6,12 +6,13 @@ pub mod away;
 mod befores;
 pub mod committed;
 pub mod earlier;
+mod listed;
 pub mod opened;
 pub mod renamed;
 pub mod staged;
 mod whole_files;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +25,7 @@ use adjutant_core::text::trace::{HunkText, PastChange, Side, SideRefusal, Trace,
 use adjutant_core::wire::review::{FoundHunk, WaitingHunks, applied_hunk};
 use adjutant_host::clock::now_ms;
 use adjutant_host::uri;
-use adjutant_protocol::review::{FormattedFile, HunkName, ReviewHunk};
+use adjutant_protocol::review::{HunkName, ReviewHunk};
 use adjutant_protocol::{ChangeSetId, SessionId};
 use adjutant_store::blobs::{Blobs, hash_of};
 use adjutant_tools::documents::{Documents, Text};
@@ -32,6 +33,8 @@ use adjutant_tools::paths::{ResolvedPath, Roots, open_read, resolve};
 use tokio::sync::watch;
 
 use away::AwayHunks;
+
+pub use listed::{formatted_of, hunks};
 
 /// The registry; clones share it.
 #[derive(Clone)]
@@ -129,7 +132,8 @@ impl Reviews {
 
     /// Sets the changes of a session, if they differ from those that are known.
     pub fn set(&self, session: &SessionId, roots: &Roots, blobs: &Arc<Blobs>, applied: &AppliedChanges) {
-        self.put(session, roots, blobs, applied, ChangesSource::Memory { number: applied.number });
+        let changes = || applied.all().into_iter().cloned().collect();
+        self.put(session, roots, blobs, ChangesSource::Memory { number: applied.number }, changes);
     }
 
     /// Sets the changes of a session that is not in memory, as its log had them at a time; milliseconds since the Unix
@@ -139,10 +143,10 @@ impl Reviews {
         session: &SessionId,
         roots: &Roots,
         blobs: &Arc<Blobs>,
-        applied: &AppliedChanges,
+        changes: Vec<Arc<AppliedChange>>,
         updated_at: u64,
     ) {
-        self.put(session, roots, blobs, applied, ChangesSource::Log { updated_at });
+        self.put(session, roots, blobs, ChangesSource::Log { updated_at }, || changes);
     }
 
     /// Whether the changes of a session are known as its log had them at this time, or later because it is in memory.
@@ -159,8 +163,8 @@ impl Reviews {
         session: &SessionId,
         roots: &Roots,
         blobs: &Arc<Blobs>,
-        applied: &AppliedChanges,
         source: ChangesSource,
+        changes: impl FnOnce() -> Vec<Arc<AppliedChange>>,
     ) {
         let mut sessions = self.lock();
         let KnownSessions { all, roots: open } = &mut *sessions;
@@ -174,7 +178,7 @@ impl Reviews {
             return;
         }
         known.source = source;
-        let changes: Vec<Arc<AppliedChange>> = applied.all().into_iter().cloned().collect();
+        let changes = changes();
         let is_empty = changes.is_empty() && known.changes.is_empty();
         known.changes = changes;
         drop(sessions);
@@ -508,70 +512,4 @@ fn has_content_before(owned: &OwnedChange) -> bool {
         Some(hash_of(&bytes))
     };
     owned.change.before.is_some() && read() == owned.change.before
-}
-
-/// Returns the deletion or the move of a file as clients see it. Blocks.
-fn operation_view(owned: &OwnedChange) -> Option<ReviewHunk> {
-    let change = &owned.change;
-    let trace = Trace { found: operation_found(owned), lines: 0..0, beneath: Vec::new() };
-    let found = FoundHunk { trace: &trace, text: String::new(), beneath: Vec::new(), away: None };
-    applied_hunk(&owned.session, change, change.hunks.first()?, found)
-}
-
-/// Returns what formatters changed beside these hunks.
-pub fn formatted_of(reviews: &Reviews, hunks: &[ReviewHunk]) -> Vec<FormattedFile> {
-    let listed: BTreeSet<(&SessionId, &ChangeSetId)> =
-        hunks.iter().map(|hunk| (&hunk.session_id, &hunk.change_set_id)).collect();
-    let is_listed = |owned: &OwnedChange| listed.contains(&(&owned.session, &owned.change.change_set));
-    let file = |owned: OwnedChange| FormattedFile {
-        session_id: owned.session,
-        change_set_id: owned.change.change_set.clone(),
-        uri: owned.change.uri.clone(),
-        path: owned.change.path.clone(),
-        lines: owned.change.formatted_elsewhere,
-    };
-    let formatted = reviews.of(|change| change.formatted_elsewhere > 0);
-    formatted.into_iter().filter(is_listed).map(file).collect()
-}
-
-/// Returns the applied hunks that nobody has looked at or that have a comment, or with `decided` all of them, of all files or
-/// of one, oldest change first. `uri` is a name of the file. Blocks.
-pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool, uri: Option<&str>) -> Vec<ReviewHunk> {
-    let target = uri.map(target_of);
-    let all = reviews.of(|change| {
-        let is_named = uri.is_some_and(|uri| change.uri == uri);
-        target.as_ref().is_none_or(|target| change.target == *target) || is_named
-    });
-    let is_open = |owned: &OwnedChange| {
-        let mut hunks = owned.change.hunks.iter();
-        hunks.any(|hunk| {
-            let waits = hunk.pending.is_some() || hunk.comment.is_some();
-            // Text that was undone may be in the file again. What was kept is decided, whatever the file has.
-            decided || hunk.state != ReviewState::Kept || waits
-        })
-    };
-    let files: BTreeSet<String> =
-        all.iter().filter(|owned| is_open(owned)).map(|owned| owned.change.target.clone()).collect();
-    // The deletion or the move of a file is on disk, not in a text.
-    let mut hunks = Vec::new();
-    for file in files {
-        let changes = FileChanges::read(
-            reviews,
-            all.iter().filter(|owned| owned.change.target == file).cloned().collect(),
-        );
-        let now = changes.changes.last().and_then(|owned| text_now(documents, owned));
-        // An empty file that is not there has no text that could tell.
-        let is_shown =
-            |hunk: &ReviewHunk| now.is_some() || !(hunk.removed.is_empty() && hunk.inserted.is_empty());
-        let text = now.as_deref().unwrap_or_default();
-        let traces = changes.trace(text);
-        let away = away::look(&changes, &traces);
-        hunks.extend(changes.views_of(text, &traces, &away).into_iter().filter(is_shown));
-    }
-    let operations = all.iter().filter(|owned| owned.change.operation.is_some() && is_open(owned));
-    hunks.extend(operations.filter_map(operation_view));
-    let is_wanted = |hunk: &ReviewHunk| decided || !hunk.is_decided() || hunk.comment.is_some();
-    hunks.retain(is_wanted);
-    hunks.sort_by_key(|hunk| hunk.made_by.as_ref().map(|made| made.at));
-    hunks
 }

@@ -11,6 +11,7 @@ mod deciding;
 pub mod edits;
 pub mod images;
 pub mod inbox;
+pub mod kept_changes;
 mod leaving;
 pub mod list_changes;
 pub mod mailbox;

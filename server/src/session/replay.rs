@@ -15,7 +15,7 @@ use adjutant_protocol::{RunId, SessionId};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::catalog::Catalog;
-use super::log::{Log, Notice, RecordRaw};
+use super::log::{Log, LogMark, Notice, RecordRaw};
 use crate::client::backfill::{Backfill, LastingMessage, UpdateCursor, UpdateRange};
 
 /// How the JSON of an event is read: `None` for an unknown event that this version may skip, and an error for any other that
@@ -165,20 +165,22 @@ impl ReplayedSession {
 
 /// Folds a session from its log, without what the model knows of files. Blocks.
 pub fn fold(catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
-    fold_by(record::read, catalog, id)
+    fold_by(record::read, catalog, id).map(|(session, _)| session)
 }
 
-/// Folds the changes of a session from its log. What the model said and what tools returned is missing in it. Blocks.
-pub fn fold_changes(catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
+/// Folds the changes of a session from its log, and says how far the log went. What the model said and what tools returned is
+/// missing in it. Blocks.
+pub fn fold_changes(catalog: &Catalog, id: &SessionId) -> Result<(Session, LogMark), String> {
     fold_by(record::read_for_review, catalog, id)
 }
 
-fn fold_by(read: EventReader, catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
+fn fold_by(read: EventReader, catalog: &Catalog, id: &SessionId) -> Result<(Session, LogMark), String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
     let mut folded = FoldedSession::of(Session::new(id.clone(), Vec::new()).without_reads(), read);
     let mut sink = |record| drop(folded.fold(&record));
-    Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink).map_err(|error| error.to_string())?;
-    folded.whole().map(|()| folded.session)
+    let read =
+        Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink).map_err(|error| error.to_string())?;
+    folded.whole().map(|()| (folded.session, read.mark))
 }
 
 /// Publishes the lasting updates of a range again, the same as at the first time. Returns the notices about

@@ -9,14 +9,15 @@ use std::time::{Duration, Instant};
 use adjutant_core::machine::step::{unfinished_writes, unproved_edits};
 use adjutant_core::record::{Ask, AskGroup};
 use adjutant_core::session::Session;
+use adjutant_core::session::applied::AppliedChanges;
 use adjutant_core::text::display::{Surface, display};
 use adjutant_core::wire::state;
 use adjutant_protocol::state::{State, StateView};
 
-use super::SessionWorld;
 use super::catalog::{AskMark, Catalog, CatalogError, Summary};
 use super::log::LogMark;
 use super::replay::FoldedSession;
+use super::{SessionWorld, kept_changes};
 use crate::aside::aside;
 
 /// A summary is rewritten at most this often while a run is open.
@@ -33,11 +34,41 @@ pub struct Summaries {
     last_title: String,
     due: Option<Summary>,
     due_seq: u64,
+    /// The changes as they were when the last run ended, until they are kept.
+    ended: Option<EndedRun>,
+}
+
+/// What a session has changed when a run ends, and the log up to there.
+struct EndedRun {
+    log: LogMark,
+    roots: Vec<String>,
+    applied: AppliedChanges,
+}
+
+impl EndedRun {
+    /// `None` if nothing was applied.
+    fn of(session: &Session, log: LogMark) -> Option<Self> {
+        let (roots, applied) = (session.roots.clone(), session.applied.clone());
+        (!applied.is_empty()).then_some(Self { log, roots, applied })
+    }
+
+    /// Blocks.
+    fn keep(self, place: &SessionWorld) {
+        kept_changes::keep(&place.world.catalog, &place.id, self.log, &self.roots, &self.applied);
+    }
 }
 
 impl Summaries {
     pub fn new(place: Arc<SessionWorld>) -> Self {
-        Self { place, written: None, last_view: None, last_title: String::new(), due: None, due_seq: 0 }
+        Self {
+            place,
+            written: None,
+            last_view: None,
+            last_title: String::new(),
+            due: None,
+            due_seq: 0,
+            ended: None,
+        }
     }
 
     /// Notes a change. If the state or the title changed, no run is open, or the last write is old, the summary is
@@ -52,6 +83,9 @@ impl Summaries {
             self.due = Some(summary(session, mark));
             self.due_seq = mark.last_seq;
         }
+        if is_idle && last.is_some_and(|last| last.state == State::Running) {
+            self.ended = EndedRun::of(session, mark);
+        }
         self.last_view = Some(view);
         self.last_title.clone_from(&session.title);
     }
@@ -62,14 +96,22 @@ impl Summaries {
         }
         let Some(summary) = self.due.take() else { return };
         self.written = Some(Instant::now());
-        let place = self.place.clone();
-        tokio::task::spawn_blocking(move || write(&place, &summary));
+        let (place, ended) = (self.place.clone(), self.ended.take());
+        tokio::task::spawn_blocking(move || {
+            write(&place, &summary);
+            ended.map(|ended| ended.keep(&place))
+        });
     }
 
     pub async fn write_now(&mut self, session: &Session, mark: LogMark) {
         if session.created {
-            let (place, summary) = (self.place.clone(), summary(session, mark));
-            aside(move || write(&place, &summary)).await;
+            let (place, summary, ended) =
+                (self.place.clone(), summary(session, mark), EndedRun::of(session, mark));
+            aside(move || {
+                write(&place, &summary);
+                ended.map(|ended| ended.keep(&place));
+            })
+            .await;
         }
     }
 }

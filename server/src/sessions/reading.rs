@@ -19,7 +19,7 @@ use adjutant_protocol::{AskId, SessionId};
 
 use crate::client::backfill::{LastingMessage, UpdateRange};
 use crate::session::catalog::{Catalog, CatalogError, Condition, ListedSession, Summary};
-use crate::session::log::Notice;
+use crate::session::log::{LogMark, Notice};
 use crate::session::storage::{Disk, Stat};
 use crate::session::watermark::Syncer;
 use crate::session::{replay, summaries};
@@ -80,6 +80,8 @@ pub(super) struct SummedReview {
     pub has_unproved: bool,
     /// Whether it has hunks that were undone, so that their text may be in a file again.
     pub has_undone: bool,
+    /// The log that the summary is of.
+    pub log: LogMark,
 }
 
 /// Returns what the summaries say of the reviews of all sessions. Touches no lock, so that a list at the same time does not
@@ -95,6 +97,7 @@ pub(super) fn reviews(catalog: &Catalog) -> Result<Vec<SummedReview>, CatalogErr
             is_unfinished: summary.unfinished > 0,
             has_unproved: summary.unproved > 0,
             has_undone: summary.undone > 0,
+            log: summary.log,
         })
     };
     catalog.list()?.into_iter().map(of).collect()

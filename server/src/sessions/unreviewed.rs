@@ -19,6 +19,7 @@ use crate::clock::now_ms;
 use crate::session::World;
 use crate::session::blobs::Blobs;
 use crate::session::edits::is_made_by_text;
+use crate::session::kept_changes::{self, ReadChanges};
 use crate::session::mailbox::{ClientError, Message};
 use crate::session::replay;
 use crate::tools::paths::Roots;
@@ -162,10 +163,11 @@ fn overlaps(one: &str, other: &str) -> bool {
 fn read(world: &Arc<World>, entry: &SummedReview) {
     let id = &entry.session;
     // The list of sessions reports a log that cannot be read.
-    let Ok(session) = replay::fold_changes(&world.catalog, id) else { return };
+    let Ok(ReadChanges { folders, changes }) = kept_changes::read(&world.catalog, id, entry.log) else {
+        return;
+    };
     let Ok(place) = world.catalog.place(&id.0) else { return };
-    let folders: Vec<PathBuf> = session.roots.iter().map(PathBuf::from).collect();
     let (roots, _) = Roots::open(&folders);
     let blobs = Arc::new(Blobs::new(place.storage.clone(), &place.dir));
-    world.reviews.set_read(id, &roots, &blobs, &session.applied, entry.updated_at);
+    world.reviews.set_read(id, &roots, &blobs, changes, entry.updated_at);
 }

@@ -3,6 +3,7 @@
 //! A list reads summaries instead of logs. A summary is derived from its log.
 //! Never trusts a summary that does not match its log.
 
+mod changes;
 mod summary;
 
 use std::collections::BTreeMap;
@@ -13,15 +14,15 @@ use std::sync::Arc;
 use super::log::{EVENTS, LOCK, Log, LogMark, LogPlace, Notice, OpenError, RecordRaw};
 use super::storage::{EntryType, LockError, LockGuard, Stat, Storage, remove_tree};
 use super::watermark::Syncer;
+use adjutant_host::parallel::in_parts;
 use adjutant_host::scarce;
 
+pub use changes::{KeptChanges, MOST_BYTES as MOST_CHANGES_BYTES};
 pub use summary::{AskMark, Summary};
 
 /// The most sessions in one list.
 pub const MAX_LISTED: usize = 100_000;
 
-/// The most threads that read the sessions of a list.
-const MAX_THREADS: usize = 8;
 /// The fewest sessions for which a thread is started.
 const MIN_SHARE: usize = 250;
 
@@ -139,9 +140,10 @@ impl Catalog {
     /// Returns all sessions, also damaged ones; the last changed first. Blocks.
     pub fn list(&self) -> Result<Vec<ListedSession>, CatalogError> {
         let ids = self.ids()?;
-        let mut list = in_parallel(&ids, |ids| {
-            ids.iter().filter_map(|id| self.listed(id.clone()).transpose()).collect()
-        })?;
+        let read = |ids: &[String]| ids.iter().filter_map(|id| self.listed(id.clone()).transpose()).collect();
+        let parts: Vec<Result<Vec<_>, _>> = in_parts(&ids, MIN_SHARE, read);
+        let mut list: Vec<ListedSession> =
+            parts.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
         let changed = |listed: &ListedSession| listed.summary.as_ref().map_or(0, |known| known.updated_at);
         list.sort_by(|a, b| changed(b).cmp(&changed(a)).then_with(|| a.id.cmp(&b.id)));
         Ok(list)
@@ -202,6 +204,24 @@ impl Catalog {
         let log = self.storage.stat(&place.events()).ok().filter(|log| log.len == summary.log.len);
         let summary = Summary { written: log.map(|log| log.written), ..summary.clone() };
         summary::write(&*self.storage, &place.dir, &summary).map_err(|error| self.error(error))
+    }
+
+    /// Keeps the applied changes of a session next to its log, a change a line, for [`Catalog::kept_changes`]. `log` is the log that
+    /// has them. Blocks.
+    pub fn keep_changes(
+        &self,
+        id: &str,
+        log: LogMark,
+        roots: Vec<String>,
+        lines: &[u8],
+    ) -> Result<(), CatalogError> {
+        let place = self.place(id)?;
+        changes::write(&*self.storage, &place.dir, log, roots, lines).map_err(|error| self.error(error))
+    }
+
+    /// Returns the applied changes of a session that were kept, if they are those of this log. Blocks.
+    pub fn kept_changes(&self, id: &str, log: LogMark) -> Option<KeptChanges> {
+        changes::read(&*self.storage, &self.place(id).ok()?.dir, log)
     }
 
     /// Rebuilds the summary of a session. `fold` folds its records one by one, so that a long log
@@ -314,32 +334,6 @@ impl Catalog {
             None => CatalogError::Io { dir: self.dir.clone(), source },
         }
     }
-}
-
-/// Calls `read` for parts of a long list, on as many threads as there are processors. Returns the results in
-/// the order of the list. Blocks.
-fn in_parallel(
-    ids: &[String],
-    read: impl Fn(&[String]) -> Result<Vec<ListedSession>, CatalogError> + Sync,
-) -> Result<Vec<ListedSession>, CatalogError> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-    let share = ids.len().div_ceil(threads).max(MIN_SHARE);
-    std::thread::scope(|scope| {
-        let read = &read;
-        // This thread reads the first part, and each part for which no other thread can be started.
-        let parts: Vec<_> = ids.chunks(share).collect();
-        let spawn = |part| std::thread::Builder::new().spawn_scoped(scope, move || read(part)).ok();
-        let threads: Vec<_> = parts.iter().skip(1).map(|part| spawn(*part)).collect();
-        let mut sessions = parts.first().map_or_else(|| Ok(Vec::new()), |part| read(part))?;
-        for (part, thread) in parts.iter().skip(1).zip(threads) {
-            let more = match thread {
-                Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                None => read(part),
-            };
-            sessions.extend(more?);
-        }
-        Ok(sessions)
-    })
 }
 
 /// Whether a text is a valid session id, and so safe as a name in a path.

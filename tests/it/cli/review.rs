@@ -173,6 +173,40 @@ fn n30_why_says_who_wrote_a_line_and_whether_a_person_looked() {
     assert_eq!(place.run(&["why", "greeting.txt"]).code(), Some(2));
 }
 
+/// Returns the file in which the changes of the only session are kept next to its log.
+fn kept_changes(place: &Place) -> std::path::PathBuf {
+    let sessions: Vec<_> = fs::read_dir(place.path("state").join("sessions")).unwrap().flatten().collect();
+    assert_eq!(sessions.len(), 1);
+    sessions[0].path().join("changes.jsonl")
+}
+
+#[test]
+fn n30_why_reads_the_log_only_where_its_changes_are_not_kept_next_to_it() {
+    let place = fixed();
+    let why = || place.run(&["why", "greeting.txt:1"]).out();
+    let (whole, file) = (why(), kept_changes(&place));
+    assert!(whole.contains("fix the greeting"), "{whole}");
+    let kept = fs::read_to_string(&file).expect("the end of the run kept them");
+    // Who reads this text and not the log says what it says.
+    let (head, lines) = kept.split_once('\n').unwrap();
+    let forged = lines.replace("fix the greeting", "break all things");
+    let mut head: serde_json::Value = serde_json::from_str(head).unwrap();
+    head["sum"] = crc32fast::hash(forged.as_bytes()).into();
+    fs::write(&file, format!("{head}\n{forged}")).unwrap();
+    assert!(why().contains("break all things"), "{}", why());
+    // A file that is damaged, gone or of an older log is not believed, and is written again.
+    for damaged in [&kept[..kept.len() / 2], "", "null\n", "\0\0\0"] {
+        fs::write(&file, damaged).unwrap();
+        assert_eq!(why(), whole, "{damaged:?}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), kept, "{damaged:?}");
+    }
+    fs::remove_file(&file).unwrap();
+    assert_eq!(why(), whole);
+    place.run(&["review", "keep", "greeting.txt:1"]).exits(0);
+    fs::write(&file, &kept).unwrap();
+    assert!(why().contains("a person kept it"), "{}", why());
+}
+
 /// The title is only the first line, or what a client chose.
 #[test]
 fn n30_why_says_the_prompt_in_the_words_of_the_user() {

@@ -122,12 +122,13 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("origin", &[]),
-    ("reviews", &["uri", "tools", "documents"]),
+    ("reviews", &["parallel", "uri", "tools", "documents"]),
     ("tools", &["aside", "faults", "scarce", "editor", "documents", "settings"]),
     ("model", &["editor", "documents", "settings"]),
     ("client", &["clock", "transport", "editor", "documents", "settings"]),
     ("transport", &[]),
     ("aside", &[]),
+    ("parallel", &[]),
     ("clock", &[]),
     ("scarce", &[]),
     ("editor", &[]),
@@ -176,7 +177,8 @@ const RESERVED: &[(&[&str], &[&str], &str)] = &[
 ];
 
 /// Names of session files, as string literals. Only `store` and `session` may use them.
-const SESSION_FILES: [&str; 4] = ["\"summary.json\"", "\"blobs\"", "\"log.jsonl\"", "\"events.jsonl\""];
+const SESSION_FILES: [&str; 5] =
+    ["\"summary.json\"", "\"changes.jsonl\"", "\"blobs\"", "\"log.jsonl\"", "\"events.jsonl\""];
 
 /// Crates that the pure crates may not depend on.
 const IMPURE_CRATES: [&str; 10] = [

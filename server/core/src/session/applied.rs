@@ -2,11 +2,14 @@
 //!
 //! A function of the events alone. Never says where a hunk is: only the text does (`text::trace`).
 
+mod lines;
 mod names;
 mod room;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::record::{
     AllowedBy, BatchId, CallPart, ChangeSetId, EditsMode, Event, FileChange, FileOperation, HunkSet, Record,
@@ -20,6 +23,7 @@ use crate::text::trace::{PastChange, PastHunk, Side};
 
 use names::{FileOrigin, name_of, names_of_move};
 
+pub use lines::changes_of_lines;
 pub use names::NameOfFile;
 
 /// The most bytes of hunks that a session remembers for the review; the oldest changes are forgotten first.
@@ -43,7 +47,8 @@ pub struct AppliedChanges {
 }
 
 /// A change of one file of which at least one hunk was applied.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AppliedChange {
     pub change_set: ChangeSetId,
     /// As the user sees it.
@@ -76,7 +81,8 @@ pub struct AppliedChange {
 }
 
 /// A hunk that was applied.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AppliedHunk {
     pub id: String,
     /// Its place among the hunks of the change.
@@ -107,7 +113,8 @@ pub struct AppliedHunk {
 }
 
 /// A decision about a hunk that is being carried out.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PendingReview {
     pub batch: BatchId,
     /// Whether it is restored; else it is undone.
@@ -123,7 +130,7 @@ pub struct PendingReview {
 }
 
 /// Who changes the text for a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TurningBy {
     /// The file was not open.
     Disk,

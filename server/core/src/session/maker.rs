@@ -2,6 +2,8 @@
 //!
 //! Never holds a whole prompt: only enough of it to know it again.
 
+use serde::{Deserialize, Serialize};
+
 use crate::record::RunId;
 use crate::session::Run;
 use crate::text::start_of;
@@ -12,7 +14,8 @@ const MOST_BYTES: usize = 600;
 const MOST_PROMPTS: usize = 3;
 
 /// What made a change, as it was when the change was proposed.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Maker {
     pub run: RunId,
     /// The title of the run.
@@ -31,7 +34,8 @@ impl Maker {
 }
 
 /// The prompts of a run, in the user's words, oldest first.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ReadPrompts {
     pub texts: Vec<String>,
     /// How many prompts after the first one are left out.

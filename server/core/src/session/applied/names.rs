@@ -4,11 +4,14 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{AppliedChange, AppliedChanges};
 use crate::record::{ChangeSetId, FileChange, FileOperation};
 
 /// Where the file of a change comes from: the name that it had when this record was written, before all moves of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct FileOrigin {
     pub(super) name: NameOfFile,
     /// The number of the record.
@@ -26,7 +29,8 @@ impl AppliedChange {
 }
 
 /// A name of a file, in the forms that a change has.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NameOfFile {
     /// As the user sees it.
     pub path: String,

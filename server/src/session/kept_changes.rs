@@ -1,0 +1,45 @@
+//! The applied changes of a session next to its log, so that their review and `why` need not read the log.
+//!
+//! Never the only place of a change: whoever finds none here folds the log.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use adjutant_core::session::applied::{AppliedChange, AppliedChanges, changes_of_lines};
+use adjutant_protocol::SessionId;
+
+use super::catalog::{Catalog, KeptChanges, MOST_CHANGES_BYTES};
+use super::log::LogMark;
+use super::replay;
+
+/// The applied changes of a session that is not in memory.
+pub struct ReadChanges {
+    /// The folders of the session.
+    pub folders: Vec<PathBuf>,
+    /// Oldest first.
+    pub changes: Vec<Arc<AppliedChange>>,
+}
+
+/// Keeps the changes of a session, which its log has up to a mark. Blocks.
+pub fn keep(catalog: &Catalog, id: &SessionId, log: LogMark, roots: &[String], applied: &AppliedChanges) {
+    // With more bytes, the log is read each time.
+    let Some(lines) = applied.to_lines(MOST_CHANGES_BYTES) else { return };
+    if let Err(error) = catalog.keep_changes(&id.0, log, roots.to_vec(), &lines) {
+        tracing::warn!(%error, session = %id, "its changes were not kept next to its log");
+    }
+}
+
+/// Returns the changes of a session: those that were kept, if they are of this log, else from the log, and keeps these. Blocks.
+pub fn read(catalog: &Catalog, id: &SessionId, log: LogMark) -> Result<ReadChanges, String> {
+    let kept = catalog.kept_changes(&id.0, log).and_then(|KeptChanges { roots, lines }| {
+        let changes = changes_of_lines(&lines).ok()?;
+        Some(ReadChanges { folders: roots.into_iter().map(PathBuf::from).collect(), changes })
+    });
+    if let Some(kept) = kept {
+        return Ok(kept);
+    }
+    let (session, log) = replay::fold_changes(catalog, id)?;
+    keep(catalog, id, log, &session.roots, &session.applied);
+    let changes = session.applied.all().into_iter().cloned().collect();
+    Ok(ReadChanges { folders: session.roots.into_iter().map(PathBuf::from).collect(), changes })
+}
