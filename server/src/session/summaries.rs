@@ -99,7 +99,9 @@ impl Summaries {
         let (place, ended) = (self.place.clone(), self.ended.take());
         tokio::task::spawn_blocking(move || {
             write(&place, &summary);
-            ended.map(|ended| ended.keep(&place))
+            if let Some(ended) = ended {
+                ended.keep(&place);
+            }
         });
     }
 
@@ -109,7 +111,9 @@ impl Summaries {
                 (self.place.clone(), summary(session, mark), EndedRun::of(session, mark));
             aside(move || {
                 write(&place, &summary);
-                ended.map(|ended| ended.keep(&place));
+                if let Some(ended) = ended {
+                    ended.keep(&place);
+                }
             })
             .await;
         }
