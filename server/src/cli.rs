@@ -20,6 +20,7 @@ mod page;
 mod pages;
 mod piped;
 mod present;
+mod reference;
 mod respond;
 mod review;
 mod room;
@@ -35,7 +36,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -135,6 +136,12 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         initialize: PathBuf,
     },
+    /// Print what makes Tab complete Adjutant's commands in your shell
+    #[command(after_help = reference::COMPLETIONS)]
+    Completions { shell: clap_complete::Shell },
+    /// Write the pages of the manual into a folder, for those who make packages
+    #[command(hide = true)]
+    Man { folder: PathBuf },
 }
 
 /// Runs the command line of this process.
@@ -163,6 +170,8 @@ pub fn main() -> ExitCode {
         Command::Lsp { stdio: _ } => in_runtime(service::serve_stdio(sources)),
         Command::Config => config::config(sources),
         Command::Capabilities { initialize } => capabilities::capabilities(&initialize),
+        Command::Completions { shell } => reference::completions(CommandLine::command(), shell),
+        Command::Man { folder } => reference::manual(CommandLine::command(), &folder),
         Command::Setup => in_runtime(setup::setup(sources)),
         Command::Doctor(line) => in_runtime(doctor::doctor(sources, line)),
         Command::Editor(line) => in_runtime(editor::editor(sources, line)),

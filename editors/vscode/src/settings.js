@@ -2,8 +2,12 @@
 // Never what a workspace set: a project's settings may only tighten, and have a file of their own for that.
 'use strict';
 
+const { existsSync } = require('node:fs');
+const { join } = require('node:path');
 const vscode = require('vscode');
 
+// Only the package for one platform carries the program, beside the folder of this code.
+const CARRIED = join(__dirname, '..', 'bin', 'adjutant');
 const KEYS = ['model', 'providers', 'permissions', 'limits', 'asks', 'edits'];
 
 function global(key) {
@@ -16,8 +20,9 @@ function ofUser() {
   return Object.fromEntries(set);
 }
 
+// The program that the user set, else the carried one, else what `PATH` has.
 function serverPath() {
-  return global('server.path') || 'adjutant';
+  return global('server.path') || (existsSync(CARRIED) ? CARRIED : 'adjutant');
 }
 
 module.exports = { ofUser, serverPath };
