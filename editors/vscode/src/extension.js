@@ -21,6 +21,7 @@ const { createRewind } = require('./rewind');
 const { createSessions } = require('./sessions');
 const { addProvider, copyInstall, createReadiness, demo } = require('./setup');
 const { createStatus } = require('./status');
+const { createWalkthrough } = require('./walkthrough');
 
 const PATIENCE_MS = 60_000; // for a server that starts
 let client;
@@ -43,12 +44,13 @@ async function activate(context) {
     if (action === 'undoRun') await rewind.undoRun(given.sessionId, given.runId);
     else await review[action === 'keep' ? 'keepFile' : 'undoFile'](given);
   };
+  const walkthrough = createWalkthrough();
   // The answer beside the file is for those who do not see the chat.
   const started = () => {
-    vscode.commands.executeCommand('setContext', 'adjutant.taskGiven', true);
+    walkthrough.done('task');
     if (!chat.isVisible()) answer.begun();
   };
-  const readiness = createReadiness(() => client, () => chat.readied());
+  const readiness = createReadiness(() => client, walkthrough.done, () => chat.readied());
   const ready = () => void readiness.look().catch((error) => output.appendLine(`What is set up is not known: ${error.message}`));
   const add = async () => {
     const model = await addProvider(client);
@@ -61,7 +63,7 @@ async function activate(context) {
   // A chat that is not in sight finds out when it comes into sight.
   const deleted = async (sessionId) => { if (chat.isInSight(sessionId)) await chat.begin(); };
   const sessions = createSessions({ client: () => client, reveal: chat.reveal, deleted, complain });
-  context.subscriptions.push(status, answer, chat, questions, output, review, hunks, proposed, changes, closed, sessions);
+  context.subscriptions.push(status, answer, walkthrough, chat, questions, output, review, hunks, proposed, changes, closed, sessions);
 
   const answers = createAnswers(() => client);
   // In the chat the ways to go on stand below the failure.

@@ -43,6 +43,18 @@ fn finding_d9_s105_the_chat_draws_the_same_in_whatever_order_it_is_told() {
     super::node_finds_nothing("chat.mjs", "editors/vscode/src/chat/conversation.js");
 }
 
+/// The chat has the room; the lists below it are a press away.
+#[test]
+fn finding_d9_s105_the_chat_begins_with_all_the_room() {
+    let stage = Stage::new(FILES, []);
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    let views = wait_for("three views", || {
+        Some(code.do_("views", json!([]))).filter(|views| views.as_array().is_some_and(|all| all.len() == 3))
+    });
+    assert_eq!(views, json!(["Chat: open", "Changes: closed", "Sessions: closed"]));
+}
+
 /// A model writes HTML, links, pictures and commands: nothing of it becomes more than text.
 #[test]
 fn finding_d9_s105_a_conversation_goes_on_in_the_chat_and_nothing_in_it_is_more_than_text() {

@@ -59,6 +59,11 @@ export class Window {
     await this.page.setViewportSize({ width, height });
   }
 
+  // Returns each view of the side bar, from the top, and whether it is open.
+  async views() {
+    return this.page.locator('.sidebar .pane-header').evaluateAll((all) => all.map((one) => `${one.querySelector('.title').textContent}: ${one.classList.contains('expanded') ? 'open' : 'closed'}`));
+  }
+
   // Runs a command of the palette, by its whole title.
   async palette(title) {
     await this.page.keyboard.press('F1');
@@ -213,6 +218,19 @@ export class Window {
     const input = this.page.locator('.quick-input-widget:visible', { hasText: of }).locator('input:visible').first();
     await input.waitFor();
     await input.fill('');
+  }
+
+  // Opens a walkthrough by its title.
+  async walkthroughOpen(title) {
+    await this.palette('Welcome: Open Walkthrough...');
+    await this.input('', title);
+    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first().click();
+    await this.page.locator('.getting-started-step').first().waitFor();
+  }
+
+  // Returns the titles of the steps that are checked.
+  walkthroughDone() {
+    return this.page.locator('.getting-started-step:has(.codicon.complete) .step-title').allInnerTexts();
   }
 
   // The list of the conversations.
