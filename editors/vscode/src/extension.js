@@ -8,7 +8,6 @@ const { answerHere } = require('./answerHere');
 const { createAnswers, words } = require('./asks');
 const { createChat } = require('./chat/view');
 const { createChanges, openChange } = require('./changes');
-const { createClient } = require('./client');
 const { createClosed } = require('./closed');
 const { createComments } = require('./comments');
 const { line } = require('./display');
@@ -72,6 +71,8 @@ async function activate(context) {
   const edited = (sessionId, runId, end) => manyFiles(rewind, sessionId, runId, end).catch(complain);
   // A client that could not start cannot start again, so each start has one of its own.
   const start = async () => {
+    // Its library takes longer to load than all the rest, and only the server needs it.
+    const { createClient } = require('./client');
     client = createClient({ status, answer, chat, questions, started, failed, edited, hunks, changes, closed, sessions, ready }, output);
     // One that does not answer holds up no other.
     await Promise.race([client.start().catch(() => status.stopped()), new Promise((done) => setTimeout(done, PATIENCE_MS))]);

@@ -7,7 +7,7 @@ use std::fs;
 use adjutant_testkit::model::Reply;
 use serde_json::json;
 
-use super::Code;
+use super::{Code, chat};
 use crate::scenes;
 use crate::stage::{Stage, wait_for, wait_or};
 
@@ -52,7 +52,7 @@ fn p26_the_chat_without_a_model_leads_to_one_and_to_a_first_answer() {
         shown["items"].to_string().contains("No model is set up yet").then_some(shown)
     });
     assert_eq!((&shown["box"], &shown["cut"]), (&json!(false), &json!(0)), "{shown:#}");
-    code.picture("setup-empty");
+    chat::wait_usable(&code, "setup-empty");
     code.do_("chatPress", json!(["Add a Provider"]));
     describe(&code, &address);
     told(&code, "the key that you typed was refused by provider");
