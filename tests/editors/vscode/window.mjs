@@ -66,6 +66,11 @@ export class Window {
     await this.page.setViewportSize({ width, height });
   }
 
+  // Opens or closes a view of the side bar, by its number from the top.
+  async viewPress(number) {
+    await this.page.locator('.sidebar .pane-header').nth(number).click({ position: { x: 12, y: 10 } });
+  }
+
   // Returns each view of the side bar, from the top, and whether it is open.
   async views() {
     return this.page.locator('.sidebar .pane-header').evaluateAll((all) => all.map((one) => `${one.querySelector('.title').textContent}: ${one.classList.contains('expanded') ? 'open' : 'closed'}`));
