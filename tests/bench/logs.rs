@@ -1,7 +1,7 @@
 //! The cost of a long history: opens logs of ten thousand and of a million records, and lists ten
 //! thousand sessions (finding F5).
 //!
-//! The core creates the records, from a task that reads one file a turn. Nothing is synced to disk.
+//! Nothing is synced to disk.
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -11,23 +11,14 @@ use std::time::Instant;
 use adjutant::session::catalog::Summary;
 use adjutant::session::log::{LogMark, line};
 use adjutant::sessions::reading;
-use adjutant_core::machine::accept::accept;
-use adjutant_core::machine::input::{Input, Preparation, Prompt, Report, Stamp};
-use adjutant_core::machine::step::{Step, next_steps};
-use adjutant_core::policy::choices::Follows;
-use adjutant_core::policy::observation::ObservedPath;
-use adjutant_core::prompt::message::{GenerationSettings, Reply, RequestedCall, StopCause};
-use adjutant_core::record::{CallEnd, CallResult, Event, Payload, Policy, Record};
-use adjutant_core::session::Session;
 use serde_json::json;
 
 use super::client::Client;
 use super::figures::Bench;
+use super::past::Past;
 use super::process::memory;
 use super::samples::{Samples, ms};
 
-/// The turns of one run.
-const TURNS: u32 = 50;
 const SESSIONS: usize = 10_000;
 const ID: &str = "s-0123456789abcdef";
 
@@ -111,90 +102,10 @@ fn write(path: &Path, bytes: &[u8]) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("for its owner");
 }
 
-/// A session that the core decides, with the log of its records.
-struct Past {
-    session: Session,
-    log: Vec<u8>,
-    now: u64,
-}
-
-impl Past {
-    fn input(&mut self, input: Input) {
-        self.now += 1;
-        let mut seed = [0; 16];
-        seed[..8].copy_from_slice(&self.now.to_le_bytes());
-        let stamp = Stamp::new(1_700_000_000_000 + self.now, seed);
-        let events: Vec<Event> = accept(&self.session, &stamp, input).expect("it is legal");
-        for (index, event) in events.iter().enumerate() {
-            let last = index + 1 == events.len();
-            let record = Record { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
-            line::put_record(&mut self.log, ID, (record.seq, record.at, !last), event).expect("a record");
-            self.session.apply(&record);
-        }
-    }
-
-    fn report(&mut self, report: Report) {
-        let step = next_steps(&self.session).into_iter().find(|step| !matches!(step, Step::Wake(_)));
-        self.input(Input::Step { step: step.expect("there is work"), report });
-    }
-
-    fn turn(&mut self, number: u32) {
-        let call = RequestedCall {
-            id: format!("call_{number}"),
-            name: "read_file".to_owned(),
-            arguments: r#"{"path":"src/main.rs"}"#.to_owned(),
-        };
-        let calls = if number == TURNS { Vec::new() } else { vec![call] };
-        let stop = if calls.is_empty() { StopCause::EndTurn } else { StopCause::ToolCalls };
-        self.report(Report::TurnBegan);
-        self.report(Report::ReplyStarted);
-        self.report(Report::Replied(Reply {
-            text: "I read it.".to_owned(),
-            calls,
-            stop,
-            ..Reply::default()
-        }));
-        if number == TURNS {
-            return;
-        }
-        let payload = Payload::Read { path: "src/main.rs".to_owned(), everywhere: false };
-        self.report(Report::Prepared(Box::new(
-            Preparation::of(payload).about(ObservedPath::inside("src/main.rs")),
-        )));
-        self.report(Report::Finished(CallResult {
-            end: CallEnd::Completed,
-            output: "fn main() {}\n".into(),
-            summary: "1 line".to_owned(),
-            elapsed_ms: 1,
-            cause: None,
-            whole: None,
-            unsaved: Vec::new(),
-            reads: Vec::new(),
-        }));
-    }
-}
-
 fn log_of(records: u64, root: &Path) -> Vec<u8> {
-    let roots = vec![root.display().to_string()];
-    let mut past = Past { session: Session::new(ID.into(), roots), log: Vec::new(), now: 0 };
-    line::put_header(&mut past.log, ID, 1);
-    line::put_epoch(&mut past.log, ID, 1, 1);
+    let mut past = Past::new(ID, root);
     while past.session.seq < records {
-        past.input(Input::Prompt(Prompt {
-            text: "Look at it.".to_owned(),
-            title: None,
-            expected_run: None,
-            model: "bench/scripted".to_owned(),
-            generation_settings: GenerationSettings::default(),
-            images: Vec::new(),
-            takes_images: true,
-            policy: Policy::default(),
-            follows: Follows { mode: true, model: true, effort: true, verbosity: true },
-            origin: None,
-            comments: Vec::new(),
-            key: None,
-        }));
-        (1..=TURNS).for_each(|number| past.turn(number));
+        past.run();
     }
     past.log
 }

@@ -10,6 +10,7 @@ mod decoding;
 mod figures;
 mod hostile;
 mod logs;
+mod past;
 mod process;
 mod review;
 mod samples;

@@ -16,6 +16,8 @@ cache=$(cd "$cache" && pwd)
 
 code_server=4.100.3
 playwright=1.54.1
+# The rules of accessibility, of their makers, Deque: a release a month (4.14.1 is of November 2026), no dependency, MPL 2.0; never shipped.
+axe=4.14.1
 export npm_config_cache=${npm_config_cache:-$cache/npm-cache}
 
 check=no
@@ -107,7 +109,7 @@ install_driver() {
   mkdir -p "$1"
   cd "$1"
   echo '{"private":true}' >package.json
-  quiet_npm install --ignore-scripts "playwright-core@$playwright"
+  quiet_npm install --ignore-scripts "playwright-core@$playwright" "axe-core@$axe"
 }
 
 # Packages Adjutant's extension as a user does, from a copy of its sources.
@@ -128,5 +130,5 @@ sources() {
 packages
 node_is_right
 once vscode "code-server $code_server, node $(node --version)" build_code_server
-once vscode-driver "playwright-core $playwright" install_driver
+once vscode-driver "playwright-core $playwright, axe-core $axe" install_driver
 once vscode-extension "sources $(sources)" package_extension

@@ -1,20 +1,16 @@
 // The page of the chat. Holds no truth: it draws what it is sent.
-// Never makes a link, loads anything, or runs what a text says: Markdown without HTML, links and pictures as their text.
-import MarkdownIt from 'markdown-it';
+// Never makes a link, loads anything, or runs what a text says.
 import { createChanges } from './change.js';
 import { button, element } from './element.js';
 import { createHistory } from './history.js';
 import { createCards } from './question.js';
+import { createReplies } from './reply.js';
 import { createSteps } from './step.js';
 
 const page = acquireVsCodeApi();
 const [items, plan, composer, problem, text, state, stop, send, options] = ['items', 'plan', 'composer', 'problem', 'text', 'state', 'stop', 'send', 'options'].map((id) => document.getElementById(id));
-const markdown = new MarkdownIt({ html: false, linkify: false }).disable(['link', 'image', 'autolink', 'reference', 'entity', 'hr', 'lheading']);
 const places = new Map(); // of each item its element
-const MOST_DRAWN = 250_000; // characters of HTML of one item: a small table can become many cells
-const tooLarge = new Set();
 const NAMES = { prompt: 'You', reply: 'Answer', thought: 'Thought', tool: 'Step', change: 'Change', ask: 'Question', end: 'End', notice: 'Notice' };
-const MOST_STREAMED = 20_000; // characters that are drawn as Markdown while they come
 const STEPS = { pending: '☐', in_progress: '◐', completed: '☑' };
 const STATES = { running: 'At work', requires_action: 'Waits for your answer', resumable: 'Was cut short' };
 const STEPS_TO_MODEL = [
@@ -30,24 +26,14 @@ const drafted = () => {
 // A prompt of before that only stands there is no draft: what was typed stays it.
 const history = createHistory(text, () => page.postMessage({ type: 'history' }), () => label());
 const changes = createChanges((message) => page.postMessage(message));
+const replies = createReplies();
 const steps = createSteps((message) => page.postMessage(message));
 const cards = createCards(items, (message) => page.postMessage(message), page);
 
 function body(item) {
   const parts = [];
   switch (item.kind) {
-    case 'reply': {
-      // To read a long text as Markdown again and again would take longer than it streams.
-      if (item.streams && item.text.length > MOST_STREAMED) return [element('div', 'plain', item.text)];
-      const made = element('div', 'markdown');
-      const drawn = tooLarge.has(item.id) ? undefined : markdown.render(item.text);
-      if (drawn === undefined || drawn.length > MOST_DRAWN) {
-        tooLarge.add(item.id);
-        return [element('div', 'plain', item.text)];
-      }
-      made.innerHTML = drawn;
-      return [made];
-    }
+    case 'reply': return replies.body(item);
     case 'thought': {
       const made = element('details');
       made.append(element('summary', '', 'Thought'), element('div', 'plain', item.text));
@@ -86,16 +72,17 @@ function refocus(made, before) {
 function put(item) {
   const old = places.get(item.id);
   if (old && old.at === item.at && item.kind === 'tool' && steps.prints(item)) return undefined;
+  if (old && old.at === item.at && item.kind === 'reply' && old.kind === 'reply' && replies.grows(item, old.element)) return undefined;
   // Before parts of the old one move into the new one.
   const focused = old?.element.contains(document.activeElement) && document.activeElement;
   const made = element('article', item.bad ? `${item.kind} bad` : item.kind);
-  made.dir = 'auto';
+  if (item.kind !== 'reply') made.dir = 'auto';
   made.setAttribute('aria-label', NAMES[item.kind] ?? item.kind);
   made.append(...body(item));
   const fold = old?.element.querySelector('details');
   if (fold?.open) made.querySelector('details')?.setAttribute('open', '');
   Object.assign(made.dataset, { id: item.id, at: item.at });
-  places.set(item.id, { at: item.at, element: made });
+  places.set(item.id, { at: item.at, kind: item.kind, element: made });
   if (old && old.at === item.at) {
     old.element.replaceWith(made);
     if (focused) refocus(made, focused);
@@ -121,7 +108,7 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
   const read = atEnd ? undefined : inSight();
   if (reset) {
     places.clear();
-    tooLarge.clear();
+    replies.clear();
     cards.clear();
     changes.clear();
     steps.clear();
@@ -210,7 +197,10 @@ stop.addEventListener('click', () => page.postMessage({ type: 'stop' }));
 
 window.addEventListener('message', ({ data }) => {
   switch (data.type) {
-    case 'draw': return draw(data);
+    case 'draw':
+      draw(data);
+      // What is new meanwhile comes after the picture, in one message.
+      return requestAnimationFrame(() => page.postMessage({ type: 'drawn' }));
     case 'answered': return cards.answered(data);
     case 'output': return steps.given(data);
     case 'unfolded': return changes.unfolded(data);

@@ -8,7 +8,6 @@ const { answerHere } = require('./answerHere');
 const { createAnswers, words } = require('./asks');
 const { createChat } = require('./chat/view');
 const { createChanges, openChange } = require('./changes');
-const { createClient } = require('./client');
 const { createClosed } = require('./closed');
 const { createComments } = require('./comments');
 const { line } = require('./display');
@@ -21,6 +20,7 @@ const { createRewind } = require('./rewind');
 const { createSessions } = require('./sessions');
 const { addProvider, copyInstall, createReadiness, demo } = require('./setup');
 const { createStatus } = require('./status');
+const { createWalkthrough } = require('./walkthrough');
 
 const PATIENCE_MS = 60_000; // for a server that starts
 let client;
@@ -43,12 +43,13 @@ async function activate(context) {
     if (action === 'undoRun') await rewind.undoRun(given.sessionId, given.runId);
     else await review[action === 'keep' ? 'keepFile' : 'undoFile'](given);
   };
+  const walkthrough = createWalkthrough();
   // The answer beside the file is for those who do not see the chat.
   const started = () => {
-    vscode.commands.executeCommand('setContext', 'adjutant.taskGiven', true);
+    walkthrough.done('task');
     if (!chat.isVisible()) answer.begun();
   };
-  const readiness = createReadiness(() => client, () => chat.readied());
+  const readiness = createReadiness(() => client, walkthrough.done, () => chat.readied());
   const ready = () => void readiness.look().catch((error) => output.appendLine(`What is set up is not known: ${error.message}`));
   const add = async () => {
     const model = await addProvider(client);
@@ -61,7 +62,7 @@ async function activate(context) {
   // A chat that is not in sight finds out when it comes into sight.
   const deleted = async (sessionId) => { if (chat.isInSight(sessionId)) await chat.begin(); };
   const sessions = createSessions({ client: () => client, reveal: chat.reveal, deleted, complain });
-  context.subscriptions.push(status, answer, chat, questions, output, review, hunks, proposed, changes, closed, sessions);
+  context.subscriptions.push(status, answer, walkthrough, chat, questions, output, review, hunks, proposed, changes, closed, sessions);
 
   const answers = createAnswers(() => client);
   // In the chat the ways to go on stand below the failure.
@@ -70,6 +71,8 @@ async function activate(context) {
   const edited = (sessionId, runId, end) => manyFiles(rewind, sessionId, runId, end).catch(complain);
   // A client that could not start cannot start again, so each start has one of its own.
   const start = async () => {
+    // Its library takes longer to load than all the rest, and only the server needs it.
+    const { createClient } = require('./client');
     client = createClient({ status, answer, chat, questions, started, failed, edited, hunks, changes, closed, sessions, ready }, output);
     // One that does not answer holds up no other.
     await Promise.race([client.start().catch(() => status.stopped()), new Promise((done) => setTimeout(done, PATIENCE_MS))]);

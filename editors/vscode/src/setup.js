@@ -78,10 +78,9 @@ async function addProvider(client) {
   }
 }
 
-// What is set up, by the server's word, as contexts of the editor: the steps of the walkthrough complete by them.
-function createReadiness(client, onChange) {
+// What is set up, by the server's word; `done` hears of the steps of the walkthrough.
+function createReadiness(client, done, onChange) {
   let hasModel;
-  const set = (name, value) => vscode.commands.executeCommand('setContext', `adjutant.${name}`, value);
   return {
     // Whether it is known that there is no model.
     isWithoutModel: () => hasModel === false,
@@ -90,8 +89,8 @@ function createReadiness(client, onChange) {
       const { models } = await client().sendRequest('agent/model/list', {});
       const before = hasModel;
       hasModel = models.length > 0;
-      set('programRuns', true);
-      set('modelIsSet', checks.some(({ check, health }) => check === 'model' && health === 'ok'));
+      done('program');
+      if (checks.some(({ check, health }) => check === 'model' && health === 'ok')) done('model');
       if (before !== hasModel) onChange();
     },
   };

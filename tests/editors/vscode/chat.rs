@@ -43,6 +43,24 @@ fn finding_d9_s105_the_chat_draws_the_same_in_whatever_order_it_is_told() {
     super::node_finds_nothing("chat.mjs", "editors/vscode/src/chat/conversation.js");
 }
 
+/// However many parts of a reply come, the page gets at most 25 messages a second, and the first at once.
+#[test]
+fn finding_d9_s105_what_streams_reaches_the_page_in_few_messages() {
+    super::node_finds_nothing("pace.mjs", "editors/vscode/src/chat/pace.js");
+}
+
+/// The chat has the room; the lists below it are a press away.
+#[test]
+fn finding_d9_s105_the_chat_begins_with_all_the_room() {
+    let stage = Stage::new(FILES, []);
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    let views = wait_for("three views", || {
+        Some(code.do_("views", json!([]))).filter(|views| views.as_array().is_some_and(|all| all.len() == 3))
+    });
+    assert_eq!(views, json!(["Chat: open", "Changes: closed", "Sessions: closed"]));
+}
+
 /// A model writes HTML, links, pictures and commands: nothing of it becomes more than text.
 #[test]
 fn finding_d9_s105_a_conversation_goes_on_in_the_chat_and_nothing_in_it_is_more_than_text() {
@@ -286,42 +304,69 @@ fn finding_d9_s105_a_step_unfolds_to_what_it_gave() {
     wait_for("its result", || steps().contains("all done").then_some(()));
 }
 
-/// Everything in the chat stands out enough from what is behind it, and nothing is cut off, also in a narrow window.
+/// Waits until nothing is wrong with how the chat is drawn; a page gets the colours of the window a moment later.
+#[track_caller]
+pub fn wait_usable(code: &Code<'_>, what: &str) {
+    let mut last = Value::Null;
+    let none = crate::stage::wait_or(|| {
+        last = json!([code.do_("chatFlaws", json!([])), code.do_("chatFaint", json!([]))]);
+        (last == json!([[], []])).then_some(())
+    });
+    code.picture(&format!("chat-{what}"));
+    assert!(none.is_some(), "{what}: {last:#}");
+}
+
+const THEMES: [(&str, &str, &str); 4] = [
+    ("Dark Modern", "vs-dark", "dark"),
+    ("Light High Contrast", "hc-light", "high-contrast-light"),
+    ("Dark High Contrast", "hc-black", "high-contrast"),
+    ("Light Modern", "vs", "light"),
+];
+
+/// Every kind of item, in every theme and in a narrow window: nothing is faint, cut or without a name, and all is reached by Tab.
 #[test]
-fn finding_d9_s105_the_chat_can_be_read_in_every_theme() {
+fn finding_d9_s105_everyone_can_use_the_chat_in_every_theme() {
+    let plan = json!({"plan": [{"step": "look", "status": "completed"}, {"step": "change it", "status": "in_progress"}]});
+    let reply = "שתיים טוב יותר. 二のほうが**いい**です。\n\n## Two\n\n```python\nprint(2)  # a line of code that is wider than the view of the chat is\n```\n\n\
+                 | a | b |\n|---|---|\n| `1` | 2 |\n\n> quoted\n\n1. one\n2. two";
     let edit = json!({"path": "greet.py", "old_text": "print(1)", "new_text": "print(2)"});
+    let asked =
+        json!({"question": "Which of them is right?", "options": ["the first one", "the second one"]});
     let turns = [
-        Reply::text("Two is **better**:\n\n```python\nprint(2)\n```\n\n| a | b |\n|---|---|\n| `1` | 2 |")
-            .and_call("edit_file", edit),
+        Reply::text(reply).and_call("update_plan", plan).and_call("read_file", json!({"path": "greet.py"})),
+        Reply::text("So.").and_call("edit_file", edit),
         Reply::call("run_command", json!({ "command": "python3 greet.py" })),
+        Reply::call("ask_user", asked),
         Reply::text("It prints 2."),
     ];
     let stage = Stage::new(FILES, turns).without_edits_mode();
     let code = Code::open(&stage, scenes::FILE);
     code.do_("chatOpen", json!([]));
-    code.say_in_chat("Make it two");
+    code.say_in_chat("اجعلها اثنين، 二にしてください");
     code.wait_asked("python3 greet.py");
-    let themes = [
-        ("Light Modern", "vs", "light"),
-        ("Dark Modern", "vs-dark", "dark"),
-        ("Light High Contrast", "hc-light", "high-contrast-light"),
-        ("Dark High Contrast", "hc-black", "high-contrast"),
-    ];
-    for (theme, class, name) in themes {
+    code.do_("chatStep", json!(["Read greet.py"]));
+    code.do_("chatFold", json!(["greet.py", 0]));
+    wait_for("the lines of the change", || {
+        code.do_("chatLines", json!([])).to_string().contains("print(2)").then_some(())
+    });
+    for (theme, class, name) in THEMES {
         code.do_("theme", json!([theme]));
         code.do_("themed", json!([class]));
-        let faint = || code.do_("chatFaint", json!([]));
-        // The page gets the colours of the window a moment later.
-        let none = crate::stage::wait_or(|| (faint() == json!([])).then_some(()));
-        code.picture(&format!("chat-{name}"));
-        assert!(none.is_some(), "{theme}: {}", faint());
+        wait_usable(&code, name);
     }
-    // All windows have the same theme.
-    code.do_("theme", json!(["Light Modern"]));
     code.do_("resize", json!([400, 700]));
-    let none = crate::stage::wait_or(|| (code.do_("chatFaint", json!([])) == json!([])).then_some(()));
-    code.picture("chat-narrow");
-    assert!(none.is_some(), "narrow: {}", code.do_("chatFaint", json!([])));
+    code.do_("cardRead", json!([]));
+    wait_usable(&code, "narrow");
+    assert_eq!(code.do_("chatTabs", json!([])), json!([]));
+    code.do_("cardPress", json!(["Yes, once"]));
+    code.wait_asked("Which of them is right?");
+    wait_usable(&code, "narrow-words");
+    code.do_("cardPress", json!(["the first one"]));
+    wait_for("the end", || code.chat()["items"].to_string().contains("end: Done").then_some(()));
+    code.do_("resize", json!([1100, 700]));
+    // All windows have the same theme.
+    wait_usable(&code, "over");
+    assert_eq!(code.do_("chatTabs", json!([])), json!([]));
 }
 
 /// What was typed is not lost on the way through the prompts of before, and comes back.

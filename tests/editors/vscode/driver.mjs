@@ -1,12 +1,16 @@
 // Drives VS Code for the tests: one line of JSON in, one line of JSON out.
 // Never decides about the server. When its input ends, it ends with all its processes.
 import { createInterface } from 'node:readline';
+import * as access from './access.mjs';
+import * as figures from './figures.mjs';
 import { startBrowser, startCodeServer } from './server.mjs';
 import { Window } from './window.mjs';
 
 const where = JSON.parse(process.argv[2]);
 let server, browser;
 const windows = new Map();
+// What does not act as a user does is outside of the window.
+const instruments = { ...access, ...figures };
 
 const top = {
   async start() {
@@ -14,7 +18,8 @@ const top = {
     browser = await startBrowser(where);
   },
   async open(name, folder, file, theme) {
-    windows.set(name, await Window.open(browser, server, where.pictures, folder, file, theme));
+    const opened = await Window.open(browser, server, where.pictures, folder, file, theme);
+    windows.set(name, Object.assign(opened, { driver: where.driver }));
   },
   async close(name) {
     await windows.get(name)?.close();
@@ -27,7 +32,7 @@ async function answer(line) {
   try {
     if (to && !windows.has(to)) throw new Error(`the window ${to} is not open`);
     const target = to ? windows.get(to) : top;
-    return { id, result: (await target[op](...args)) ?? null };
+    return { id, result: (await (op in instruments ? instruments[op](target, ...args) : target[op](...args))) ?? null };
   } catch (error) {
     return { id, error: String(error.stack ?? error).slice(0, 2000) };
   }

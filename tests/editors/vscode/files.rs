@@ -80,6 +80,8 @@ fn lists_what_nobody_looked_at(code: &Code<'_>) {
     assert!(!stage.workspace.exists(DRAFT));
     stage.model.wait_for_requests(4);
     code.do_("palette", json!(["Adjutant: Review Changes"]));
+    // The chat keeps most of the room, and a row that is not in sight is not drawn.
+    code.do_("viewPress", json!([0]));
     let list = || code.do_("list", json!([]));
     let wait_list = |rows: Value| {
         let is = wait_or(|| (list()["rows"] == rows).then_some(()));

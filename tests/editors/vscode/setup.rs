@@ -7,9 +7,9 @@ use std::fs;
 use adjutant_testkit::model::Reply;
 use serde_json::json;
 
-use super::Code;
+use super::{Code, chat};
 use crate::scenes;
-use crate::stage::{Stage, wait_for};
+use crate::stage::{Stage, wait_for, wait_or};
 
 const KEY: &str = "sk-a-key-that-nobody-may-see";
 
@@ -52,7 +52,7 @@ fn p26_the_chat_without_a_model_leads_to_one_and_to_a_first_answer() {
         shown["items"].to_string().contains("No model is set up yet").then_some(shown)
     });
     assert_eq!((&shown["box"], &shown["cut"]), (&json!(false), &json!(0)), "{shown:#}");
-    code.picture("setup-empty");
+    chat::wait_usable(&code, "setup-empty");
     code.do_("chatPress", json!(["Add a Provider"]));
     describe(&code, &address);
     told(&code, "the key that you typed was refused by provider");
@@ -85,4 +85,41 @@ fn p26_the_chat_without_a_model_leads_to_one_and_to_a_first_answer() {
     wait_for("the services", || {
         code.do_("picks", json!([])).to_string().contains("OpenRouter").then_some(())
     });
+}
+
+/// Waits until these steps of the walkthrough are the ones that are checked.
+fn wait_checked(code: &Code<'_>, wanted: &[&str]) {
+    let mut last = serde_json::Value::Null;
+    let checked = || {
+        last = code.do_("walkthroughDone", json!([]));
+        (last == json!(wanted)).then_some(())
+    };
+    wait_or(checked).unwrap_or_else(|| panic!("checked are {last}, not {wanted:?}"));
+}
+
+/// VS Code never counts a condition that was true before its page of the walkthrough was opened.
+#[test]
+fn p26_the_walkthrough_checks_what_is_set_up_before_it_is_opened() {
+    let stage = Stage::new("//- /greet.py\nprint(1)\n", [Reply::text("Hello.")]);
+    let code = Code::open(&stage, scenes::FILE);
+    // The server runs, has a model, and did a task before anyone looked.
+    code.do_("chatOpen", json!([]));
+    code.say_in_chat("Say hello");
+    code.wait_chat(&["prompt: Say hello With its place in the file", "reply: Hello.", "end: Done"]);
+    code.do_("walkthroughOpen", json!(["Begin with Adjutant"]));
+    wait_checked(&code, &["Find the program", "Choose a model", "Give the first task"]);
+    code.picture("walkthrough");
+}
+
+#[test]
+fn p26_the_walkthrough_checks_a_step_while_it_is_open_and_none_that_is_not_done() {
+    let stage = Stage::new("//- /greet.py\nprint(1)\n", [Reply::text("Hello.")]);
+    let with_model = fs::read_to_string(stage.workspace.config_file()).unwrap();
+    stage.workspace.config("");
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("walkthroughOpen", json!(["Begin with Adjutant"]));
+    wait_checked(&code, &["Find the program"]);
+    stage.workspace.config(&with_model);
+    code.do_("palette", json!(["Adjutant: Restart the Server"]));
+    wait_checked(&code, &["Find the program", "Choose a model"]);
 }

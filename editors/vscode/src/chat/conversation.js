@@ -38,7 +38,7 @@ function changed({ path, hunks, operation }) {
 function streamed(before, more) {
   if (before?.raw?.length > MOST) return before;
   const raw = (before?.raw ?? '') + more;
-  return { kind: 'reply', text: cut(raw), raw, streams: true };
+  return { kind: 'reply', text: raw, raw, streams: true };
 }
 
 // The end of what a command has printed so far: from a whole line on, unless one line is longer than all that is shown.
@@ -161,8 +161,9 @@ function createConversation() {
       changes = new Set();
       // Many parts may come before one drawing.
       const lives = ({ kind, over, raw }) => (kind === 'tool' && !over && raw ? { live: shown(raw) } : {});
-      const noted = ({ ask, resolution, upTo, ...drawn }) => (resolution ? { ...drawn, note: words(answered(ask, resolution)) } : drawn);
-      return taken.map(({ raw, ...item }) => ({ ...noted(item), ...lives({ ...item, raw }) })).sort((one, other) => one.at - other.at);
+      const said = ({ streams, raw }) => (streams ? { text: cut(raw) } : {});
+      const noted = ({ ask, resolution, upTo, raw, ...drawn }) => (resolution ? { ...drawn, note: words(answered(ask, resolution)) } : drawn);
+      return taken.map((item) => ({ ...noted(item), ...lives(item), ...said(item) })).sort((one, other) => one.at - other.at);
     },
   };
 }

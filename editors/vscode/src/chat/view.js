@@ -9,6 +9,7 @@ const { row } = require('../session');
 const { createChanged } = require('./changed');
 const { createConversation } = require('./conversation');
 const { buttonsOf, pickOption, pickValue } = require('./options');
+const { createPace } = require('./pace');
 const { html } = require('./page');
 const { cardOf } = require('./question');
 
@@ -28,7 +29,7 @@ const KEPT = 'adjutant.chat'; // by the window, over a reload
 function createChat(context, { client, here, complain, started, questions, decide, readiness, add }) {
   const root = context.extensionUri;
   const kept = context.workspaceState.get(KEPT) ?? {};
-  let view, conversation = createConversation(), session = kept.session, before, timer, loads = 0, sending = false, drafts = new Map(kept.drafts);
+  let view, conversation = createConversation(), session = kept.session, before, loads = 0, sending = false, drafts = new Map(kept.drafts);
   let drawnCards, wanted; // the questions that the page has, and the one to lead to
   let made; // the conversation that began here with a choice: the server has it once it has a prompt
   let unsure; // the prompt of which it is not known whether the server has it
@@ -46,10 +47,8 @@ function createChat(context, { client, here, complain, started, questions, decid
     if (text) drafts.set(of ?? '', text);
     keep();
   };
-  const draw = (reset = false, draft = undefined) => {
-    clearTimeout(timer);
-    timer = undefined;
-    if (!view?.visible) return;
+  const { now: draw, later, drawn, dispose: rest } = createPace((reset = false, draft = undefined) => {
+    if (!view?.visible) return false;
     const { state, usage, plan, title, options } = conversation.head();
     view.title = title ? line(title, 60) : undefined;
     const share = usage?.contextSize ? `${Math.round((100 * usage.contextUsed) / usage.contextSize)} % of the context` : '';
@@ -60,8 +59,8 @@ function createChat(context, { client, here, complain, started, questions, decid
     const reveal = cards.some(({ id }) => id === wanted) ? wanted : undefined;
     if (reveal) wanted = undefined;
     view.webview.postMessage({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options), bare: readiness().isWithoutModel() });
-  };
-  const later = () => { timer ??= setTimeout(draw, PAUSE_MS); };
+    return true;
+  }, PAUSE_MS);
 
   // Loads a page of the session that is shown, unless another one is shown by then.
   const load = async () => {
@@ -192,6 +191,7 @@ function createChat(context, { client, here, complain, started, questions, decid
     switch (message.type) {
       // A page that is new.
       case 'ready': return showOrSay(session, { takesDraft: true });
+      case 'drawn': return drawn();
       case 'draft': return typed(message.session, message.text);
       case 'send': return send(message.session, message.text, message.id);
       case 'stop': return execute('adjutant.cancel', { sessionId: session }).catch(complain);
@@ -269,7 +269,7 @@ function createChat(context, { client, here, complain, started, questions, decid
     // A new server does not have the session open yet.
     ready: () => void (session && showOrSay(session)),
     dispose() {
-      clearTimeout(timer);
+      rest();
       provider.dispose();
     },
   };
