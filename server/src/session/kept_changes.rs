@@ -5,12 +5,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use adjutant_core::session::applied::{AppliedChange, AppliedChanges, changes_of_lines};
+use adjutant_core::session::applied::{AppliedChange, AppliedChanges, change_of_line};
+use adjutant_host::parallel::in_parts;
 use adjutant_protocol::SessionId;
 
 use super::catalog::{Catalog, KeptChanges, MOST_CHANGES_BYTES};
 use super::log::LogMark;
 use super::replay;
+
+/// The fewest changes for which another thread reads their lines.
+const MIN_SHARE: usize = 16;
 
 /// The applied changes of a session that is not in memory.
 pub struct ReadChanges {
@@ -32,7 +36,10 @@ pub fn keep(catalog: &Catalog, id: &SessionId, log: LogMark, roots: &[String], a
 /// Returns the changes of a session: those that were kept, if they are of this log, else from the log, and keeps these. Blocks.
 pub fn read(catalog: &Catalog, id: &SessionId, log: LogMark) -> Result<ReadChanges, String> {
     let kept = catalog.kept_changes(&id.0, log).and_then(|KeptChanges { roots, lines }| {
-        let changes = changes_of_lines(&lines).ok()?;
+        let lines: Vec<&str> = lines.lines().collect();
+        let read = |lines: &[&str]| lines.iter().map(|line| change_of_line(line).ok()).collect();
+        let parts: Option<Vec<Vec<_>>> = in_parts(&lines, MIN_SHARE, read).into_iter().collect();
+        let changes = parts?.into_iter().flatten().collect();
         Some(ReadChanges { folders: roots.into_iter().map(PathBuf::from).collect(), changes })
     });
     if let Some(kept) = kept {

@@ -108,6 +108,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "session",
         &[
             "aside",
+            "parallel",
             "clock",
             "scarce",
             "uri",

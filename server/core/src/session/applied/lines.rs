@@ -21,8 +21,7 @@ impl AppliedChanges {
     }
 }
 
-/// Returns the changes of such lines. Fails at the first that is not exactly what [`AppliedChanges::to_lines`] of this version
-/// writes.
-pub fn changes_of_lines(text: &str) -> Result<Vec<Arc<AppliedChange>>, serde_json::Error> {
-    text.lines().map(|line| serde_json::from_str(line).map(Arc::new)).collect()
+/// Returns the change of one such line. Fails if it is not exactly what [`AppliedChanges::to_lines`] of this version writes.
+pub fn change_of_line(line: &str) -> Result<Arc<AppliedChange>, serde_json::Error> {
+    serde_json::from_str(line).map(Arc::new)
 }
