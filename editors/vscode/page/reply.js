@@ -27,6 +27,7 @@ export function createReplies() {
 
   function plain(place, text) {
     const node = place.firstChild;
+    place.dir = 'auto';
     // Most often there is more at its end.
     if (node && text.startsWith(node.data)) node.appendData(text.slice(node.data.length));
     else place.textContent = text;

@@ -11,7 +11,7 @@ use adjutant_protocol::SessionId;
 
 use super::catalog::{Catalog, KeptChanges, MOST_CHANGES_BYTES};
 use super::log::LogMark;
-use super::replay;
+use super::replay::{self, FoldedLog};
 
 /// The fewest changes for which another thread reads their lines.
 const MIN_SHARE: usize = 16;
@@ -33,20 +33,26 @@ pub fn keep(catalog: &Catalog, id: &SessionId, log: LogMark, roots: &[String], a
     }
 }
 
-/// Returns the changes of a session: those that were kept, if they are of this log, else from the log, and keeps these. Blocks.
-pub fn read(catalog: &Catalog, id: &SessionId, log: LogMark) -> Result<ReadChanges, String> {
-    let kept = catalog.kept_changes(&id.0, log).and_then(|KeptChanges { roots, lines }| {
-        let lines: Vec<&str> = lines.lines().collect();
-        let read = |lines: &[&str]| lines.iter().map(|line| change_of_line(line).ok()).collect();
-        let parts: Option<Vec<Vec<_>>> = in_parts(&lines, MIN_SHARE, read).into_iter().collect();
-        let changes = parts?.into_iter().flatten().collect();
-        Some(ReadChanges { folders: roots.into_iter().map(PathBuf::from).collect(), changes })
-    });
-    if let Some(kept) = kept {
+/// Returns the changes of a session: those that were kept, if they are of this log, else from the log, and keeps these. `log` is
+/// `None` if the log is damaged: then nothing is believed but what it still says, and that is not kept. Blocks.
+pub fn read(catalog: &Catalog, id: &SessionId, log: Option<LogMark>) -> Result<ReadChanges, String> {
+    if let Some(kept) = log.and_then(|log| known(catalog, id, log)) {
         return Ok(kept);
     }
-    let (session, log) = replay::fold_changes(catalog, id)?;
-    keep(catalog, id, log, &session.roots, &session.applied);
+    let FoldedLog { session, whole } = replay::fold_changes(catalog, id)?;
+    if let Some(log) = whole {
+        keep(catalog, id, log, &session.roots, &session.applied);
+    }
     let changes = session.applied.all().into_iter().cloned().collect();
     Ok(ReadChanges { folders: session.roots.into_iter().map(PathBuf::from).collect(), changes })
+}
+
+/// Returns the changes that were kept of this log.
+fn known(catalog: &Catalog, id: &SessionId, log: LogMark) -> Option<ReadChanges> {
+    let KeptChanges { roots, lines } = catalog.kept_changes(&id.0, log)?;
+    let lines: Vec<&str> = lines.lines().collect();
+    let read = |lines: &[&str]| lines.iter().map(|line| change_of_line(line).ok()).collect();
+    let parts: Option<Vec<Vec<_>>> = in_parts(&lines, MIN_SHARE, read).into_iter().collect();
+    let changes = parts?.into_iter().flatten().collect();
+    Some(ReadChanges { folders: roots.into_iter().map(PathBuf::from).collect(), changes })
 }

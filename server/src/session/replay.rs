@@ -165,22 +165,30 @@ impl ReplayedSession {
 
 /// Folds a session from its log, without what the model knows of files. Blocks.
 pub fn fold(catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
-    fold_by(record::read, catalog, id).map(|(session, _)| session)
+    fold_by(record::read, catalog, id).map(|folded| folded.session)
 }
 
-/// Folds the changes of a session from its log, and says how far the log went. What the model said and what tools returned is
-/// missing in it. Blocks.
-pub fn fold_changes(catalog: &Catalog, id: &SessionId) -> Result<(Session, LogMark), String> {
+/// A session as its log has it.
+pub struct FoldedLog {
+    pub session: Session,
+    /// How far the log went; `None` if anything in it is damaged or missing, so that the same mark may name another text.
+    pub whole: Option<LogMark>,
+}
+
+/// Folds the changes of a session from its log. What the model said and what tools returned is missing in it. Blocks.
+pub fn fold_changes(catalog: &Catalog, id: &SessionId) -> Result<FoldedLog, String> {
     fold_by(record::read_for_review, catalog, id)
 }
 
-fn fold_by(read: EventReader, catalog: &Catalog, id: &SessionId) -> Result<(Session, LogMark), String> {
+fn fold_by(read: EventReader, catalog: &Catalog, id: &SessionId) -> Result<FoldedLog, String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
     let mut folded = FoldedSession::of(Session::new(id.clone(), Vec::new()).without_reads(), read);
     let mut sink = |record| drop(folded.fold(&record));
     let read =
         Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink).map_err(|error| error.to_string())?;
-    folded.whole().map(|()| (folded.session, read.mark))
+    folded.whole()?;
+    let is_whole = read.notices.is_empty() && folded.strays().is_none();
+    Ok(FoldedLog { session: folded.session, whole: is_whole.then_some(read.mark) })
 }
 
 /// Publishes the lasting updates of a range again, the same as at the first time. Returns the notices about

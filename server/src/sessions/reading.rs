@@ -80,15 +80,16 @@ pub(super) struct SummedReview {
     pub has_unproved: bool,
     /// Whether it has hunks that were undone, so that their text may be in a file again.
     pub has_undone: bool,
-    /// The log that the summary is of.
-    pub log: LogMark,
+    /// The log that the summary is of; `None` if it is damaged, missing or that of another session.
+    pub log: Option<LogMark>,
 }
 
 /// Returns what the summaries say of the reviews of all sessions. Touches no lock, so that a list at the same time does not
 /// take this look for a writer. Blocks.
 pub(super) fn reviews(catalog: &Catalog) -> Result<Vec<SummedReview>, CatalogError> {
     let of = |listed: ListedSession| {
-        let (id, summary, _) = current(catalog, listed)?;
+        let (id, summary, condition) = current(catalog, listed)?;
+        let is_sound = summary.damage.is_none() && !matches!(condition, Condition::Damaged(_));
         Ok(SummedReview {
             session: SessionId(id),
             roots: summary.roots.iter().map(|root| uri::of_path(Path::new(root))).collect(),
@@ -97,7 +98,7 @@ pub(super) fn reviews(catalog: &Catalog) -> Result<Vec<SummedReview>, CatalogErr
             is_unfinished: summary.unfinished > 0,
             has_unproved: summary.unproved > 0,
             has_undone: summary.undone > 0,
-            log: summary.log,
+            log: is_sound.then_some(summary.log),
         })
     };
     catalog.list()?.into_iter().map(of).collect()

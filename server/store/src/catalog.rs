@@ -216,12 +216,12 @@ impl Catalog {
         lines: &[u8],
     ) -> Result<(), CatalogError> {
         let place = self.place(id)?;
-        changes::write(&*self.storage, &place.dir, log, roots, lines).map_err(|error| self.error(error))
+        changes::write(&*self.storage, (&place.dir, id), log, roots, lines).map_err(|error| self.error(error))
     }
 
     /// Returns the applied changes of a session that were kept, if they are those of this log. Blocks.
     pub fn kept_changes(&self, id: &str, log: LogMark) -> Option<KeptChanges> {
-        changes::read(&*self.storage, &self.place(id).ok()?.dir, log)
+        changes::read(&*self.storage, (&self.place(id).ok()?.dir, id), log)
     }
 
     /// Rebuilds the summary of a session. `fold` folds its records one by one, so that a long log

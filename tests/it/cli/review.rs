@@ -207,6 +207,34 @@ fn n30_why_reads_the_log_only_where_its_changes_are_not_kept_next_to_it() {
     assert!(why().contains("a person kept it"), "{}", why());
 }
 
+#[test]
+fn n30_changes_are_not_kept_of_a_damaged_log_nor_believed_of_a_copied_session() {
+    let place = fixed();
+    let why = || place.run(&["why", "greeting.txt:1"]).out();
+    let (whole, kept) = (why(), kept_changes(&place));
+    let folder = kept.parent().unwrap().to_owned();
+    let log = fs::read_to_string(folder.join("events.jsonl")).unwrap();
+    // One byte of the record that says that the change is in the text.
+    fs::remove_file(&kept).unwrap();
+    fs::write(folder.join("events.jsonl"), log.replace("\"type\":\"applied\"", "\"type\":\"bpplied\""))
+        .unwrap();
+    assert!(why().starts_with("No session of this workspace knows"), "{}", why());
+    fs::write(folder.join("events.jsonl"), &log).unwrap();
+    assert_eq!(why(), whole, "what the damaged log lacked is there again");
+    // A copy has the log of another session, so that nothing can be decided in it.
+    let copy = folder.with_file_name("s-0000000000000000");
+    fs::create_dir(&copy).unwrap();
+    for entry in fs::read_dir(&folder).unwrap().flatten().filter(|entry| entry.path().is_file()) {
+        fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
+    }
+    assert_eq!(why(), whole);
+    assert_eq!(place.run(&["review", "keep", "--all"]).out(), "1 kept\n");
+    // Without its log, nothing is known of it.
+    fs::remove_dir_all(&copy).unwrap();
+    fs::remove_file(folder.join("events.jsonl")).unwrap();
+    assert!(why().starts_with("No session of this workspace knows"), "{}", why());
+}
+
 /// The title is only the first line, or what a client chose.
 #[test]
 fn n30_why_says_the_prompt_in_the_words_of_the_user() {

@@ -1,6 +1,7 @@
 //! The applied changes of a session, in a file next to its log: a reader of these needs not read the log.
 //!
-//! It is a cache, so it is never synced. Never believed unless it is whole, of this version, and of the log that is asked for.
+//! It is a cache, so it is never synced. Never believed unless it is whole, of this version, and of the session and
+//! the log that are asked for.
 
 use std::io;
 use std::path::Path;
@@ -23,6 +24,8 @@ struct HeadOfChanges {
     format: u32,
     /// Of the program. Another version may fold the same log in another way.
     version: String,
+    /// A copy of a session's folder is no session of its own.
+    session: String,
     /// The log that has these changes.
     log: LogMark,
     /// The folders of the session.
@@ -43,28 +46,30 @@ pub struct KeptChanges {
 /// Replaces the changes that are kept in a directory.
 pub fn write(
     storage: &dyn Storage,
-    dir: &Path,
+    (dir, session): (&Path, &str),
     log: LogMark,
     roots: Vec<String>,
     lines: &[u8],
 ) -> io::Result<()> {
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let head = HeadOfChanges { format: FORMAT, version, log, roots, sum: crc32fast::hash(lines) };
+    let session = session.to_owned();
+    let head = HeadOfChanges { format: FORMAT, version, session, log, roots, sum: crc32fast::hash(lines) };
     let mut text = serde_json::to_vec(&head)?;
     text.push(b'\n');
     text.extend_from_slice(lines);
     replace(storage, &dir.join(CHANGES), &text).map(drop)
 }
 
-/// Returns the changes that are kept in a directory, if they are those of this log.
-pub fn read(storage: &dyn Storage, dir: &Path, log: LogMark) -> Option<KeptChanges> {
+/// Returns the changes that are kept in the directory of a session, if they are those of this log.
+pub fn read(storage: &dyn Storage, (dir, session): (&Path, &str), log: LogMark) -> Option<KeptChanges> {
     // The head is short, but for the names of many folders.
     let text = read_whole(storage, &dir.join(CHANGES), 2 * MOST_BYTES as u64).ok()?;
     let mut text = String::from_utf8(text).ok()?;
     let (head, lines) = text.split_once('\n')?;
     let head: HeadOfChanges = serde_json::from_str(head).ok()?;
-    let is_ours = head.format == FORMAT && head.version == env!("CARGO_PKG_VERSION") && head.log == log;
-    if !is_ours || head.sum != crc32fast::hash(lines.as_bytes()) {
+    let is_ours = head.format == FORMAT && head.version == env!("CARGO_PKG_VERSION");
+    if !is_ours || head.session != session || head.log != log || head.sum != crc32fast::hash(lines.as_bytes())
+    {
         return None;
     }
     let begin = text.len() - lines.len();
@@ -82,11 +87,12 @@ mod tests {
     /// Writes changes, lets `damage` change the file, and returns what is read.
     fn read_after(log: LogMark, damage: impl FnOnce(String) -> String) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
-        write(&Disk, dir.path(), LOG, vec!["/here".to_owned()], b"{\"one\":1}\n{\"two\":2}\n").unwrap();
+        write(&Disk, (dir.path(), "s-1"), LOG, vec!["/here".to_owned()], b"{\"one\":1}\n{\"two\":2}\n")
+            .unwrap();
         let path = dir.path().join(CHANGES);
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, damage(text)).unwrap();
-        read(&Disk, dir.path(), log).map(|kept| kept.lines)
+        read(&Disk, (dir.path(), "s-1"), log).map(|kept| kept.lines)
     }
 
     #[test]
@@ -96,6 +102,7 @@ mod tests {
         for other in [LogMark { len: 8, ..LOG }, LogMark { last_seq: 4, ..LOG }, LogMark { sum: 8, ..LOG }] {
             assert_eq!(read_after(other, |text| text), None);
         }
+        assert_eq!(read_after(LOG, |text| text.replace("s-1", "s-2")), None);
         assert_eq!(read_after(LOG, |text| text.replace("\"two\":2", "\"two\":3")), None);
         assert_eq!(read_after(LOG, |text| text[..text.len() - 10].to_owned()), None);
         assert_eq!(read_after(LOG, |text| text.replace("\"format\":1", "\"format\":0")), None);
