@@ -204,11 +204,14 @@ fn n06_forty_closed_files_are_changed_on_disk_and_nothing_opens() {
     let stage = many_files();
     let code = Code::open(&stage, FILE);
     let watcher = Watcher::start(&stage);
+    // VS Code itself may open and close files while it starts.
+    let opened = || stage.seen().count("in", "textDocument/didOpen");
+    let before = opened();
     code.command("Rename them");
     stage.model.wait_for_requests(2);
     assert!(all_are(&stage, "1\n.\n.\n"));
     assert_eq!(stage.seen().count("out", "workspace/applyEdit"), 0, "{}", stage.seen().shown());
-    assert_eq!(stage.seen().count("in", "textDocument/didOpen"), 1, "{}", stage.seen().shown());
+    assert_eq!(opened(), before, "{}", stage.seen().shown());
     // A dev server sees the files, and others that it can ignore by their name.
     let names = watcher.names();
     let (files, others): (Vec<&String>, Vec<&String>) = names.iter().partition(|name| !name.starts_with('.'));
@@ -239,7 +242,7 @@ fn n06_forty_closed_files_are_changed_on_disk_and_nothing_opens() {
     code.do_("pressRow", json!(["f01.py", "Undo"]));
     wait_disk(&code, &closed(1), "one\n.\n.\n");
     wait_for("one change less", || (list()["badge"] == json!((MANY - 1).to_string())).then_some(()));
-    assert_eq!(stage.seen().count("in", "textDocument/didOpen"), 1, "{}", stage.seen().shown());
+    assert_eq!(opened(), before, "{}", stage.seen().shown());
     // What the user wrote into needs a look, so its file is the first of the list.
     stage.workspace.write(&closed(30), "1 and mine\n.\n.\n");
     let first = || list()["rows"][0].as_str().is_some_and(|row| row.starts_with("f30.py"));

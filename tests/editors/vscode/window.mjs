@@ -78,7 +78,12 @@ export class Window {
 
   // Runs a command of the palette, by its whole title.
   async palette(title) {
-    await this.page.keyboard.press('F1');
+    // A page that is just opening takes the first key.
+    const input = this.page.locator('.quick-input-widget:visible');
+    for (let tries = 0; tries < 5 && !(await input.count()); tries++) {
+      await this.page.keyboard.press('F1');
+      await input.waitFor({ timeout: 5_000 }).catch(() => {});
+    }
     await this.input('', title);
     const label = `[aria-label="${title}"], [aria-label^="${title}, "]`;
     await this.page.locator('.quick-input-list .monaco-list-row').and(this.page.locator(label)).click();
