@@ -6,6 +6,7 @@
 mod editors;
 mod exits;
 mod findings;
+mod kept_changes;
 mod lines;
 mod newcomer;
 mod readme;

@@ -1,6 +1,6 @@
 //! The package for Debian, installed and removed by the real dpkg in a folder of its own.
 //!
-//! Never touches the packages of this machine: whoever runs the tests may have Adjutant installed.
+//! Never touches the packages of this machine, which may have Adjutant installed.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -53,8 +53,8 @@ fn hunks_in(documents: &Documents, changes: &FileChanges) -> Vec<ReviewHunk> {
     changes.views_of(text, &traces, &away).into_iter().filter(is_shown).collect()
 }
 
-/// Returns the applied hunks that nobody has looked at or that have a comment, or with `decided` all of them, of all files or
-/// of one, oldest change first. `uri` is a name of the file. Blocks.
+/// Returns the applied hunks that the user has not decided about or has a comment on; with `decided`, all applied hunks. `uri`
+/// names one file; without it, the hunks of all files are returned. Oldest change first. Blocks.
 pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool, uri: Option<&str>) -> Vec<ReviewHunk> {
     let target = uri.map(target_of);
     let all = reviews.of(|change| {

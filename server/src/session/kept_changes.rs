@@ -1,6 +1,6 @@
 //! The applied changes of a session next to its log, so that their review and `why` need not read the log.
 //!
-//! Never the only place of a change: whoever finds none here folds the log.
+//! Never holds a change that the log does not have: if this file cannot be used, Adjutant folds the log.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ pub fn keep(catalog: &Catalog, id: &SessionId, log: LogMark, roots: &[String], a
     }
 }
 
-/// Returns the changes of a session: those that were kept, if they are of this log, else from the log, and keeps these. `log` is
-/// `None` if the log is damaged: then nothing is believed but what it still says, and that is not kept. Blocks.
+/// Returns the changes of a session: the kept ones if they belong to this log, else those that it folds from the log, which it
+/// keeps. For a damaged log, `log` is `None`: then it folds what the log still has, and keeps nothing. Blocks.
 pub fn read(catalog: &Catalog, id: &SessionId, log: Option<LogMark>) -> Result<ReadChanges, String> {
     if let Some(kept) = log.and_then(|log| known(catalog, id, log)) {
         return Ok(kept);

@@ -34,18 +34,18 @@ pub struct Summaries {
     last_title: String,
     due: Option<Summary>,
     due_seq: u64,
-    /// The changes as they were when the last run ended, until they are kept.
-    ended: Option<EndedRun>,
+    /// The changes as the last run left them, until they are kept next to the log.
+    due_changes: Option<DueChanges>,
 }
 
-/// What a session has changed when a run ends, and the log up to there.
-struct EndedRun {
+/// What a session has changed at the end of a run or of its time in memory, and the log up to there.
+struct DueChanges {
     log: LogMark,
     roots: Vec<String>,
     applied: AppliedChanges,
 }
 
-impl EndedRun {
+impl DueChanges {
     /// `None` if nothing was applied.
     fn of(session: &Session, log: LogMark) -> Option<Self> {
         let (roots, applied) = (session.roots.clone(), session.applied.clone());
@@ -67,7 +67,7 @@ impl Summaries {
             last_title: String::new(),
             due: None,
             due_seq: 0,
-            ended: None,
+            due_changes: None,
         }
     }
 
@@ -84,7 +84,7 @@ impl Summaries {
             self.due_seq = mark.last_seq;
         }
         if is_idle && last.is_some_and(|last| last.state == State::Running) {
-            self.ended = EndedRun::of(session, mark);
+            self.due_changes = DueChanges::of(session, mark);
         }
         self.last_view = Some(view);
         self.last_title.clone_from(&session.title);
@@ -96,23 +96,23 @@ impl Summaries {
         }
         let Some(summary) = self.due.take() else { return };
         self.written = Some(Instant::now());
-        let (place, ended) = (self.place.clone(), self.ended.take());
+        let (place, changes) = (self.place.clone(), self.due_changes.take());
         tokio::task::spawn_blocking(move || {
             write(&place, &summary);
-            if let Some(ended) = ended {
-                ended.keep(&place);
+            if let Some(changes) = changes {
+                changes.keep(&place);
             }
         });
     }
 
     pub async fn write_now(&mut self, session: &Session, mark: LogMark) {
         if session.created {
-            let (place, summary, ended) =
-                (self.place.clone(), summary(session, mark), EndedRun::of(session, mark));
+            let (place, summary, changes) =
+                (self.place.clone(), summary(session, mark), DueChanges::of(session, mark));
             aside(move || {
                 write(&place, &summary);
-                if let Some(ended) = ended {
-                    ended.keep(&place);
+                if let Some(changes) = changes {
+                    changes.keep(&place);
                 }
             })
             .await;

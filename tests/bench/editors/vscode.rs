@@ -147,7 +147,8 @@ pub fn changes(server: &str, samples: &mut Samples) {
     samples.add("change", took);
 }
 
-/// Measures from the choice of a conversation of ten thousand items to the picture with its end. The server reads its log anew.
+/// Measures how long a conversation of ten thousand items takes from the user's choice until its end is on the screen. The server
+/// reads its log for that.
 pub fn opening(server: &str, samples: &mut Samples) {
     let stage = Stage::new("//- /greet.py\nprint(1)\n", []);
     let folder = stage.workspace.state_dir().join("sessions").join(ID);
