@@ -44,7 +44,7 @@ use crate::settings::Sources;
 use crate::tools::process::adopt_orphans;
 use client::Failure;
 use conversation::LeaveReason;
-use page::note;
+use page::{OutputCut, note};
 
 /// How long a thread for blocking work stays without work: as long as the process.
 const KEEP_THREADS: Duration = Duration::from_secs(u32::MAX as u64);
@@ -204,6 +204,9 @@ fn ended(exit: anyhow::Result<Exit>) -> ExitCode {
 
 /// Returns why a command failed, in a sentence for the user.
 fn sentence(error: &anyhow::Error) -> String {
+    if let Some(cut) = error.downcast_ref::<OutputCut>() {
+        return cut.to_string();
+    }
     let failure = error.downcast_ref::<Failure>().or_else(|| match error.downcast_ref() {
         Some(LeaveReason::Failed(failure)) => Some(failure),
         _ => None,

@@ -6,18 +6,20 @@ pub mod away;
 mod befores;
 pub mod committed;
 pub mod earlier;
+mod known;
 mod listed;
 pub mod opened;
 pub mod renamed;
 pub mod staged;
 mod whole_files;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adjutant_core::record::{FileOperation, ReviewState};
+use adjutant_core::session::applied::ChangeHead;
 use adjutant_core::session::rewind::FoundChange;
 use adjutant_core::session::{AppliedChange, AppliedChanges, AppliedHunk};
 use adjutant_core::text::edit::{lines, split_bom};
@@ -34,6 +36,7 @@ use tokio::sync::watch;
 
 use away::AwayHunks;
 
+pub use known::KnownChange;
 pub use listed::{formatted_of, hunks};
 
 /// The registry; clones share it.
@@ -68,7 +71,7 @@ struct SessionChanges {
     /// The hunks that wait for an answer or are on their way.
     waiting: Vec<WaitingHunks>,
     source: ChangesSource,
-    changes: Vec<Arc<AppliedChange>>,
+    changes: Vec<KnownChange>,
 }
 
 /// Where the changes of a session are from.
@@ -132,7 +135,7 @@ impl Reviews {
 
     /// Sets the changes of a session, if they differ from those that are known.
     pub fn set(&self, session: &SessionId, roots: &Roots, blobs: &Arc<Blobs>, applied: &AppliedChanges) {
-        let changes = || applied.all().into_iter().cloned().collect();
+        let changes = || applied.all().into_iter().cloned().map(KnownChange::Read).collect();
         self.put(session, roots, blobs, ChangesSource::Memory { number: applied.number }, changes);
     }
 
@@ -143,7 +146,7 @@ impl Reviews {
         session: &SessionId,
         roots: &Roots,
         blobs: &Arc<Blobs>,
-        changes: Vec<Arc<AppliedChange>>,
+        changes: Vec<KnownChange>,
         updated_at: u64,
     ) {
         self.put(session, roots, blobs, ChangesSource::Log { updated_at }, || changes);
@@ -164,7 +167,7 @@ impl Reviews {
         roots: &Roots,
         blobs: &Arc<Blobs>,
         source: ChangesSource,
-        changes: impl FnOnce() -> Vec<Arc<AppliedChange>>,
+        changes: impl FnOnce() -> Vec<KnownChange>,
     ) {
         let mut sessions = self.lock();
         let KnownSessions { all, roots: open } = &mut *sessions;
@@ -192,7 +195,9 @@ impl Reviews {
         let mut sessions = self.lock();
         let Some(known) = sessions.all.get_mut(session) else { return };
         (known.source, known.waiting) = (ChangesSource::Left, Vec::new());
-        known.changes.retain(|change| change.hunks.iter().any(|hunk| hunk.state != ReviewState::Kept));
+        let is_kept =
+            |change: Arc<AppliedChange>| change.hunks.iter().all(|hunk| hunk.state == ReviewState::Kept);
+        known.changes.retain(|change| !change.read().is_some_and(is_kept));
         if known.changes.is_empty() {
             sessions.all.remove(session);
         }
@@ -225,8 +230,9 @@ impl Reviews {
     ) {
         let mut sessions = self.lock();
         let Some(known) = sessions.all.get_mut(session) else { return };
-        for change in known.changes.iter_mut().filter(|change| change.change_set == *change_set) {
-            *change = Arc::new(change.committed(hunks, on));
+        for known in known.changes.iter_mut().filter(|known| known.head().change_set == change_set.0) {
+            let Some(change) = known.read() else { continue };
+            *known = KnownChange::Read(Arc::new(change.committed(hunks, on)));
         }
         drop(sessions);
         self.shared.changed.send_modify(|count| *count += 1);
@@ -244,11 +250,11 @@ impl Reviews {
 
     /// Returns the titles of the tasks of other sessions with changes of a file that nobody has decided about, oldest first.
     pub fn undecided_elsewhere(&self, target: &str, session: &SessionId) -> Vec<String> {
-        let is_open = |change: &AppliedChange| {
-            change.target == target && change.hunks.iter().any(|hunk| hunk.state == ReviewState::Applied)
-        };
         let mut titles = Vec::new();
-        for owned in self.of(is_open).into_iter().filter(|owned| owned.session != *session) {
+        let is_open =
+            |owned: &OwnedChange| owned.change.hunks.iter().any(|hunk| hunk.state == ReviewState::Applied);
+        let others = self.of_file(target).into_iter().filter(|owned| owned.session != *session);
+        for owned in others.filter(is_open) {
             if !titles.contains(&owned.change.maker.title) {
                 titles.push(owned.change.maker.title.clone());
             }
@@ -259,7 +265,21 @@ impl Reviews {
     /// Whether the file of a document has changes. Blocks.
     pub fn has_changes(&self, uri: &str) -> bool {
         let target = target_of(uri);
-        self.lock().all.values().flat_map(|known| &known.changes).any(|change| change.target == target)
+        self.has(|change| change.target == target)
+    }
+
+    /// Whether there is a change that is wanted by its head.
+    pub fn has(&self, is_wanted: impl Fn(ChangeHead<&str>) -> bool) -> bool {
+        self.lock().all.values().flat_map(|known| &known.changes).any(|known| is_wanted(known.head()))
+    }
+
+    /// Returns the files of the changes that are wanted by their heads: their URIs after following every link.
+    pub fn targets(&self, is_wanted: impl Fn(ChangeHead<&str>) -> bool) -> BTreeSet<String> {
+        let sessions = self.lock();
+        let heads = sessions.all.values().flat_map(|known| &known.changes).map(KnownChange::head);
+        let files: BTreeSet<&str> =
+            heads.filter(|head| is_wanted(head.clone())).map(|head| head.target).collect();
+        files.into_iter().map(str::to_owned).collect()
     }
 
     /// Returns the changes of one file, oldest first. `target` is its URI after following every link.
@@ -267,20 +287,27 @@ impl Reviews {
         self.of(|change| change.target == target)
     }
 
-    /// Returns the changes that `is_wanted`, oldest first.
-    pub fn of(&self, is_wanted: impl Fn(&AppliedChange) -> bool) -> Vec<OwnedChange> {
-        let (sessions, now) = (self.lock(), now_ms());
-        let mut all: Vec<OwnedChange> = Vec::new();
-        for (session, of_session) in &sessions.all {
-            let Some(roots) = sessions.roots.get(&of_session.workspace) else { continue };
-            let wanted = of_session.changes.iter().filter(|change| is_wanted(change));
-            all.extend(wanted.map(|change| OwnedChange {
-                session: session.clone(),
-                change: change.at_time(now),
-                roots: roots.clone(),
-                blobs: of_session.blobs.clone(),
-            }));
+    /// Returns the changes that are wanted by their heads, oldest first. Blocks while it reads them.
+    pub fn of(&self, is_wanted: impl Fn(ChangeHead<&str>) -> bool) -> Vec<OwnedChange> {
+        let mut wanted = Vec::new();
+        {
+            let sessions = self.lock();
+            for (session, of_session) in &sessions.all {
+                let Some(roots) = sessions.roots.get(&of_session.workspace) else { continue };
+                let changes = of_session.changes.iter().filter(|known| is_wanted(known.head()));
+                wanted.extend(
+                    changes.map(|known| {
+                        (session.clone(), known.clone(), roots.clone(), of_session.blobs.clone())
+                    }),
+                );
+            }
         }
+        known::read_all(wanted.iter().map(|(_, known, ..)| known));
+        let now = now_ms();
+        let owned = |(session, known, roots, blobs): (SessionId, KnownChange, Roots, Arc<Blobs>)| {
+            Some(OwnedChange { session, change: known.read()?.at_time(now), roots, blobs })
+        };
+        let mut all: Vec<OwnedChange> = wanted.into_iter().filter_map(owned).collect();
         all.sort_by_key(|owned| (owned.change.at, owned.change.seq));
         all
     }

@@ -3,6 +3,7 @@
 //! Never reads the environment: no variable moves a repository.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::config::{self, Storage};
@@ -25,6 +26,22 @@ pub(crate) struct Location {
     pub index: PathBuf,
     /// Whether objects may be missing until git fetches them.
     pub is_partial: bool,
+}
+
+impl Location {
+    /// Returns a path as git writes it, with `/` between its names; `None` for the work tree itself.
+    pub fn path_in_tree(&self, path: &Path) -> Result<Option<Vec<u8>>, Unknown> {
+        let work_tree = &self.work_tree;
+        let outside = || Unknown::because(format!("{path:?} is not in the work tree {work_tree:?}"));
+        let relative =
+            if path.is_absolute() { path.strip_prefix(work_tree).map_err(|_| outside())? } else { path };
+        let name = |part| match part {
+            Component::Normal(name) => Ok(name.as_bytes()),
+            _ => Err(outside()),
+        };
+        let names = relative.components().map(name).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(names.join(&b'/')).filter(|path| !path.is_empty()))
+    }
 }
 
 /// Returns the location of the repository whose work tree has `path`; `None` if there is none.

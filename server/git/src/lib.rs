@@ -6,6 +6,7 @@
 //! Never follows a setting of a repository: settings are only read to recognise what Adjutant does not support.
 
 mod commit_id;
+mod commits;
 mod config;
 mod discovery;
 mod files;
@@ -21,6 +22,7 @@ mod stash;
 mod unknown;
 
 pub use commit_id::CommitId;
+pub use commits::Commits;
 pub use objects::MAX_TEXT;
 pub use refs::Head;
 pub use repository::Repository;

@@ -2,6 +2,7 @@
 //!
 //! Never believes an object whose hash is not its name.
 
+use std::cell::Cell;
 use std::fs;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
@@ -46,12 +47,13 @@ pub(crate) struct TreeEntry {
     pub id: ObjectId,
 }
 
-/// The objects of a repository, open for one question.
+/// The objects of a repository, open for questions one after the other.
 pub(crate) struct Objects {
     handle: gix_odb::Handle,
     folder: PathBuf,
     is_partial: bool,
-    end: Instant,
+    /// When the question of now takes too long.
+    end: Cell<Instant>,
 }
 
 impl Objects {
@@ -74,12 +76,22 @@ impl Objects {
         };
         let handle = gix_odb::at_opts(&folder, gix_hash::Kind::Sha1, None, options);
         let handle = handle.map_err(|error| Unknown::io(&folder, &error))?;
-        Ok(Self { handle, folder, is_partial: location.is_partial, end: Instant::now() + MAX_TIME })
+        Ok(Self {
+            handle,
+            folder,
+            is_partial: location.is_partial,
+            end: Cell::new(Instant::now() + MAX_TIME),
+        })
+    }
+
+    /// Begins another question, which has its own time.
+    pub fn begin_question(&self) {
+        self.end.set(Instant::now() + MAX_TIME);
     }
 
     /// Returns the content of an object of this kind, of at most `MAX_TEXT` bytes.
     pub fn read(&self, id: ObjectId, kind: Kind) -> Result<Vec<u8>, Unknown> {
-        if Instant::now() > self.end {
+        if Instant::now() > self.end.get() {
             return Err(Unknown::because("reading the objects of the repository takes too long"));
         }
         self.loose_file_is_regular(id)?;

@@ -1,22 +1,23 @@
 //! A repository, and the questions that Adjutant asks about it.
 //!
-//! Never keeps a file open or mapped between two questions.
+//! Never keeps a file open or mapped between two questions, but for [`Commits`].
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gix_index::entry::Mode;
 use gix_object::Kind;
 
 use crate::commit_id::CommitId;
+use crate::commits::Commits;
 use crate::discovery::{self, Location};
 use crate::index::{self, IndexEntry};
 use crate::objects::{MAX_TEXT, Objects};
 use crate::refs::{self, Head};
 use crate::stamp::{self, Stamp};
 use crate::unknown::Unknown;
-use crate::{history, staged, stash};
+use crate::{staged, stash};
 
 /// The longest time for which a lock says that git is at work.
 const LONGEST_WORK: Duration = Duration::from_secs(60);
@@ -63,17 +64,14 @@ impl Repository {
     /// `path` is in the work tree: absolute, or relative to it. Returns `Unknown` above `MAX_TEXT`.
     pub fn committed(&self, path: &Path) -> Result<Option<Vec<u8>>, Unknown> {
         match self.head()?.commit {
-            Some(commit) => self.committed_in(commit, path),
-            None => self.path_in_tree(path).map(|_| None),
+            Some(commit) => self.commits()?.text(commit, path),
+            None => self.location.path_in_tree(path).map(|_| None),
         }
     }
 
-    /// Returns the text of a file in any commit, like `committed`.
-    pub fn committed_in(&self, commit: CommitId, path: &Path) -> Result<Option<Vec<u8>>, Unknown> {
-        let Some(path) = self.path_in_tree(path)? else { return Ok(None) };
-        let objects = Objects::open(&self.location)?;
-        let tree = objects.tree_of(commit)?;
-        objects.text_of(objects.entry_at(tree, &path)?)
+    /// Opens the commits of this moment, for several questions.
+    pub fn commits(&self) -> Result<Commits, Unknown> {
+        Commits::open(&self.location)
     }
 
     /// Returns the text of a file that the next commit will have; `None` if it will have no such file, or a link or a
@@ -82,7 +80,7 @@ impl Repository {
     /// `path` is in the work tree: absolute, or relative to it. Returns `Unknown` above `MAX_TEXT`, and for a file with a
     /// merge conflict.
     pub fn staged(&self, path: &Path) -> Result<Option<Vec<u8>>, Unknown> {
-        let Some(path) = self.path_in_tree(path)? else { return Ok(None) };
+        let Some(path) = self.location.path_in_tree(path)? else { return Ok(None) };
         match index::read(&self.location)?.entry(&path) {
             IndexEntry::Absent => Ok(None),
             IndexEntry::File { mode: Mode::FILE | Mode::FILE_EXECUTABLE, id } => {
@@ -128,24 +126,6 @@ impl Repository {
         Ok(())
     }
 
-    /// Whether `older` is `newer` or in its history. An amended commit is not in the history of the one that replaces it.
-    ///
-    /// Returns `Unknown` if the answer needs more than 1,000 commits, or commits that a shallow clone does not have.
-    pub fn follows(&self, newer: CommitId, older: CommitId) -> Result<bool, Unknown> {
-        history::follows(&Objects::open(&self.location)?, newer, older)
-    }
-
-    /// Returns the last commit and those before it, each followed by its first parent, with the seconds since the Unix epoch at
-    /// which they were made. The last of them is the first that was made before `seconds`, if there is one.
-    ///
-    /// Returns `Unknown` for more than 1,000 commits, and if a shallow clone does not have one.
-    pub fn commits_since(&self, seconds: i64) -> Result<Vec<(CommitId, i64)>, Unknown> {
-        match self.head()?.commit {
-            Some(commit) => history::since(&Objects::open(&self.location)?, commit, seconds),
-            None => Ok(Vec::new()),
-        }
-    }
-
     /// Returns the last commit of a branch, named without `refs/heads/`; `None` if there is no such branch.
     pub fn tip(&self, branch: &str) -> Result<Option<CommitId>, Unknown> {
         refs::tip(&self.location, branch)
@@ -171,19 +151,5 @@ impl Repository {
     /// Reads a few small files. An unreadable file is part of the value.
     pub fn stamp(&self) -> Stamp {
         stamp::stamp(&self.location)
-    }
-
-    /// Returns a path as git writes it, with `/` between its names; `None` for the work tree itself.
-    fn path_in_tree(&self, path: &Path) -> Result<Option<Vec<u8>>, Unknown> {
-        let work_tree = self.work_tree();
-        let outside = || Unknown::because(format!("{path:?} is not in the work tree {work_tree:?}"));
-        let relative =
-            if path.is_absolute() { path.strip_prefix(work_tree).map_err(|_| outside())? } else { path };
-        let name = |part| match part {
-            Component::Normal(name) => Ok(name.as_bytes()),
-            _ => Err(outside()),
-        };
-        let names = relative.components().map(name).collect::<Result<Vec<_>, _>>()?;
-        Ok(Some(names.join(&b'/')).filter(|path| !path.is_empty()))
     }
 }

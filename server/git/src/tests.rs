@@ -21,6 +21,17 @@ use tempfile::TempDir;
 
 use crate::{CommitId, Repository, Unknown};
 
+/// Questions about commits that are opened for one question.
+impl Repository {
+    fn committed_in(&self, commit: CommitId, path: &Path) -> Result<Option<Vec<u8>>, Unknown> {
+        self.commits()?.text(commit, path)
+    }
+
+    fn follows(&self, newer: CommitId, older: CommitId) -> Result<bool, Unknown> {
+        self.commits()?.follows(newer, older)
+    }
+}
+
 /// A folder in which the real git works.
 pub struct Workshop {
     /// Removes the folder at the end.

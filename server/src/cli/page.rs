@@ -55,6 +55,11 @@ impl Ink {
     }
 }
 
+/// The output is not whole, for this reason.
+#[derive(Debug, thiserror::Error)]
+#[error("the output could not be written and is cut short: {0}")]
+pub struct OutputCut(String);
+
 /// A stream of text with a margin.
 pub struct Printer {
     out: Box<dyn Write + Send>,
@@ -215,12 +220,12 @@ impl Printer {
         self.flush();
     }
 
-    /// Fails if not everything could be written. A reader that has gone is no failure, because it wanted no more.
+    /// Fails with [`OutputCut`] if not everything could be written. A reader that has gone is no failure, because it wanted no more.
     pub fn written(&mut self) -> anyhow::Result<()> {
         self.flush();
         match &self.broken {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                anyhow::bail!("the output could not be written and is cut short: {error}")
+                Err(OutputCut(error.to_string()).into())
             }
             _ => Ok(()),
         }

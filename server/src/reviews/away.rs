@@ -55,8 +55,9 @@ pub fn is_deleted_elsewhere(owned: &OwnedChange) -> bool {
         }
         let deleted = tip_of(&repository, on)?;
         let (Some(deleted), Some(now)) = (deleted, head.commit) else { return Ok(None) };
-        let is_gone_there = repository.committed_in(deleted, &path)?.is_none();
-        Ok(Some(is_gone_there && !repository.follows(now, deleted)?))
+        let commits = repository.commits()?;
+        let is_gone_there = commits.text(deleted, &path)?.is_none();
+        Ok(Some(is_gone_there && !commits.follows(now, deleted)?))
     };
     find().ok().flatten().unwrap_or(false)
 }
@@ -180,14 +181,15 @@ fn find(changes: &FileChanges, missing: Vec<MissingHunk<'_>>) -> Result<AwayHunk
     let path = changes.changes.last().and_then(|owned| uri::to_path(&owned.change.target).ok());
     let Some(path) = path.filter(|_| !missing.is_empty()) else { return Ok(away) };
     let Some(repository) = Repository::find(&path)? else { return Ok(away) };
-    let head = repository.head()?.name(ALL_DIGITS);
+    let commits = repository.commits()?;
+    let head = commits.head().name(ALL_DIGITS);
     let mut tips: BTreeMap<&str, Vec<Vec<Trace>>> = BTreeMap::new();
     for one in &missing {
         let Some(on) = one.hunk.on.as_deref().filter(|on| Some(*on) != head.as_deref()) else { continue };
         let id = on.strip_prefix(COMMIT);
         if !tips.contains_key(on) {
             let commit = tip_of(&repository, on)?;
-            let traces = commit.map(|commit| traces_in(&repository, commit, &path, changes)).transpose()?;
+            let traces = commit.map(|commit| traces_in(&commits, commit, &path, changes)).transpose()?;
             tips.insert(on, traces.unwrap_or_default());
         }
         if tips.get(on).is_some_and(|traces| one.is_in(traces)) {
@@ -198,7 +200,7 @@ fn find(changes: &FileChanges, missing: Vec<MissingHunk<'_>>) -> Result<AwayHunk
     let left: Vec<_> = missing.iter().filter(|one| !away.contains_key(&one.number)).collect();
     let Some(oldest) = left.iter().map(|one| one.at).min() else { return Ok(away) };
     for (commit, made) in repository.stashed_since(oldest)? {
-        let traces = traces_in(&repository, commit, &path, changes)?;
+        let traces = traces_in(&commits, commit, &path, changes)?;
         let stashed = left.iter().filter(|one| one.at <= made && one.is_in(&traces));
         away.extend(stashed.map(|one| (one.number, AwayPlace::Stash)));
     }

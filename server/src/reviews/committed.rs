@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::session::AppliedHunk;
 use adjutant_core::text::trace::{HunkText, Side, Trace};
-use adjutant_git::{CommitId, Repository, Stamp, Unknown};
+use adjutant_git::{CommitId, Commits, Repository, Stamp, Unknown};
 use adjutant_protocol::{ChangeSetId, SessionId};
 
 use super::staged::text_of;
-use super::{FileChanges, OwnedChange, Reviews};
+use super::{FileChanges, Reviews};
 use crate::uri;
 
 /// All digits of the id of a commit.
@@ -46,23 +46,18 @@ pub struct CommitLook {
 /// Blocks.
 pub fn look(reviews: &Reviews, last: &mut HeadLook) -> CommitLook {
     let number = reviews.number();
-    let open = reviews.of(|change| change.hunks.iter().any(AppliedHunk::is_unreviewed));
+    let open = reviews.targets(|change| change.is_unreviewed);
     let mut folders: HashMap<PathBuf, Option<Repository>> = HashMap::new();
     let mut files: BTreeMap<PathBuf, (Repository, BTreeMap<PathBuf, String>)> = BTreeMap::new();
-    for owned in open {
-        let target = &owned.change.target;
-        let Ok(path) = uri::to_path(target) else { continue };
+    for target in open {
+        let Ok(path) = uri::to_path(&target) else { continue };
         let Some(folder) = path.parent() else { continue };
         let found = folders
             .entry(folder.to_owned())
-            .or_insert_with(|| Repository::find(folder).unwrap_or_else(|why| unknown(folder, &why)));
+            .or_insert_with(|| Repository::find(folder).unwrap_or_else(|why| not_known(folder, &why)));
         let Some(repository) = found else { continue };
         let top = repository.work_tree().to_owned();
-        files
-            .entry(top)
-            .or_insert_with(|| (repository.clone(), BTreeMap::new()))
-            .1
-            .insert(path, target.clone());
+        files.entry(top).or_insert_with(|| (repository.clone(), BTreeMap::new())).1.insert(path, target);
     }
     let mut look = CommitLook { found: Vec::new(), waits: !files.is_empty() };
     last.repositories.retain(|top, _| files.contains_key(top));
@@ -73,16 +68,20 @@ pub fn look(reviews: &Reviews, last: &mut HeadLook) -> CommitLook {
             continue;
         }
         let mut is_known = true;
-        let newest = newest_commit(&repository);
+        let Some(commits) = repository.commits().map_or_else(|why| not_known(&top, &why), Some) else {
+            last.repositories.remove(&top);
+            continue;
+        };
+        let newest = newest_commit(&commits);
         for (path, target) in files {
             // A change that was made after the last commit is in none.
-            let may_have = |owned: &OwnedChange| newest.is_none_or(|made| made >= seconds(owned.change.at));
-            if !reviews.of_file(&target).iter().any(may_have) {
+            let may_have = |at: u64| newest.is_none_or(|made| made >= seconds(at));
+            if !reviews.has(|change| change.target == target && may_have(change.at)) {
                 continue;
             }
-            match of_file(reviews, &repository, &path, &target) {
+            match of_file(reviews, &commits, &path, &target) {
                 Ok(found) => look.found.extend(found),
-                Err(why) => is_known = unknown(&path, &why).is_some(),
+                Err(why) => is_known = not_known::<Commits>(&path, &why).is_some(),
             }
         }
         // What is not known now may be known the next time.
@@ -96,19 +95,19 @@ pub fn look(reviews: &Reviews, last: &mut HeadLook) -> CommitLook {
 }
 
 /// Returns when the last commit was made, in seconds since the Unix epoch; `None` if that is not known.
-fn newest_commit(repository: &Repository) -> Option<i64> {
-    let commits = repository.commits_since(i64::MAX).ok()?;
+fn newest_commit(commits: &Commits) -> Option<i64> {
+    let commits = commits.since(i64::MAX).ok()?;
     Some(commits.first().map_or(i64::MIN, |(_, made)| *made))
 }
 
-fn unknown(path: &Path, why: &Unknown) -> Option<Repository> {
+fn not_known<T>(path: &Path, why: &Unknown) -> Option<T> {
     tracing::debug!(?path, %why, "whether changes are committed is not known");
     None
 }
 
 fn of_file(
     reviews: &Reviews,
-    repository: &Repository,
+    repository: &Commits,
     path: &Path,
     target: &str,
 ) -> Result<Vec<CommittedHunks>, Unknown> {
@@ -116,9 +115,9 @@ fn of_file(
     let open =
         changes.changes.iter().filter(|owned| owned.change.hunks.iter().any(AppliedHunk::is_unreviewed));
     let Some(oldest) = open.map(|owned| seconds(owned.change.at)).min() else { return Ok(Vec::new()) };
-    let commits = repository.commits_since(oldest)?;
+    let commits = repository.since(oldest)?;
     let Some((head, _)) = commits.first().filter(|(_, made)| *made >= oldest) else { return Ok(Vec::new()) };
-    let checked_out = repository.head()?.name(ALL_DIGITS);
+    let checked_out = repository.head().name(ALL_DIGITS);
     let now = traces_in(repository, *head, path, &changes)?;
     let mut earlier: BTreeMap<i64, Vec<Vec<Trace>>> = BTreeMap::new();
     let mut found = Vec::new();
@@ -154,12 +153,12 @@ fn of_file(
 
 /// Returns where the hunks are in the text of a commit; nothing if it has no such text.
 pub(super) fn traces_in(
-    repository: &Repository,
+    commits: &Commits,
     commit: CommitId,
     path: &Path,
     changes: &FileChanges,
 ) -> Result<Vec<Vec<Trace>>, Unknown> {
-    let bytes = repository.committed_in(commit, path)?;
+    let bytes = commits.text(commit, path)?;
     let text = bytes.as_deref().and_then(|bytes| text_of(bytes, changes));
     Ok(text.map(|text| changes.trace(&text)).unwrap_or_default())
 }

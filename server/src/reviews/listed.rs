@@ -37,7 +37,7 @@ pub fn formatted_of(reviews: &Reviews, hunks: &[ReviewHunk]) -> Vec<FormattedFil
         path: owned.change.path.clone(),
         lines: owned.change.formatted_elsewhere,
     };
-    let formatted = reviews.of(|change| change.formatted_elsewhere > 0);
+    let formatted = reviews.of(|change| change.is_formatted);
     formatted.into_iter().filter(is_listed).map(file).collect()
 }
 
@@ -59,7 +59,7 @@ pub fn hunks(reviews: &Reviews, documents: &Documents, decided: bool, uri: Optio
     let target = uri.map(target_of);
     let all = reviews.of(|change| {
         let is_named = uri.is_some_and(|uri| change.uri == uri);
-        target.as_ref().is_none_or(|target| change.target == *target) || is_named
+        target.as_ref().is_none_or(|target| *target == change.target) || is_named
     });
     let is_open = |owned: &OwnedChange| {
         let mut hunks = owned.change.hunks.iter();

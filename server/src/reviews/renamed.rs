@@ -11,7 +11,7 @@ use adjutant_tools::documents::Documents;
 use adjutant_tools::paths::resolve;
 
 use super::away::AwayHunks;
-use super::{FileChanges, FileNow, OwnedChange, Reviews, target_of, text_at};
+use super::{FileChanges, FileNow, Reviews, target_of, text_at};
 use crate::uri;
 
 /// Returns the applied hunks in the text of a file that had another name when they were made, with the name of now. Empty for
@@ -28,19 +28,15 @@ pub(super) fn found(
 ) -> Option<(FileNow, Vec<ReviewHunk>)> {
     let target = target_of(uri);
     let path = uri::to_path(&target).ok()?;
-    let all = reviews.of(|change| change.operation.is_none());
-    if all.is_empty() || all.iter().any(|owned| owned.change.target == target) {
+    let files = reviews.targets(|change| !change.is_operation);
+    if files.contains(&target) {
         return None;
     }
-    let is_gone = |owned: &&OwnedChange| uri::to_path(&owned.change.target).is_ok_and(|path| !path.exists());
-    let mut gone: Vec<&str> = all.iter().filter(is_gone).map(|owned| owned.change.target.as_str()).collect();
-    gone.sort_unstable();
-    gone.dedup();
+    let is_gone = |file: &String| uri::to_path(file).is_ok_and(|path| !path.exists());
     let mut now: Option<FileNow> = None;
     let mut found: Option<(FileChanges, Vec<Vec<_>>)> = None;
-    for target in gone {
-        let own: Vec<OwnedChange> =
-            all.iter().filter(|owned| owned.change.target == target).cloned().collect();
+    for gone in files.into_iter().filter(is_gone) {
+        let own = reviews.of(|change| !change.is_operation && change.target == gone);
         if now.is_none() {
             let at = resolve(&own.last()?.roots, path.to_str()?).ok().filter(|at| at.inside)?;
             now = text_at(documents, at);

@@ -5,23 +5,20 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use adjutant_core::session::applied::{AppliedChange, AppliedChanges, change_of_line};
-use adjutant_host::parallel::in_parts;
+use adjutant_core::session::applied::{AppliedChanges, changes_of_lines};
 use adjutant_protocol::SessionId;
 
 use super::catalog::{Catalog, KeptChanges, MOST_CHANGES_BYTES};
 use super::log::LogMark;
 use super::replay::{self, FoldedLog};
-
-/// The fewest changes for which another thread reads their lines.
-const MIN_SHARE: usize = 16;
+use crate::reviews::KnownChange;
 
 /// The applied changes of a session that is not in memory.
 pub struct ReadChanges {
     /// The folders of the session.
     pub folders: Vec<PathBuf>,
     /// Oldest first.
-    pub changes: Vec<Arc<AppliedChange>>,
+    pub changes: Vec<KnownChange>,
 }
 
 /// Keeps the changes of a session, which its log has up to a mark. Blocks.
@@ -43,16 +40,13 @@ pub fn read(catalog: &Catalog, id: &SessionId, log: Option<LogMark>) -> Result<R
     if let Some(log) = whole {
         keep(catalog, id, log, &session.roots, &session.applied);
     }
-    let changes = session.applied.all().into_iter().cloned().collect();
+    let changes = session.applied.all().into_iter().cloned().map(KnownChange::Read).collect();
     Ok(ReadChanges { folders: session.roots.into_iter().map(PathBuf::from).collect(), changes })
 }
 
-/// Returns the changes that were kept of this log.
+/// Returns the changes that were kept of this log, with their hunks not read yet.
 fn known(catalog: &Catalog, id: &SessionId, log: LogMark) -> Option<ReadChanges> {
     let KeptChanges { roots, lines } = catalog.kept_changes(&id.0, log)?;
-    let lines: Vec<&str> = lines.lines().collect();
-    let read = |lines: &[&str]| lines.iter().map(|line| change_of_line(line).ok()).collect();
-    let parts: Option<Vec<Vec<_>>> = in_parts(&lines, MIN_SHARE, read).into_iter().collect();
-    let changes = parts?.into_iter().flatten().collect();
+    let changes = changes_of_lines(&Arc::from(lines))?.into_iter().map(KnownChange::Kept).collect();
     Some(ReadChanges { folders: roots.into_iter().map(PathBuf::from).collect(), changes })
 }

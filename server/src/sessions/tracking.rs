@@ -19,7 +19,7 @@ use crate::aside::aside;
 use crate::clock::now_ms;
 use crate::documents::Text;
 use crate::reviews::away::{self, AwayHunks};
-use crate::reviews::{FileChanges, OwnedChange, text_now};
+use crate::reviews::{FileChanges, text_now};
 use crate::session::World;
 use crate::session::mailbox::Message;
 use crate::uri;
@@ -123,30 +123,27 @@ fn look(
     number: u64,
     began: u64,
 ) -> (BTreeMap<String, OpenReview>, LookResult) {
-    let mut files: BTreeMap<String, Vec<OwnedChange>> = BTreeMap::new();
-    for owned in world.reviews.of(|_| true) {
-        files.entry(owned.change.target.clone()).or_default().push(owned);
-    }
+    let mut files = world.reviews.targets(|_| true);
     let mut waiting: BTreeMap<String, Vec<(SessionId, WaitingHunks)>> = BTreeMap::new();
     for (session, change) in world.reviews.waiting() {
         let target = change.change.target.clone();
-        files.entry(target.clone()).or_default();
+        files.insert(target.clone());
         waiting.entry(target).or_default().push((session, change));
     }
     let (mut now, mut seen) = (BTreeMap::new(), LookResult::default());
-    for (target, owned) in files {
+    for target in files {
         let waiting = waiting.remove(&target).unwrap_or_default();
         let Some(OpenText { text, uri, version, opening }) = open_text(world, &target) else {
             let closed = before
                 .remove(&target)
-                .and_then(|followed| followed.look_closed(world, owned, began, &mut seen));
+                .and_then(|followed| followed.look_closed(world, &target, began, &mut seen));
             now.extend(closed.map(|closed| (target, closed)));
             continue;
         };
         let mut followed = before.remove(&target).unwrap_or_default();
         let is_due = followed.is_due();
         if is_due || followed.looked != Some((opening, version, number)) {
-            let changes = FileChanges::read(&world.reviews, owned);
+            let changes = FileChanges::read(&world.reviews, world.reviews.of_file(&target));
             let traces = changes.trace(&text);
             let away = away::look(&changes, &traces);
             followed.note(&changes, &traces, &away, began, ReviewedBy::Editor);
@@ -235,21 +232,15 @@ impl OpenReview {
 
     /// Looks at the file of a document that was closed. Its last text is gone, so the disk says what became of the hunks. Returns
     /// what is left to look at: a state that has not settled.
-    fn look_closed(
-        mut self,
-        world: &World,
-        owned: Vec<OwnedChange>,
-        began: u64,
-        seen: &mut LookResult,
-    ) -> Option<Self> {
+    fn look_closed(mut self, world: &World, target: &str, began: u64, seen: &mut LookResult) -> Option<Self> {
         self.clear(seen);
         self.looked = None;
+        let owned = world.reviews.of_file(target);
         let text = text_now(&world.documents, owned.first()?)?;
-        let target = owned.first()?.change.target.clone();
         let changes = FileChanges::read(&world.reviews, owned);
         let traces = changes.trace(&text);
         self.note(&changes, &traces, &away::look(&changes, &traces), began, ReviewedBy::Close);
-        if self.is_due() && away::is_git_busy(&target) {
+        if self.is_due() && away::is_git_busy(target) {
             self.wait();
         }
         self.report(seen);

@@ -78,15 +78,22 @@ export class Window {
 
   // Runs a command of the palette, by its whole title.
   async palette(title) {
-    // A page that is just opening takes the first key.
-    const input = this.page.locator('.quick-input-widget:visible');
-    for (let tries = 0; tries < 5 && !(await input.count()); tries++) {
-      await this.page.keyboard.press('F1');
-      await input.waitFor({ timeout: 5_000 }).catch(() => {});
-    }
-    await this.input('', title);
+    // A page that is just opening takes the key, or closes the palette again. A box that is still closing is not the palette.
+    const opened = () => [...document.querySelectorAll('.quick-input-widget input')].some((box) => box.checkVisibility() && box.value === '>');
+    const box = this.page.locator('.quick-input-widget input:visible');
     const label = `[aria-label="${title}"], [aria-label^="${title}, "]`;
-    await this.page.locator('.quick-input-list .monaco-list-row').and(this.page.locator(label)).click();
+    const row = this.page.locator('.quick-input-list .monaco-list-row').and(this.page.locator(label));
+    const soon = { timeout: 5_000 };
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.page.keyboard.press('F1');
+        await this.page.waitForFunction(opened, null, soon);
+        await box.fill(`>${title}`, soon);
+        return await row.click(soon);
+      } catch (error) {
+        if (tries === 6) throw error;
+      }
+    }
   }
 
   async input(of, text) {

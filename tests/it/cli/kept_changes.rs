@@ -23,11 +23,7 @@ fn n30_why_reads_the_log_only_where_its_changes_are_not_kept_next_to_it() {
     assert!(whole.contains("fix the greeting"), "{whole}");
     let kept = fs::read_to_string(&file).expect("the end of the run kept them");
     // Who reads this text and not the log says what it says.
-    let (head, lines) = kept.split_once('\n').unwrap();
-    let forged = lines.replace("fix the greeting", "break all things");
-    let mut head: serde_json::Value = serde_json::from_str(head).unwrap();
-    head["sum"] = crc32fast::hash(forged.as_bytes()).into();
-    fs::write(&file, format!("{head}\n{forged}")).unwrap();
+    fs::write(&file, forged(&kept, |lines| lines.replace("fix the greeting", "break all things"))).unwrap();
     assert!(why().contains("break all things"), "{}", why());
     // A file that is damaged, gone or of an older log is not believed, and is written again.
     for damaged in [&kept[..kept.len() / 2], "", "null\n", "\0\0\0"] {
@@ -40,6 +36,37 @@ fn n30_why_reads_the_log_only_where_its_changes_are_not_kept_next_to_it() {
     place.run(&["review", "keep", "greeting.txt:1"]).exits(0);
     fs::write(&file, &kept).unwrap();
     assert!(why().contains("a person kept it"), "{}", why());
+}
+
+/// Returns a kept file with other changes, and with their checksum.
+fn forged(kept: &str, change: impl FnOnce(&str) -> String) -> String {
+    let (head, lines) = kept.split_once('\n').unwrap();
+    let lines = change(lines);
+    let mut head: serde_json::Value = serde_json::from_str(head).unwrap();
+    head["sum"] = crc32fast::hash(lines.as_bytes()).into();
+    format!("{head}\n{lines}")
+}
+
+#[test]
+fn n30_why_reads_only_the_changes_of_its_file() {
+    let place = fixed();
+    let why = || place.run(&["why", "greeting.txt:1"]).out();
+    let (whole, file) = (why(), kept_changes(&place));
+    let kept = fs::read_to_string(&file).unwrap();
+    // The change of another file is none that anybody could read.
+    let other = |lines: &str| {
+        let head = lines.lines().next().unwrap().replace("greeting.txt", "other.txt");
+        format!("{lines}{head}\nno change at all\n")
+    };
+    let forged = forged(&kept, other);
+    fs::write(&file, &forged).unwrap();
+    assert_eq!(why(), whole);
+    assert_eq!(fs::read_to_string(&file).unwrap(), forged, "it is believed as it is");
+    // Where the first cannot be read, none is believed.
+    let damaged = self::forged(&kept, |lines| lines.replace("\"hunks\":", "\"hanks\":"));
+    fs::write(&file, damaged).unwrap();
+    assert_eq!(why(), whole);
+    assert_eq!(fs::read_to_string(&file).unwrap(), kept, "it was written again");
 }
 
 #[test]

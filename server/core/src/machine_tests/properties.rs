@@ -19,7 +19,7 @@ use crate::machine::step::{BatchPart, Step, Wake, WakeReason, next_steps};
 use crate::prompt::message::{GenerationSettings, ModelMessage};
 use crate::record::{AllowedBy, AskKind, BatchId, EditsMode, Event, HunkSet, Record, read, read_for_review};
 use crate::session::Session;
-use crate::session::applied::change_of_line;
+use crate::session::applied::changes_of_lines;
 use crate::wire::state::{EDGES, Projector, Updates, view};
 
 pub fn drive(bytes: &[u8]) -> Bench {
@@ -93,8 +93,8 @@ proptest! {
         prop_assert_eq!((&bare.applied, &bare.changes, &bare.roots), (&session.applied, &session.changes, &session.roots));
         // Nor is anything of them lost where a reader keeps them.
         let kept = bench.session.applied.to_lines(usize::MAX).expect("they fit");
-        let known: Vec<_> =
-            std::str::from_utf8(&kept).unwrap().lines().map(|line| change_of_line(line).unwrap()).collect();
+        let kept = changes_of_lines(&String::from_utf8(kept).unwrap().into()).expect("it reads what it wrote");
+        let known: Vec<_> = kept.iter().map(|change| change.read().expect("its line is whole")).collect();
         prop_assert!(known.iter().eq(bench.session.applied.all()));
         // What the model knows of files changes nothing else.
         prop_assert_eq!(&unread, &session.without_reads());

@@ -23,7 +23,7 @@ use crate::text::trace::{PastChange, PastHunk, Side};
 
 use names::{FileOrigin, name_of, names_of_move};
 
-pub use lines::change_of_line;
+pub use lines::{ChangeHead, UnreadChange, changes_of_lines};
 pub use names::NameOfFile;
 
 /// The most bytes of hunks that a session remembers for the review; the oldest changes are forgotten first.

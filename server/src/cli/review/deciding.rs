@@ -133,7 +133,9 @@ pub async fn decide(
 
 /// Says that a signal ended the wait for a decision. The server says what became of it, if another process has it.
 pub fn interrupted(signal: ProcessSignal) -> Exit {
-    note("interrupted; `adjutant review` shows what is left to review");
+    note(
+        "interrupted before the answer, so it may or may not be done; `adjutant review` shows what is left to review",
+    );
     match signal {
         ProcessSignal::Interrupt => Exit::Interrupted,
         ProcessSignal::Terminate => Exit::Terminated,

@@ -16,7 +16,7 @@ const CHANGES: &str = "changes.jsonl";
 /// reading the log costs.
 pub const MOST_BYTES: usize = 8 << 20;
 /// Increase this number when the same log gives other changes, or other lines for them.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The first line of the file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ struct HeadOfChanges {
 pub struct KeptChanges {
     /// The folders of the session.
     pub roots: Vec<String>,
-    /// A change a line.
+    /// For each change a line with its head and a line with the change.
     pub lines: String,
 }
 
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(read_after(LOG, |text| text.replace("s-1", "s-2")), None);
         assert_eq!(read_after(LOG, |text| text.replace("\"two\":2", "\"two\":3")), None);
         assert_eq!(read_after(LOG, |text| text[..text.len() - 10].to_owned()), None);
-        assert_eq!(read_after(LOG, |text| text.replace("\"format\":1", "\"format\":0")), None);
+        assert_eq!(read_after(LOG, |text| text.replace("\"format\":2", "\"format\":0")), None);
         assert_eq!(read_after(LOG, |text| text.replace(env!("CARGO_PKG_VERSION"), "0.0.9")), None);
         assert_eq!(read_after(LOG, |_| String::new()), None);
     }
