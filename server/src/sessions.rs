@@ -31,7 +31,6 @@ use futures_util::StreamExt;
 use tokio::sync::{RwLock, Semaphore, mpsc, oneshot};
 
 use crate::client::{RenderRequest, RenderedContent, RenderedFile};
-use crate::reviews::committed::HeadLook;
 use crate::session::blobs::Blobs;
 use crate::session::mailbox::{ClientError, Mail, Mailbox, Message, ResumePoint};
 use crate::session::{End, SessionTask, SessionWorld, World, log, transcript_files};
@@ -57,7 +56,7 @@ pub struct Sessions {
     /// The entries that the client has of the list.
     followed: Arc<listing::FollowedList>,
     /// What was last seen of the repositories with changes.
-    last_look: Arc<Mutex<HeadLook>>,
+    last_look: Arc<Mutex<committing::SharedLook>>,
     /// Held by who reads the changes of sessions that are not in memory.
     review_reads: Arc<Mutex<()>>,
     /// Held for reading by each letter that waits for another process.

@@ -245,7 +245,7 @@ impl Agent {
         };
         let posted: Vec<_> =
             mailboxes.iter().map(|mailbox| mailbox.request(|reply| Message::Hunks { reply })).collect();
-        committing::look(&self.sessions).await;
+        committing::look(&self.sessions, uri.clone()).await;
         let mut hunks = Vec::new();
         for request in posted {
             let waiting: Vec<ReviewHunk> = answered(request).await?;

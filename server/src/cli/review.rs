@@ -136,7 +136,15 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
     with_changes(
         sources,
         |_| params,
-        async |folder, client, ReviewListResult { hunks, formatted }| {
+        async |folder, client, ReviewListResult { mut hunks, formatted }| {
+            if let Some(
+                ReviewVerb::Show { places }
+                | ReviewVerb::Keep { places, .. }
+                | ReviewVerb::Undo { places, .. },
+            ) = &line.action
+            {
+                add_renamed(folder, client, places, all, &mut hunks).await?;
+            }
             match line.action {
                 None if line.json => {
                     let mut page = Printer::of_stdout();
@@ -182,6 +190,36 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
         },
     )
     .await
+}
+
+/// Adds the changes of files that have another name now than when they were made: they are found only by the name of now. Where the
+/// old name is that of another file now, git's index tells, so that what stops a commit can be decided under the name that it has
+/// there.
+async fn add_renamed(
+    folder: &Folder,
+    client: &Client,
+    places: &[String],
+    all: bool,
+    hunks: &mut Vec<ReviewHunk>,
+) -> anyhow::Result<()> {
+    for text in places {
+        let Some(Place { uri, .. }) = Place::parse(folder, text, hunks) else { continue };
+        let file = Place { uri, line: None };
+        if hunks.iter().any(|hunk| file.has(hunk)) {
+            continue;
+        }
+        let params = ReviewListParams { all, uri: Some(file.uri), ..ReviewListParams::default() };
+        let renamed: ReviewListResult = client.request(methods::REVIEW_LIST, &params).await?;
+        if !renamed.hunks.is_empty() {
+            hunks.extend(renamed.hunks);
+            continue;
+        }
+        let params = ReviewListParams { staged: Some(StagedParams::default()), ..params };
+        // Without a repository there is no index.
+        let staged: Result<ReviewListResult, _> = client.request(methods::REVIEW_LIST, &params).await;
+        hunks.extend(staged.map(|staged| staged.hunks).unwrap_or_default());
+    }
+    Ok(())
 }
 
 /// Says who wrote a line, on which task, and whether a person looked at it.

@@ -42,11 +42,14 @@ pub struct CommitLook {
     pub waits: bool,
 }
 
-/// Looks at the repositories that have hunks nobody has decided about, if they or the hunks have changed since the last look.
-/// Blocks.
-pub fn look(reviews: &Reviews, last: &mut HeadLook) -> CommitLook {
+/// Looks at the repositories that have hunks nobody has decided about, if they or the hunks have changed since the last look. With
+/// `only`, looks for the hunks of this one file, if it has changes: then it is no look at all of a repository, and the next one
+/// finds the others. Blocks.
+pub fn look(reviews: &Reviews, last: &mut HeadLook, only: Option<&str>) -> CommitLook {
     let number = reviews.number();
-    let open = reviews.targets(|change| change.is_unreviewed);
+    let only = only.filter(|only| reviews.has(|change| change.target == *only));
+    let open =
+        reviews.targets(|change| change.is_unreviewed && only.is_none_or(|only| change.target == only));
     let mut folders: HashMap<PathBuf, Option<Repository>> = HashMap::new();
     let mut files: BTreeMap<PathBuf, (Repository, BTreeMap<PathBuf, String>)> = BTreeMap::new();
     for target in open {
@@ -60,7 +63,7 @@ pub fn look(reviews: &Reviews, last: &mut HeadLook) -> CommitLook {
         files.entry(top).or_insert_with(|| (repository.clone(), BTreeMap::new())).1.insert(path, target);
     }
     let mut look = CommitLook { found: Vec::new(), waits: !files.is_empty() };
-    last.repositories.retain(|top, _| files.contains_key(top));
+    last.repositories.retain(|top, _| only.is_some() || files.contains_key(top));
     for (top, (repository, files)) in files {
         // Before the look, so that a commit during it is seen by the next one.
         let seen = (repository.stamp(), number);
@@ -83,6 +86,9 @@ pub fn look(reviews: &Reviews, last: &mut HeadLook) -> CommitLook {
                 Ok(found) => look.found.extend(found),
                 Err(why) => is_known = not_known::<Commits>(&path, &why).is_some(),
             }
+        }
+        if only.is_some() {
+            continue;
         }
         // What is not known now may be known the next time.
         if is_known {

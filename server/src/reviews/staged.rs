@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use adjutant_core::record::ReviewState;
@@ -12,6 +13,7 @@ use adjutant_core::text::display::shown_path;
 use adjutant_core::text::edit::{LineEnd, LineEnds, split_bom, with_line_ends};
 use adjutant_core::text::review::Hunk;
 use adjutant_core::text::trace::{HunkText, Side, Trace, is_version};
+use adjutant_core::wire::review::is_out;
 use adjutant_git::{Repository, Unknown};
 use adjutant_protocol::review::ReviewHunk;
 
@@ -70,9 +72,13 @@ pub fn hunks(reviews: &Reviews, repository: &Repository) -> Result<Vec<ReviewHun
     let (mut hunks, mut seen) = (Vec::new(), BTreeSet::new());
     repository.each_staged(|path, bytes| {
         if let Some((own, changes)) = files.get_key_value(path) {
-            seen.insert(own);
             let Some(text) = text_of(bytes, changes) else { return };
-            hunks.extend(open_in(&text, changes).into_iter().map(|hunk| (own, hunk)));
+            let found = open_in(&text, changes);
+            // Without any of them it may be another file, which was moved here.
+            if !found.is_empty() {
+                seen.insert(own);
+            }
+            hunks.extend(found.into_iter().map(|hunk| (own, hunk)));
         }
     })?;
     // The others may have been moved, as git says it: by the text.
@@ -80,13 +86,19 @@ pub fn hunks(reviews: &Reviews, repository: &Repository) -> Result<Vec<ReviewHun
         files.iter().filter(|(path, _)| !seen.contains(path)).collect();
     if !elsewhere.is_empty() {
         repository.each_staged(|path, bytes| {
-            for (own, changes) in &elsewhere {
+            let here = files.get(path);
+            for (own, changes) in elsewhere.iter().filter(|(own, _)| own.as_path() != path) {
                 let Some(text) = text_of(bytes, changes) else { continue };
                 let latest = changes.past().pop();
-                if files.contains_key(path) || !latest.is_some_and(|latest| is_version(&text, &latest)) {
+                if !latest.is_some_and(|latest| is_version(&text, &latest)) {
                     continue;
                 }
-                for mut hunk in open_in(&text, changes) {
+                // What the agent did in this file was judged with this file, also where it did the same in both.
+                let judged =
+                    here.map(|here| here.views_where(&text, |_, trace| !is_out(trace))).unwrap_or_default();
+                let is_new =
+                    |hunk: &ReviewHunk| !judged.iter().any(|known| meet(&known.lines(), &hunk.lines()));
+                for mut hunk in open_in(&text, changes).into_iter().filter(is_new) {
                     hunk.path = shown_path(&path.to_string_lossy()).into_owned();
                     hunk.uri = uri::of_path(&repository.work_tree().join(path));
                     hunks.push((*own, hunk));
@@ -95,6 +107,11 @@ pub fn hunks(reviews: &Reviews, repository: &Repository) -> Result<Vec<ReviewHun
         })?;
     }
     without_committed(repository, &files, hunks)
+}
+
+/// Whether two ranges of lines have one in common.
+fn meet(one: &Range<u32>, other: &Range<u32>) -> bool {
+    one.start < other.end && other.start < one.end
 }
 
 /// Returns the hunks that the last commit does not have.

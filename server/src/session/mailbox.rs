@@ -299,6 +299,11 @@ impl Mailbox {
         (Self { sender, waiting: Arc::default() }, receiver)
     }
 
+    /// Whether both are the mailbox of one session in memory.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.sender.same_channel(&other.sender)
+    }
+
     /// Posts a message that is always admitted: a report, an answer, a cancel or a stop.
     pub fn post(&self, message: Message) {
         // If the session is gone, the message is dropped; a dropped reply slot wakes its owner.

@@ -11,7 +11,8 @@ use adjutant_protocol::SessionId;
 
 use super::Sessions;
 use crate::aside::aside;
-use crate::reviews::committed::{self, CommittedHunks};
+use crate::reviews::committed::{self, CommittedHunks, HeadLook};
+use crate::reviews::target_of;
 use crate::session::mailbox::{Mailbox, Message};
 
 /// The least time between two looks that nobody asked for.
@@ -19,12 +20,20 @@ const EVERY: Duration = Duration::from_secs(5);
 /// The most time for a session that was opened to record what it was told.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// What the last look has seen, and whom it told; all that look share it.
+#[derive(Default)]
+pub struct SharedLook {
+    head: HeadLook,
+    /// The sessions that may not have handled yet what they were told.
+    told: Vec<Mailbox>,
+}
+
 /// Looks again and again while there are changes that nobody has decided about.
 pub async fn follow(sessions: Sessions) {
     let mut changes = sessions.world().reviews.watch();
     loop {
         changes.mark_unchanged();
-        let waits = look(&sessions).await;
+        let waits = look(&sessions, None).await;
         tokio::time::sleep(EVERY).await;
         if !waits && changes.changed().await.is_err() {
             return;
@@ -32,16 +41,19 @@ pub async fn follow(sessions: Sessions) {
     }
 }
 
-/// Looks at the repositories now, if they or the changes differ from the last look. Returns whether a change in one of them
+/// Looks at the repositories now, if they or the changes differ from the last look; with `only`, for the changes of the document of
+/// this URI. Returns whether a change in one of them
 /// waits for a review.
-pub async fn look(sessions: &Sessions) -> bool {
+pub async fn look(sessions: &Sessions, only: Option<String>) -> bool {
     let here = sessions.clone();
     let (waits, told) = aside(move || {
+        let only = only.map(|uri| target_of(&uri));
         // Held until all of it is shown: whoever finds nothing new must not list what was there before.
         let mut last = here.last_look.lock().unwrap_or_else(PoisonError::into_inner);
         let reviews = &here.world().reviews;
-        let look = committed::look(reviews, &mut last);
-        let mut told = Vec::new();
+        let look = committed::look(reviews, &mut last.head, only.as_deref());
+        // A session that opens shows its changes as its log has them, until it has handled what an earlier look told it.
+        let mut told = last.told.clone();
         for CommittedHunks { session, change_set, hunks, on } in look.found {
             reviews.show_committed(&session, &change_set, &hunks, on.as_deref());
             let opened = || opened(&here, &session).inspect(|mailbox| told.push(mailbox.clone()));
@@ -49,14 +61,16 @@ pub async fn look(sessions: &Sessions) -> bool {
                 mailbox.post(Message::Committed { change_set, hunks, on });
             }
         }
+        last.told.clone_from(&told);
         (look.waits, told)
     })
     .await;
-    // A session that opens lists its changes as its log has them, until it has handled what it was told.
     for mailbox in told {
         if let Ok(handled) = mailbox.request(|reply| Message::Settled { reply }) {
             let _ = tokio::time::timeout(PATIENCE, handled).await;
         }
+        let mut last = sessions.last_look.lock().unwrap_or_else(PoisonError::into_inner);
+        last.told.retain(|one| !one.is_same(&mailbox));
     }
     waits
 }

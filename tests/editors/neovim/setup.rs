@@ -65,3 +65,18 @@ fn p26_setup_leads_from_no_model_to_a_first_answer_and_keeps_no_key() {
         assert!(!kept.to_string().contains(KEY), "{kept}");
     });
 }
+
+#[test]
+fn p26_without_the_program_every_command_says_so() {
+    let stage = || scenes::stage([]);
+    each(stage, |editor| {
+        editor.lua("vim.env.PATH = '/nowhere' vim.lsp.stop_client(vim.lsp.get_clients(), true)");
+        wait_for("the end of the server", || {
+            (editor.lua("return #vim.lsp.get_clients()") == 0).then_some(())
+        });
+        for command in ["Adjutant fix it", "Adjutant review", "Adjutant undo run"] {
+            editor.lua(&format!("vim.cmd('{command}')"));
+            wait_noticed(editor, "the program adjutant is not in the PATH of Neovim");
+        }
+    });
+}

@@ -198,8 +198,10 @@ fn s15_at_80_by_24_the_answers_stay_on_the_screen_while_a_long_question_scrolls(
         for part in ["-old = 1 ", "scroll for more", "1  Reject", "-  Yes, once: first look at the other "] {
             assert!(asked.contains(part), "{part:?} in\n{asked}");
         }
-        // A key whose answer cannot be given yet does nothing, and the answers stay to the end of the text.
-        screen.keys(&["2", "G"]);
+        // A key whose answer cannot be given yet says so, and the answers stay to the end of the text.
+        screen.keys(&["2"]);
+        screen.wait("Adjutant: scroll through all of it first: j or Ctrl-F");
+        screen.keys(&["G"]);
         let end = screen.wait("+new = 20");
         assert!(end.contains("1  Reject") && end.contains("first look at the other "), "{end}");
         screen.keys(&["g", "g"]);
@@ -207,7 +209,7 @@ fn s15_at_80_by_24_the_answers_stay_on_the_screen_while_a_long_question_scrolls(
         let pages = ["C-f"; 20];
         screen.keys(&pages);
         let seen = screen.wait_until("all of it seen", |text| !text.contains("first look at"));
-        assert!(seen.contains("1  Reject"), "{seen}");
+        assert!(seen.contains("1  Reject") && !seen.contains("scroll for more"), "{seen}");
         read();
         screen.keys(&[&key_of(&seen, "Yes, once")]);
         screen.wait("Adjutant: done");

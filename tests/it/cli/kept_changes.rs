@@ -43,7 +43,13 @@ fn forged(kept: &str, change: impl FnOnce(&str) -> String) -> String {
     let (head, lines) = kept.split_once('\n').unwrap();
     let lines = change(lines);
     let mut head: serde_json::Value = serde_json::from_str(head).unwrap();
-    head["sum"] = crc32fast::hash(lines.as_bytes()).into();
+    let roots: String = head["roots"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|root| format!("{}\n", root.as_str().unwrap()))
+        .collect();
+    head["sum"] = crc32fast::hash(format!("{roots}{lines}").as_bytes()).into();
     format!("{head}\n{lines}")
 }
 

@@ -431,6 +431,39 @@ fn n30_a_change_in_a_file_that_was_moved_is_found_by_its_text() {
     place.stops(&["commit", "-m", "moved again"], "again.txt:1");
 }
 
+#[test]
+fn n30_a_commit_is_stopped_also_where_files_changed_their_names_with_others() {
+    let lines = |greeting: &str| format!("{greeting}, world\nand\nall\nof\nyou\n");
+    let moved = |git: &dyn Fn(&Place), expected: &str| {
+        let place = Place::new(&format!("{EDIT}{DONE}"));
+        fs::write(place.workspace().join("greeting.txt"), lines("Helo")).unwrap();
+        fs::write(place.workspace().join("other.txt"), "another\ntext\n").unwrap();
+        repository(&place, &place.workspace());
+        place.run(&["run", "-y", "fix the greeting"]).exits(0);
+        git(&place);
+        place.git(&["add", "-A"]);
+        place.stops(&["commit", "-m", "moved"], expected);
+        // What stops the commit can be looked at and decided under the name that it has there.
+        let shown = place.run(&["review", "show", expected]).exits(0);
+        assert!(shown.out().contains("+Hello, world"), "{}", shown.out());
+        assert_eq!(place.run(&["review", "keep", expected]).exits(0).out(), "1 kept\n");
+        place.git(&["commit", "-qm", "moved"]);
+    };
+    let at = |place: &Place, name: &str| place.workspace().join(name);
+    let refilled = |place: &Place| {
+        fs::rename(at(place, "greeting.txt"), at(place, "old.txt")).unwrap();
+        fs::write(at(place, "greeting.txt"), "something else\n").unwrap();
+    };
+    moved(&refilled, "old.txt:1");
+    moved(&|place| place.git(&["mv", "-f", "greeting.txt", "other.txt"]), "other.txt:1");
+    let swapped = |place: &Place| {
+        fs::rename(at(place, "greeting.txt"), at(place, "between")).unwrap();
+        fs::rename(at(place, "other.txt"), at(place, "greeting.txt")).unwrap();
+        fs::rename(at(place, "between"), at(place, "other.txt")).unwrap();
+    };
+    moved(&swapped, "other.txt:1");
+}
+
 /// The name of a file is a text of the repository.
 #[test]
 fn n30_no_name_of_a_staged_file_writes_a_line_of_its_own() {

@@ -379,8 +379,10 @@ function M.choose(number)
   if not (valid(answers.window) and api.nvim_win_get_tabpage(answers.window) == api.nvim_get_current_tabpage()) then
     return draw()
   end
-  if not answers.offered[number] then return end
-  if option.allows and (float.unseen(shown) > 0 or now() - shown.since < REACTION) then return end
+  if not answers.offered[number] or option.allows and float.unseen(shown) > 0 then
+    return notices.say("scroll through all of it first: j or Ctrl-F")
+  end
+  if option.allows and now() - shown.since < REACTION then return notices.say("the question is new; press again") end
   answer(shown, { outcome = "selected", optionId = option.id })
 end
 

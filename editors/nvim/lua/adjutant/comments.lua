@@ -34,7 +34,7 @@ end
 -- Sends all comments that wait, with words about all of them. Each session gets its own.
 function M.send(line)
   local all = vim.lsp.get_clients({ name = "adjutant" })
-  if #all == 0 then return say("no server runs yet: open a file, or try again in a moment") end
+  if #all == 0 then return notices.no_server() end
   for _, client in ipairs(all) do
     request(client, "agent/review/list", vim.empty_dict(), function(result)
       local sessions, count = {}, 0

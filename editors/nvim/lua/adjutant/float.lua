@@ -146,7 +146,10 @@ function M.layout(entry, entered, count, chat, prompt)
   while not entered and #answers > 1 and whole + height_of(answers, width) > room do table.remove(answers) end
   local own = height_of(answers, width)
   local height = math.max(1, math.min(whole, (entered and most or room) - own, room))
-  if height < whole and answers[1] == "" then answers[1] = entered and "… scroll for more" or "…" end
+  if height < whole and answers[1] == "" then
+    local more = M.unseen(entry) > 0 and "… scroll for more: j or Ctrl-F" or ""
+    answers[1] = entered and more or "…"
+  end
   local config = {
     relative = "editor", border = ABOVE, title = (" Adjutant asks%s "):format(count), focusable = entered, zindex = 60,
     style = "minimal", width = width, height = height,

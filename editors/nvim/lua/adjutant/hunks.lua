@@ -312,7 +312,7 @@ end
 -- Lists the changes of all files in the quickfix window, which is not entered: it opens when the servers have answered.
 local function list_all()
   local all, waiting = {}, #clients()
-  if waiting == 0 then return say("no server runs yet: open a file, or try again in a moment") end
+  if waiting == 0 then return notices.no_server() end
   local function show()
     waiting = waiting - 1
     if waiting > 0 then return end
@@ -365,7 +365,7 @@ end
 
 -- Keeps every change of every file, as the servers list them now.
 local function keep_all()
-  if #clients() == 0 then return say("no server runs yet: open a file, or try again in a moment") end
+  if #clients() == 0 then return notices.no_server() end
   for _, client in ipairs(clients()) do
     request(client, "agent/review/list", vim.empty_dict(), function(result)
       local decisions = {}

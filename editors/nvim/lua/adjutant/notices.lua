@@ -47,4 +47,14 @@ function M.say(text)
   if vim.fn.strdisplaywidth(text) <= vim.v.echospace then vim.notify(text) else M.show(text) end
 end
 
+-- Why there is no server to ask, and what to do.
+function M.no_server()
+  local config = vim.lsp.config and vim.lsp.config.adjutant
+  local program = config and type(config.cmd) == "table" and config.cmd[1] or "adjutant"
+  if vim.fn.executable(program) == 0 then
+    return M.say(("the program %s is not in the PATH of Neovim; :checkhealth adjutant says what to do"):format(program))
+  end
+  M.say("no server runs yet: open a file, or try again in a moment")
+end
+
 return M

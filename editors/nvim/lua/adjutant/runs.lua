@@ -89,7 +89,7 @@ end
 
 local function start(restore, later)
   local client = client_here()
-  if not client then return notices.show("Adjutant: no server runs yet: open a file, or try again in a moment") end
+  if not client then return notices.no_server() end
   request(client, "agent/review/list", { all = true }, function(result)
     local all = runs_of(result.hunks, restore)
     local function chosen(run)

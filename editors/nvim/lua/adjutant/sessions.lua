@@ -34,7 +34,7 @@ end
 
 function M.needs_client()
   local client = M.client()
-  if not client then notices.show("Adjutant: no server runs yet: open a file, or try again in a moment") end
+  if not client then notices.no_server() end
   return client
 end
 local needs_client = M.needs_client

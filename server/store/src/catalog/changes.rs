@@ -30,7 +30,7 @@ struct HeadOfChanges {
     log: LogMark,
     /// The folders of the session.
     roots: Vec<String>,
-    /// The checksum of the text after this line.
+    /// The checksum of the folders and of the text after this line.
     sum: u32,
 }
 
@@ -43,6 +43,16 @@ pub struct KeptChanges {
     pub lines: String,
 }
 
+fn sum_of(roots: &[String], lines: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    for root in roots {
+        sum.update(root.as_bytes());
+        sum.update(b"\n");
+    }
+    sum.update(lines);
+    sum.finalize()
+}
+
 /// Replaces the changes that are kept in a directory.
 pub fn write(
     storage: &dyn Storage,
@@ -53,7 +63,8 @@ pub fn write(
 ) -> io::Result<()> {
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let session = session.to_owned();
-    let head = HeadOfChanges { format: FORMAT, version, session, log, roots, sum: crc32fast::hash(lines) };
+    let sum = sum_of(&roots, lines);
+    let head = HeadOfChanges { format: FORMAT, version, session, log, roots, sum };
     let mut text = serde_json::to_vec(&head)?;
     text.push(b'\n');
     text.extend_from_slice(lines);
@@ -68,7 +79,10 @@ pub fn read(storage: &dyn Storage, (dir, session): (&Path, &str), log: LogMark) 
     let (head, lines) = text.split_once('\n')?;
     let head: HeadOfChanges = serde_json::from_str(head).ok()?;
     let is_ours = head.format == FORMAT && head.version == env!("CARGO_PKG_VERSION");
-    if !is_ours || head.session != session || head.log != log || head.sum != crc32fast::hash(lines.as_bytes())
+    if !is_ours
+        || head.session != session
+        || head.log != log
+        || head.sum != sum_of(&head.roots, lines.as_bytes())
     {
         return None;
     }
@@ -104,6 +118,7 @@ mod tests {
         }
         assert_eq!(read_after(LOG, |text| text.replace("s-1", "s-2")), None);
         assert_eq!(read_after(LOG, |text| text.replace("\"two\":2", "\"two\":3")), None);
+        assert_eq!(read_after(LOG, |text| text.replace("/here", "/hers")), None);
         assert_eq!(read_after(LOG, |text| text[..text.len() - 10].to_owned()), None);
         assert_eq!(read_after(LOG, |text| text.replace("\"format\":2", "\"format\":0")), None);
         assert_eq!(read_after(LOG, |text| text.replace(env!("CARGO_PKG_VERSION"), "0.0.9")), None);
