@@ -17,7 +17,7 @@ use crate::stage::{SERVER, Stage, wait_for, wait_or};
 pub use ends::{
     each_edit_ends_somewhere, edits_of_all_kinds, fills_a_file_that_is_not_there_yet, new_file, tool_result,
 };
-pub use review::{Reviewer, reviews_over_a_kill, three_changes};
+pub use review::{DRAWN, Reviewer, reviews_over_a_kill, three_changes};
 
 /// Defines the tests of every editor. `$walk` opens the editor on a new stage and plays a scene there.
 macro_rules! every_editor {

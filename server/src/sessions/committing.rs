@@ -42,8 +42,7 @@ pub async fn follow(sessions: Sessions) {
 }
 
 /// Looks at the repositories now, if they or the changes differ from the last look; with `only`, for the changes of the document of
-/// this URI. Returns whether a change in one of them
-/// waits for a review.
+/// this URI. Returns whether a change in one of them waits for a review.
 pub async fn look(sessions: &Sessions, only: Option<String>) -> bool {
     let here = sessions.clone();
     let (waits, told) = aside(move || {

@@ -487,3 +487,41 @@ fn n03_nothing_of_a_kept_change_stays_on_a_terminal_that_is_too_low_for_it() {
         screen.wait_until("no rest of the change", |text| !text.contains("old = "));
     }
 }
+
+impl scenes::Reviewer for Neovim<'_> {
+    const MARKS: &'static str = scenes::DRAWN;
+
+    fn open(&self, file: &str) {
+        // The tests read the first listed buffer.
+        self.lua(&format!("vim.bo.buflisted = false vim.cmd('edit {file}')"));
+    }
+
+    fn insert_above(&self, line: usize, text: &str) {
+        self.lua(&format!("vim.fn.append({}, '{text}')", line - 1));
+    }
+
+    fn hover(&self) -> String {
+        unreachable!("Neovim draws what was there before")
+    }
+
+    fn undo_change(&self, line: usize) {
+        decide(self, line, "u");
+    }
+
+    fn keep_change(&self, line: usize, _with: &str) {
+        decide(self, line, "k");
+    }
+}
+
+/// Presses a key about the change at a line, once the change is no longer new.
+fn decide(editor: &Neovim<'_>, line: usize, key: &str) {
+    wait_for("a change in the text", || drawn(editor).contains("DiffAdd").then_some(()));
+    read();
+    editor.go_to_line(line);
+    press(editor, &format!("\\\\a{key}"));
+}
+
+#[test]
+fn n01_n03_a_review_goes_on_after_its_server_was_killed() {
+    each(scenes::three_changes, |editor| scenes::reviews_over_a_kill(editor));
+}

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Code;
 use super::answers::notified;
 use crate::editor::Editor;
-use crate::scenes::answers_in_a_terminal;
+use crate::scenes::{self, DRAWN, Reviewer, answers_in_a_terminal};
 use crate::stage::{Stage, wait_for, wait_or};
 
 const FILE: &str = "shop.py";
@@ -268,4 +268,43 @@ fn edits_are_in_the_text_at_once_in_a_trusted_workspace_and_reviewed_there() {
     code.wait_buffer(&BEFORE.replace(OLD_SUM, &format!("{SUM}\n")));
     wait_coloured(&code, &[SUM]);
     assert_eq!(code.asked(), None, "nothing was asked");
+}
+
+impl Code<'_> {
+    /// Presses a lens above the change that begins at a line, from one.
+    fn press_lens(&self, title: &str, line: usize) {
+        let text = self.buffer().lines().nth(line - 1).expect("the line").to_owned();
+        self.do_("pressLens", json!([title, text]));
+    }
+}
+
+impl Reviewer for Code<'_> {
+    const MARKS: &'static str = DRAWN;
+
+    fn open(&self, file: &str) {
+        self.do_("openFile", json!([file]));
+    }
+
+    fn insert_above(&self, line: usize, text: &str) {
+        self.go_to_line(line);
+        self.do_("type", json!([format!("{text}\n")]));
+    }
+
+    fn hover(&self) -> String {
+        unreachable!("VS Code draws what was there before")
+    }
+
+    fn undo_change(&self, line: usize) {
+        self.press_lens("Undo", line);
+    }
+
+    fn keep_change(&self, line: usize, _with: &str) {
+        self.press_lens("Keep", line);
+    }
+}
+
+#[test]
+fn n01_n03_a_review_goes_on_after_its_server_was_killed() {
+    let stage = scenes::three_changes();
+    scenes::reviews_over_a_kill(&Code::open(&stage, scenes::FILE));
 }
