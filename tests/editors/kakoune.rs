@@ -90,8 +90,11 @@ impl<'a> Kakoune<'a> {
 
     /// Leaves the menu that is open.
     pub fn escape(&self) {
-        self.screen.keys(&["Escape"]);
-        self.screen.wait_until("normal mode", |screen| screen.contains(" 1 sel"));
+        // A message, for example of a request to a server that was killed, covers the mode until the next key.
+        wait_for("normal mode", || {
+            self.screen.keys(&["Escape"]);
+            self.screen.text().contains(" 1 sel").then_some(())
+        });
     }
 }
 

@@ -4,6 +4,15 @@
 
 const vscode = require('vscode');
 
+const PATIENCE_MS = 1_000;
+
+// Whether a document is saved, or will be in a moment by VS Code's own saving.
+async function isSavedSoon(document) {
+  const end = Date.now() + PATIENCE_MS;
+  while (document.isDirty && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 50));
+  return !document.isDirty;
+}
+
 async function saveOne(text) {
   let document;
   try {
@@ -16,9 +25,8 @@ async function saveOne(text) {
   // One that has a path becomes the file of that path.
   if (document.isUntitled && !document.uri.path.startsWith('/')) return { uri: text, saved: false, message: 'it has no file yet' };
   try {
-    const saved = await document.save();
-    // A save without anything to write answers false.
-    return saved || !document.isDirty
+    // A save without anything to write answers false, and so does one that VS Code's own saving overtakes.
+    return await document.save() || await isSavedSoon(document)
       ? { uri: text, saved: true }
       : { uri: text, saved: false, message: 'the editor did not save it' };
   } catch (error) {
