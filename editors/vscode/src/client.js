@@ -3,7 +3,7 @@
 'use strict';
 
 const vscode = require('vscode');
-const { LanguageClient, State } = require('vscode-languageclient/node');
+const { ErrorAction, LanguageClient, State } = require('vscode-languageclient/node');
 const { serverIsGone, toast } = require('./asks');
 const { save } = require('./save');
 const { OPEN } = require('./session');
@@ -13,6 +13,13 @@ const { ofUser, serverPath } = require('./settings');
 const NOT_DRAWN = ['agent_thought_chunk', '_turn', '_rule'];
 const WEEK_MS = 7 * 24 * 3600 * 1000;
 const MOST_REOPENED = 3;
+
+// A write to a server that died fails before its end is seen. By itself the client would stop for good after three of them; its
+// end starts it again.
+function goOn({ clientOptions }) {
+  const { errorHandler } = clientOptions;
+  clientOptions.errorHandler = { error: () => ({ action: ErrorAction.Continue, handled: true }), closed: () => errorHandler.closed() };
+}
 
 function createClient(surfaces, outputChannel) {
   const { status, answer, chat, questions, started, failed, edited, hunks, changes, closed, sessions, ready } = surfaces;
@@ -115,6 +122,7 @@ function createClient(surfaces, outputChannel) {
       else status.stopped();
     }
   });
+  goOn(client);
   return client;
 }
 
