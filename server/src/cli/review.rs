@@ -192,9 +192,9 @@ pub async fn review(sources: Sources, line: ReviewLine) -> anyhow::Result<Exit> 
     .await
 }
 
-/// Adds the changes of files that have another name now than when they were made: they are found only by the name of now. Where the
-/// old name is that of another file now, git's index tells, so that what stops a commit can be decided under the name that it has
-/// there.
+/// Adds the changes of files that have another name now than when the agent made the changes. The server finds them by the name of
+/// now. If another file has taken the old name, the server finds them in git's index; so the user can decide under the name that
+/// the commit hook prints.
 async fn add_renamed(
     folder: &Folder,
     client: &Client,

@@ -42,9 +42,8 @@ pub struct CommitLook {
     pub waits: bool,
 }
 
-/// Looks at the repositories that have hunks nobody has decided about, if they or the hunks have changed since the last look. With
-/// `only`, looks for the hunks of this one file, if it has changes: then it is no look at all of a repository, and the next one
-/// finds the others. Blocks.
+/// Looks at the repositories with unreviewed hunks, if they or the hunks have changed since the last look. With `only`, looks for
+/// the hunks of this one file, if it has changes; such a look does not count as the last one. Blocks.
 pub fn look(reviews: &Reviews, last: &mut HeadLook, only: Option<&str>) -> CommitLook {
     let number = reviews.number();
     let only = only.filter(|only| reviews.has(|change| change.target == *only));

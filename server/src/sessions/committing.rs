@@ -20,11 +20,11 @@ const EVERY: Duration = Duration::from_secs(5);
 /// The most time for a session that was opened to record what it was told.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the last look has seen, and whom it told; all that look share it.
+/// What the last look has seen, and the sessions that it told. All looks share it.
 #[derive(Default)]
 pub struct SharedLook {
     head: HeadLook,
-    /// The sessions that may not have handled yet what they were told.
+    /// The sessions that may still have to record what the looks told them.
     told: Vec<Mailbox>,
 }
 
@@ -51,7 +51,7 @@ pub async fn look(sessions: &Sessions, only: Option<String>) -> bool {
         let mut last = here.last_look.lock().unwrap_or_else(PoisonError::into_inner);
         let reviews = &here.world().reviews;
         let look = committed::look(reviews, &mut last.head, only.as_deref());
-        // A session that opens shows its changes as its log has them, until it has handled what an earlier look told it.
+        // A session that opens shows its changes as its log has them, until it records what an earlier look told it.
         let mut told = last.told.clone();
         for CommittedHunks { session, change_set, hunks, on } in look.found {
             reviews.show_committed(&session, &change_set, &hunks, on.as_deref());

@@ -20,7 +20,7 @@ pub struct ChangeHead<T> {
     pub target: T,
     /// When its first hunk was applied; milliseconds since the Unix epoch.
     pub at: u64,
-    /// Whether nobody has decided about one of its hunks.
+    /// Whether at least one of its hunks waits for a decision.
     pub is_unreviewed: bool,
     /// Whether the file as a whole was moved or deleted.
     pub is_operation: bool,
@@ -61,7 +61,7 @@ impl AppliedChanges {
     }
 }
 
-/// A change in such a text. Its hunks are read when somebody asks for them.
+/// A change in such a text. [`UnreadChange::read`] parses its line at the first call.
 #[derive(Debug)]
 pub struct UnreadChange {
     head: ChangeHead<String>,
