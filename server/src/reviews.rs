@@ -11,6 +11,7 @@ mod listed;
 pub mod opened;
 pub mod renamed;
 pub mod staged;
+mod texts;
 mod whole_files;
 
 use std::collections::{BTreeSet, HashMap};
@@ -22,7 +23,7 @@ use adjutant_core::record::{FileOperation, ReviewState};
 use adjutant_core::session::applied::ChangeHead;
 use adjutant_core::session::rewind::FoundChange;
 use adjutant_core::session::{AppliedChange, AppliedChanges, AppliedHunk};
-use adjutant_core::text::edit::{lines, split_bom};
+use adjutant_core::text::edit::lines;
 use adjutant_core::text::trace::{HunkText, PastChange, Side, SideRefusal, Trace, trace_all};
 use adjutant_core::wire::review::{FoundHunk, WaitingHunks, applied_hunk};
 use adjutant_host::clock::now_ms;
@@ -30,14 +31,15 @@ use adjutant_host::uri;
 use adjutant_protocol::review::{HunkName, ReviewHunk};
 use adjutant_protocol::{ChangeSetId, SessionId};
 use adjutant_store::blobs::{Blobs, hash_of};
-use adjutant_tools::documents::{Documents, Text};
-use adjutant_tools::paths::{ResolvedPath, Roots, open_read, resolve};
+use adjutant_tools::paths::{Roots, open_read, resolve};
 use tokio::sync::watch;
 
 use away::AwayHunks;
 
 pub use known::KnownChange;
 pub use listed::{formatted_of, hunks};
+pub use texts::{FileNow, file_now, target_of, text_before, text_now};
+use texts::{MAX_FILE, text_at};
 
 /// The registry; clones share it.
 #[derive(Clone)]
@@ -316,64 +318,6 @@ impl Reviews {
 /// Why a decision about another text is not carried out.
 pub const NOT_AS_SHOWN: &str =
     "the text in its place is not what was shown; look at it again before you decide";
-
-/// The largest file that is read, in bytes.
-const MAX_FILE: u64 = 16 * 1024 * 1024;
-
-/// Returns the URI of a document's file after following every link. Blocks.
-pub fn target_of(uri: &str) -> String {
-    let path = adjutant_host::uri::to_path(uri);
-    path.map_or_else(
-        |_| uri.to_owned(),
-        |path| adjutant_host::uri::of_path(&path.canonicalize().unwrap_or(path)),
-    )
-}
-
-/// The text of a file now.
-pub struct FileNow {
-    /// Without a byte order mark.
-    pub text: String,
-    /// Of the open document.
-    pub version: Option<i32>,
-    at: ResolvedPath,
-}
-
-/// Returns the text of the file of a change: the buffer if it is open, else the disk. `None` if it cannot be read, or if
-/// its path leads to another file now. Blocks.
-pub fn file_now(documents: &Documents, owned: &OwnedChange) -> Option<FileNow> {
-    let at = resolve(&owned.roots, &owned.change.path).ok()?;
-    if !at.inside || uri::of_path(&at.absolute) != owned.change.target {
-        return None;
-    }
-    text_at(documents, at)
-}
-
-/// Returns the text of a file: the buffer if it is open, else the disk. `None` if it cannot be read. Blocks.
-fn text_at(documents: &Documents, at: ResolvedPath) -> Option<FileNow> {
-    let (text, version) = match documents.text(&at.absolute) {
-        Text::Open(snapshot) => (snapshot.string(), snapshot.version),
-        Text::Unsynced(_) => return None,
-        Text::Closed => {
-            let mut bytes = Vec::new();
-            open_read(&at).ok()?.take(MAX_FILE + 1).read_to_end(&mut bytes).ok()?;
-            let text = String::from_utf8(bytes).ok().filter(|text| text.len() as u64 <= MAX_FILE)?;
-            (split_bom(&text).1.to_owned(), None)
-        }
-    };
-    Some(FileNow { text, version, at })
-}
-
-/// Returns the text of the file of a change, as [`file_now`] does. Blocks.
-pub fn text_now(documents: &Documents, owned: &OwnedChange) -> Option<String> {
-    file_now(documents, owned).map(|now| now.text)
-}
-
-/// Returns the text before a change, without a byte order mark; `None` if it is not kept, or no text. Blocks.
-pub fn text_before(blobs: &Blobs, change: &AppliedChange) -> Option<String> {
-    let bytes = blobs.get(change.before.as_deref()?).ok()?;
-    let text = String::from_utf8(bytes).ok()?;
-    Some(split_bom(&text).1.to_owned())
-}
 
 /// The changes of one file with the texts before them, ready to be found in a text.
 pub struct FileChanges {
