@@ -29,8 +29,12 @@ impl Screen {
 
     /// The same in a terminal with these columns and rows.
     pub fn sized(stage: &Stage, line: &str, (columns, rows): (&str, &str)) -> Screen {
-        let screen = Screen { socket: stage.beside("tmux") };
-        let script = stage.beside("start.sh");
+        // The tmux of an earlier screen can still be about to end, and would refuse a new program.
+        let mut names =
+            (1..).map(|number| ["start.sh", "tmux"].map(|name| stage.beside(&format!("{number}.{name}"))));
+        let free = names.find(|[script, _]| !script.exists());
+        let [script, socket] = free.expect("there is always a next number");
+        let screen = Screen { socket };
         let mut text = String::from("#!/bin/sh\n");
         for (name, value) in stage.env() {
             text.push_str(&format!("export {name}='{value}'\n"));
