@@ -190,7 +190,7 @@ fn t3_a_project_tightens_from_every_root_and_loosens_from_none() {
     fs::write(place.project_file(), "[permissions]\ndeny = [\"run_command\"]").unwrap();
     fs::write(second.join(".adjutant/config.toml"), "model = \"evil/m\"\n[unattended]\nedit = false")
         .unwrap();
-    let LoadedSettings { settings, problems } = place.load();
+    let LoadedSettings { settings, problems, .. } = place.load();
     assert!(settings.deny.denial("run_command", Some("ls")).is_some() && !settings.unattended.edit);
     assert_eq!((settings.model.as_deref(), problems.len()), (None, 1));
     assert_eq!(problems[0].line, Some(1));

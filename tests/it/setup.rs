@@ -13,7 +13,7 @@ use adjutant_protocol::methods;
 use adjutant_protocol::setup::{SetupProvidersResult, SetupTryResult, SetupWriteResult};
 use adjutant_testkit::editor::Options;
 use adjutant_testkit::fixture::{KEY_VARIABLE, Workspace};
-use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::model::{Dialect, ModelServer, Reply};
 use adjutant_testkit::process::Server;
 use serde_json::{Value, json};
 
@@ -101,6 +101,35 @@ fn p26_an_editor_goes_from_no_model_to_a_first_answer_without_a_restart() {
     let doctor: DoctorResult = rig.call(methods::DOCTOR, json!({}));
     let check = doctor.checks.iter().find(|check| check.check == "model").expect("a check of the model");
     assert_eq!(check.health, Health::Ok, "{check:?}");
+    rig.end();
+}
+
+/// A user who edits the file by hand, or who runs `adjutant setup` in a terminal, does not restart the editor.
+#[test]
+fn p26_settings_that_are_written_elsewhere_count_for_the_next_prompt() {
+    let model = ModelServer::start([Reply::text("Hello."), Reply::text("Again.")]);
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.config("");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "say hello" }] });
+    let refused = rig.request(methods::SESSION_PROMPT, prompt).expect_err("there is no model");
+    assert!(refused.message.contains("no model is configured"), "{}", refused.message);
+    let set = |name: &str| {
+        workspace.config(&format!(
+            "model = \"service/{name}\"\n\n[providers.service]\nwire = \"{}\"\nbase_url = \"{}\"\napi_key_env = \"{KEY_VARIABLE}\"\n",
+            Dialect::Chat.wire(),
+            model.base_url(),
+        ));
+    };
+    set("m1");
+    rig.run_to_end(&session, "say hello");
+    // The same number of bytes.
+    set("m2");
+    let second = rig.new_session();
+    rig.run_to_end(&second, "again");
+    let asked: Vec<_> = model.requests().iter().map(|request| request.json()["model"].clone()).collect();
+    assert_eq!(asked, [json!("m1"), json!("m2")]);
     rig.end();
 }
 

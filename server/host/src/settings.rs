@@ -9,6 +9,7 @@ pub mod owners;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 pub use owners::private_dir;
@@ -39,7 +40,14 @@ pub struct Sources {
 pub struct LoadedSettings {
     pub settings: Settings,
     pub problems: Vec<Problem>,
+    /// The state of the user's file just before it was read.
+    pub read: UserFileState,
 }
+
+/// Tells whether the user's settings file was written, or replaced by another one: device, number and length of the file, and when
+/// its text and its entry were last changed (seconds and nanoseconds). `None` if there is no such file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserFileState(Option<([u64; 3], [i64; 4])>);
 
 impl Sources {
     /// Returns the environment and home directory of this process. Workspace, editor and flags are still empty.
@@ -85,6 +93,15 @@ impl Sources {
         }
     }
 
+    /// Returns the present state of the user's settings file, without reading it.
+    pub fn user_file_state(&self) -> UserFileState {
+        let found = self.user_file().and_then(|path| path.metadata().ok());
+        UserFileState(found.map(|found| {
+            let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
+            ([found.dev(), found.ino(), found.len()], times)
+        }))
+    }
+
     /// Returns the folder for the data of programs. Creates nothing.
     pub fn data_home(&self) -> anyhow::Result<PathBuf> {
         let folder = self.xdg("XDG_DATA_HOME", ".local/share");
@@ -112,6 +129,8 @@ pub fn load(sources: &Sources) -> LoadedSettings {
 
 /// Like `load`, as if the user's settings file had this text, if there is one.
 pub fn load_as(sources: &Sources, text: Option<String>) -> LoadedSettings {
+    // First, so that a write during the reading is noticed afterwards.
+    let read = sources.user_file_state();
     let mut layers = Vec::new();
     let mut missing = None;
     if let Some(path) = sources.user_file() {
@@ -134,7 +153,7 @@ pub fn load_as(sources: &Sources, text: Option<String>) -> LoadedSettings {
     for problem in &problems {
         tracing::warn!(problem = %problem, "settings");
     }
-    LoadedSettings { settings, problems }
+    LoadedSettings { settings, problems, read }
 }
 
 fn no_such_file(path: &Path) -> Problem {

@@ -6,11 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use adjutant_core::config::Problem;
 use adjutant_core::text::display::one_line;
 use serde_json::Value;
 
 use crate::session::World;
-use crate::settings::{Sources, load};
+use crate::settings::{Sources, UserFileState, load};
 use crate::uri;
 
 /// Workspace folders that one client may have; a message says that the others are not used.
@@ -22,13 +23,16 @@ const MAX_SHOWN: usize = 200;
 pub struct ClientConfiguration {
     /// Its roots are the workspace folders.
     sources: Mutex<Sources>,
+    /// The user's file as it was last read.
+    read: Mutex<UserFileState>,
     /// Whether the client has sent its section of settings. Until then the settings of the start count.
     said: Mutex<bool>,
 }
 
 impl ClientConfiguration {
-    pub fn new(sources: Sources) -> Self {
-        Self { sources: Mutex::new(sources), said: Mutex::default() }
+    /// `read` is the state of the user's file when these settings were loaded.
+    pub fn new(sources: Sources, read: UserFileState) -> Self {
+        Self { sources: Mutex::new(sources), read: Mutex::new(read), said: Mutex::default() }
     }
 
     /// The workspace folders for new sessions.
@@ -46,9 +50,26 @@ impl ClientConfiguration {
         *lock(&self.said)
     }
 
-    /// Reads all settings again, after the user's file was changed; open runs keep their settings.
-    pub fn reread(&self, world: &World) {
-        reload(world, &lock(&self.sources));
+    /// Reads all settings again if the user's file was written since; open runs keep their settings. Returns the problems with it.
+    ///
+    /// No client watches that file: it is outside the workspace. So it is looked at whenever its settings are about to be used.
+    pub fn refresh(&self, world: &World) -> Vec<String> {
+        let sources = lock(&self.sources);
+        if *lock(&self.read) == sources.user_file_state() {
+            return Vec::new();
+        }
+        let file = sources.user_file().map(|path| path.to_string_lossy().into_owned());
+        let mut problems = self.reload(world, &sources);
+        // The user has read the others before.
+        problems.retain(|problem| problem.file == file);
+        problems.iter().map(ToString::to_string).collect()
+    }
+
+    fn reload(&self, world: &World, sources: &Sources) -> Vec<Problem> {
+        let loaded = load(sources);
+        *lock(&self.read) = loaded.read;
+        world.set_settings(loaded.settings);
+        loaded.problems
     }
 
     /// Replaces the editor's section of settings; open runs keep their settings. Returns the problems with it.
@@ -59,7 +80,7 @@ impl ClientConfiguration {
         *lock(&self.said) = true;
         let mut sources = lock(&self.sources);
         sources.editor = Some(section);
-        reload(world, &sources)
+        self.reload(world, &sources).iter().map(ToString::to_string).collect()
     }
 
     /// Adds and removes workspace folders; sessions keep the folders they began with. Returns the problems with
@@ -76,7 +97,7 @@ impl ClientConfiguration {
         problems.extend(bound(&mut sources.roots));
         // Names are only added, because sessions continue in folders that were closed.
         world.documents.add_folders(&sources.roots);
-        problems.extend(reload(world, &sources));
+        problems.extend(self.reload(world, &sources).iter().map(ToString::to_string));
         problems
     }
 }
@@ -133,12 +154,6 @@ fn not_an_object(settings: &Value) -> String {
 
 fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn reload(world: &World, sources: &Sources) -> Vec<String> {
-    let loaded = load(sources);
-    world.set_settings(loaded.settings);
-    loaded.problems.iter().map(ToString::to_string).collect()
 }
 
 /// Returns a message for each of these workspace folders that cannot be read. Waits for the disk.

@@ -4,7 +4,9 @@
 //! take effect in the order of their arrival. Never decides anything about a session.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use adjutant_core::config::Settings;
 use adjutant_core::machine::input::{Choice, HunkComment};
 use adjutant_core::wire::round;
 use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, AskRespondResult};
@@ -31,6 +33,7 @@ use tokio::sync::oneshot;
 use super::content::{self, Content};
 use super::{Agent, Result};
 use crate::aside::aside;
+use crate::client::Level;
 use crate::doctor::examine;
 use crate::reviews::{self, earlier::EarlierTexts};
 use crate::session::inbox::ReviewRequest;
@@ -46,9 +49,18 @@ use crate::uri;
 const MAX_WAIT_MS: u64 = 3_600_000;
 
 impl Agent {
+    /// Returns the settings after a look at the user's file, and tells the user what is wrong with it.
+    pub(super) fn settings_now(&self) -> Arc<Settings> {
+        let world = self.sessions.world();
+        for problem in self.configured.refresh(world) {
+            world.link.say(Level::Warning, &format!("Adjutant: {problem}"));
+        }
+        world.settings()
+    }
+
     pub(super) async fn session_new(&self, params: Option<NewSessionParams>) -> Result<NewSessionResult> {
         // Read before the first wait: settings that arrive later do not count.
-        let config_options = session::options_of_new(&self.sessions.world().settings());
+        let config_options = session::options_of_new(&self.settings_now());
         let open = self.configured.folders();
         let roots = aside(move || {
             let folders = match params.and_then(|params| params.cwd) {
@@ -96,7 +108,7 @@ impl Agent {
     }
 
     pub(super) async fn set_option(&self, params: SetConfigOptionParams) -> Result<SetConfigOptionResult> {
-        let settings = self.sessions.world().settings();
+        let settings = self.settings_now();
         let chosen = session::chosen(params.config_id, &params.value, &settings)?;
         let mailbox = self.mailbox(&params.session_id)?;
         answered(mailbox.request(|reply| Message::Choose { chosen, reply })).await
@@ -104,7 +116,7 @@ impl Agent {
 
     pub(super) async fn model_list(&self, params: Option<ModelListParams>) -> Result<ModelListResult> {
         let ModelListParams {} = params.unwrap_or_default();
-        let settings = self.sessions.world().settings();
+        let settings = self.settings_now();
         Ok(ModelListResult { models: settings.model_views() })
     }
 
@@ -169,6 +181,8 @@ impl Agent {
         body: String,
         comments: Vec<HunkComment>,
     ) -> Result<PromptResult> {
+        // The session takes the settings for its run from the world.
+        self.settings_now();
         let blocks = std::mem::take(&mut params.prompt);
         let Content { text, images } = content::read(blocks).map_err(ErrorBody::invalid_params)?;
         let images = self.sessions.world().images.reserve(images).ok_or_else(|| {

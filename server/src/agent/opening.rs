@@ -101,7 +101,7 @@ impl Agent {
         tokio::spawn(follow_until(sessions.clone(), out.clone()));
         let problems =
             state_problem.into_iter().chain(loaded.problems.iter().map(ToString::to_string)).collect();
-        let configured = ClientConfiguration::new(sources);
+        let configured = ClientConfiguration::new(sources, loaded.read);
         let probing = Arc::new(Semaphore::new(1));
         let agent = Agent { sessions, configured, starts: Starts::default(), probing, out: out.clone() };
         Ok(OpenedAgent { agent, problems })

@@ -71,8 +71,7 @@ impl Agent {
     /// Uses the settings that were written, and says whether the model counts now.
     fn told_of(&self, file: &Path, provider: &NewProvider) -> SetupWriteResult {
         let model = format!("{}/{}", provider.name, provider.model);
-        self.configured.reread(self.sessions.world());
-        let settings = self.sessions.world().settings();
+        let settings = self.settings_now();
         let chosen = settings.provider_for(None);
         let is_as_written =
             |url: &Option<String>| url.as_deref() == Some(provider.base_url.trim_end_matches('/'));

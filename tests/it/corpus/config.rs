@@ -128,7 +128,7 @@ fn play_as(line: &Line, text: &str, reason: &str) {
         }
     };
     let (stage, loaded) = start.open(id);
-    let LoadedSettings { settings, problems } = &loaded;
+    let LoadedSettings { settings, problems, .. } = &loaded;
     let flaws: Vec<String> = problems.iter().map(|problem| name(problem.flaw)).collect();
     if word != "ok" {
         assert!(flaws.iter().any(|flaw| flaw == reason), "{id}: {text:?} is {reason}: {problems:?}");

@@ -107,7 +107,7 @@ Settings come from six places. A later one wins over an earlier one:
 
 1. the defaults below;
 2. your own file: `$XDG_CONFIG_HOME/adjutant/config.toml`, or `~/.config/adjutant/config.toml` if that variable is not set, or the
-   file that `ADJUTANT_CONFIG` names;
+   file that `ADJUTANT_CONFIG` names. A change counts from the next run on, also while an editor runs;
 3. the project's file, `.adjutant/config.toml` in a workspace folder. It can only make Adjutant stricter, and no later layer can undo
    that. Every other key in it is ignored and reported. A link in place of this file is not followed;
 4. the editor: the same keys as JSON, in its settings section `adjutant`, or in `initializationOptions` if it has no such section. A
