@@ -39,6 +39,7 @@ fn p26_setup_leads_from_no_model_to_a_first_answer_and_keeps_no_key() {
         let describe = || {
             let shown = wait_for("the services", || editor.asked());
             assert!(shown.starts_with("Which service has the model?\nAnthropic\nOpenAI\n"), "{shown}");
+            assert!(shown.contains("try it without a key"), "{shown}");
             editor.choose("another service");
             wait_for("the ways to give a key", || {
                 editor.asked().filter(|asked| asked.starts_with("Where is"))

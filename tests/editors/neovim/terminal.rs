@@ -281,3 +281,49 @@ fn n19_the_plugin_starts_by_itself_or_by_enable_with_the_settings_of_the_user() 
 fn vim_can_enable(version: &str) -> bool {
     version != "nvim-0.10"
 }
+
+/// Nothing is open: no file, and so no server.
+#[test]
+fn p26_without_a_file_a_task_starts_the_server_and_the_demo_needs_none() {
+    for version in super::VERSIONS {
+        let stage = scenes::stage([Reply::text("Hello.")]);
+        install(&stage);
+        let (program, runtime) = program(version);
+        let line = format!("env VIMRUNTIME='{}' '{}'", runtime.display(), program.display());
+        let screen = Screen::start(&stage, &line);
+        screen.wait("~");
+        command(&screen, ":Adjutant Say hello");
+        screen.wait("done: Say hello · :Adjutant chat");
+        // A file that is opened afterwards belongs to the same server.
+        command(&screen, &format!(":edit {}", scenes::FILE));
+        stage.seen().wait("in", "textDocument/didOpen", 1);
+        assert_eq!(stage.seen().count("in", "initialize"), 1);
+        command(&screen, ":Adjutant demo");
+        screen.wait("Adjutant demo. The model is scripted");
+        assert_eq!(stage.model.requests().len(), 1);
+    }
+}
+
+/// Neovim itself would show the stack of an error for each way in which it starts a server.
+#[test]
+fn p26_a_missing_program_is_one_message_at_the_start() {
+    for version in super::VERSIONS {
+        let stage = scenes::silence();
+        install(&stage);
+        let (program, runtime) = program(version);
+        let line = format!(
+            "env PATH=/usr/bin:/bin VIMRUNTIME='{}' '{}' {}",
+            runtime.display(),
+            program.display(),
+            scenes::FILE
+        );
+        let screen = Screen::start(&stage, &line);
+        let shown = screen.wait("the program adjutant is not in the PATH of Neovim");
+        assert!(shown.contains("def greet"), "{shown}");
+        for wrong in ["traceback", "Press ENTER", "E5108", "Spawning"] {
+            assert!(!shown.contains(wrong), "{shown}");
+        }
+        command(&screen, ":Adjutant demo");
+        screen.wait("the program adjutant is not in the PATH of Neovim");
+    }
+}

@@ -4,7 +4,8 @@ local M = {}
 
 -- `name`: its words. `does`: one line of help. `run`: what does it; it gets the line of the command. `key`: the default key where
 -- a file has changes. `count`: the key takes a count. `range`: it is also for selected lines. `words`: `NAME: words` is possible, and
--- what the words are. `value`: one more word is possible, and what it is; `values` returns those that there are.
+-- what the words are. `value`: one more word is possible, and what it is; `values` returns those that there are. `alone`: it needs no
+-- server.
 local function row(name, does, run, more)
   return vim.tbl_extend("error", { name = name, does = does, run = run }, more or {})
 end
@@ -34,6 +35,7 @@ M.ACTIONS = {
   row("model", "lists the models; the chosen one counts for this session", of("sessions", "model"),
     { value = "MODEL", values = values_of("models") }),
   row("setup", "sets up a model: asks for its service and key, and tries it", of("setup", "begin")),
+  row("demo", "shows a task with a scripted model, in a terminal, without a key", of("demo", "begin"), { alone = true }),
   row("mode", "lists the modes: with all tools, or only with those that read", of("sessions", "mode"),
     { value = "MODE", values = values_of("modes") }),
   row("export", "opens this session as one page of text", of("sessions", "export")),
@@ -114,13 +116,21 @@ function M.help()
   return vim.list_extend(lines, require("adjutant.panes").help())
 end
 
+local function with_server(run) require("adjutant").with_server(run) end
+
+local function act(action, line)
+  if action.alone then return action.run(line) end
+  with_server(function() action.run(line) end)
+end
+
 -- Runs `:Adjutant`. With `!` the text is always one for the model, in a new session.
 function M.run(line)
-  require("adjutant")
   local action, words
   if not line.bang then action, words = M.parse(line.args) end
-  if not action then return require("adjutant.sessions").task(vim.trim(line.args), line) end
-  action.run({ range = line.range, line1 = line.line1, line2 = line.line2, count = 1, args = words or "" })
+  if not action then
+    return with_server(function() require("adjutant.sessions").task(vim.trim(line.args), line) end)
+  end
+  act(action, { range = line.range, line1 = line.line1, line2 = line.line2, count = 1, args = words or "" })
 end
 
 -- Defines the command and the maps.
@@ -131,8 +141,7 @@ function M.setup()
   })
   for _, action in ipairs(M.ACTIONS) do
     local function run()
-      require("adjutant")
-      action.run({ range = 0, count = action.count and vim.v.count1 or 1, args = "" })
+      act(action, { range = 0, count = action.count and vim.v.count1 or 1, args = "" })
     end
     vim.keymap.set("n", M.plug(action), run, { desc = "Adjutant: " .. action.name })
     -- From Visual mode `:` puts the selected lines before the command.

@@ -1,5 +1,7 @@
 -- `:checkhealth adjutant`: whether Neovim, the program and what the server checks are as they have to be.
 -- The server judges; this page only draws. Never calls a model.
+local program = require("adjutant.program")
+
 local M = {}
 
 local REPORTS = { ok = vim.health.ok, note = vim.health.info, warning = vim.health.warn, error = vim.health.error }
@@ -24,16 +26,16 @@ function M.check()
     return vim.health.error("this Neovim is too old", { "install Neovim 0.10 or newer" })
   end
   vim.health.ok("Neovim " .. tostring(vim.version()))
-  local program = vim.fn.exepath("adjutant")
-  if program == "" then
-    return vim.health.error("the program adjutant is not in the PATH of Neovim", {
+  local name = program.name()
+  if not program.is_there() then
+    return vim.health.error(("the program %s is not in the PATH of Neovim"):format(name), {
       "install it as its README says, and start Neovim from a shell that finds it",
     })
   end
-  vim.health.ok("program: " .. program)
+  if name then vim.health.ok("program: " .. vim.fn.exepath(name)) end
   local client = vim.lsp.get_clients({ name = "adjutant" })[1]
   if not client then
-    return vim.health.warn("no server runs: it starts with the first file that is open", TERMINAL)
+    return vim.health.warn("no server runs: it starts with the first file, or the first :Adjutant command", TERMINAL)
   end
   vim.health.start("adjutant: the server")
   local answer, why = ask(client, "agent/doctor", vim.empty_dict())

@@ -9,6 +9,7 @@ local conversation = require("adjutant.conversation")
 local hunks = require("adjutant.hunks")
 local notices = require("adjutant.notices")
 local panes = require("adjutant.panes")
+local program = require("adjutant.program")
 local prompt = require("adjutant.prompt")
 local reading = require("adjutant.reading")
 local runs = require("adjutant.runs")
@@ -140,6 +141,9 @@ local function respond(client, ask)
   end)
 end
 
+-- How a task ends that has not failed.
+local DONE = { completed = true, stopped = true }
+
 local function update(_, params, context)
   local client = client_of(context)
   chat.told(params, client)
@@ -148,13 +152,17 @@ local function update(_, params, context)
   if sessions.is_past(params) then return end
   local now = params.update
   local kind = now.sessionUpdate
-  status.told(now)
+  local ended = status.told(now)
   if kind == "_run" and now.phase == "ended" then
     if now["end"].outcome == "failed" or now["end"].outcome == "limit" then
       notices.show("Adjutant: " .. (now["end"].summary or "the task could not be finished"))
     end
     local edits = now["end"].edits
-    if edits and edits.line then notices.say(edits.line .. " · :Adjutant review · :Adjutant undo run") end
+    if edits and edits.line then notices.say(edits.line .. " · :Adjutant review · :Adjutant undo run")
+    -- Not everyone has a status line of Adjutant.
+    elseif ended and DONE[now["end"].outcome] and not chat.window() then
+      notices.say(("done: %s · :Adjutant chat"):format(vim.fn.strcharpart(ended, 0, 30)))
+    end
   elseif kind == "_ask" and now.phase == "opened" and client then
     -- The others come as requests.
     if now.ask.group == "idle" or now.ask.group == "resumable" then
@@ -220,9 +228,19 @@ local function attach_to_outer(buffer)
   end
 end
 
+local PATIENCE_MS = 10000 -- until a server runs
+local waiting = {} -- what the user began before a server ran
+
+local function begin_all()
+  local all = waiting
+  waiting = {}
+  for _, run in ipairs(all) do run() end
+end
+
 local function started(client)
   -- The client is listed only after this function.
   vim.schedule(function()
+    begin_all()
     for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
       if is_file(buffer) then attach_to_outer(buffer) end
     end
@@ -230,14 +248,23 @@ local function started(client)
   reopen(client)
 end
 
-local function root_of(buffer) return vim.fs.root(buffer, ".git") or vim.fn.getcwd() end
+local function root_of(where) return vim.fs.root(where, ".git") or vim.fn.getcwd() end
+
+-- Whether the program is there. Neovim itself would say three times, and with a stack, that it is not.
+local was_said = false
+local function can_start()
+  if program.is_there() then return true end
+  if not was_said then vim.schedule(notices.no_server) end
+  was_said = true
+  return false
+end
 
 -- Returns the configuration of the server, as `vim.lsp.enable` takes it.
 function M.config()
   return {
     cmd = { "adjutant", "lsp" },
     root_dir = function(buffer, done)
-      if is_file(buffer) then done(root_of(buffer)) end
+      if is_file(buffer) and can_start() then done(root_of(buffer)) end
     end,
     capabilities = capabilities,
     -- What is typed is told at once: an edit of the server may be on its way.
@@ -261,11 +288,18 @@ function M.config()
   }
 end
 
-local function attach(buffer)
-  if not is_file(buffer) then return end
+local function start(root, options)
   -- What the user sets by `vim.lsp.config` counts too.
   local config = vim.fn.has("nvim-0.11") == 1 and vim.lsp.config.adjutant or M.config()
-  vim.lsp.start(vim.tbl_extend("force", config, { name = "adjutant", root_dir = root_of(buffer) }), { bufnr = buffer })
+  config = vim.tbl_extend("force", config, { name = "adjutant", root_dir = root })
+  -- Before 0.11 `vim.lsp.start` attaches a buffer in any case.
+  if options.attach == false and vim.fn.has("nvim-0.11") == 0 then return vim.lsp.start_client(config) end
+  return vim.lsp.start(config, options)
+end
+
+local function attach(buffer)
+  if not (is_file(buffer) and can_start()) then return end
+  start(root_of(buffer), { bufnr = buffer })
   attach_to_outer(buffer)
 end
 
@@ -273,6 +307,20 @@ function attach_all()
   for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
     if vim.api.nvim_buf_is_loaded(buffer) then attach(buffer) end
   end
+end
+
+-- Runs this once a server runs. With no file open none does yet; then it is started for the current folder.
+function M.with_server(run)
+  if #vim.lsp.get_clients({ name = "adjutant" }) > 0 or not program.is_there() then return run() end
+  waiting[#waiting + 1] = run
+  if #waiting > 1 then return end
+  local mine = waiting
+  attach_all()
+  if not vim.iter(vim.api.nvim_list_bufs()):any(is_file) then start(root_of(vim.fn.getcwd()), { attach = false }) end
+  -- Without a server each of them says why nothing happens.
+  vim.defer_fn(function()
+    if waiting == mine then begin_all() end
+  end, PATIENCE_MS)
 end
 
 sessions.setup({

@@ -2,6 +2,7 @@
 -- prompt that waits for a key, as long messages are.
 local buffers = require("adjutant.buffers")
 local display = require("adjutant.display")
+local program = require("adjutant.program")
 
 local M = {}
 local api = vim.api
@@ -49,12 +50,10 @@ end
 
 -- Why there is no server to ask, and what to do.
 function M.no_server()
-  local config = vim.lsp.config and vim.lsp.config.adjutant
-  local program = config and type(config.cmd) == "table" and config.cmd[1] or "adjutant"
-  if vim.fn.executable(program) == 0 then
-    return M.say(("the program %s is not in the PATH of Neovim; :checkhealth adjutant says what to do"):format(program))
+  if not program.is_there() then
+    return M.say(("the program %s is not in the PATH of Neovim; :checkhealth adjutant says what to do"):format(program.name()))
   end
-  M.say("no server runs yet: open a file, or try again in a moment")
+  M.say("no server runs; :Adjutant log may say why")
 end
 
 return M

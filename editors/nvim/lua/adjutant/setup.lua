@@ -50,6 +50,7 @@ local function write(client, params, written)
   end)
 end
 
+local DEMO = {} -- the row of the one who has no service
 local ask -- asks from the begin
 
 local function try(client, params, again, written)
@@ -67,11 +68,14 @@ end
 
 function ask(client, providers, again, written)
   local function row(one)
+    if one == DEMO then return "None yet: try it without a key, with a scripted model in a terminal" end
     local found = one.keyFound and (" · its key is in %s"):format(one.keyVariable) or ""
     return display.plain(one.title .. found)
   end
-  vim.ui.select(providers, { prompt = "Which service has the model?", format_item = row }, function(one)
+  local rows = vim.list_extend(vim.list_slice(providers), { DEMO })
+  vim.ui.select(rows, { prompt = "Which service has the model?", format_item = row }, function(one)
     if not one then return say("nothing was written") end
+    if one == DEMO then return require("adjutant.demo").begin() end
     with_address(one, function(address)
       with_key(one, again, function(key)
         line("Model, as the service calls it", one.model, function(model)

@@ -60,7 +60,7 @@ function M.overview(_, params, context)
   changed()
 end
 
--- Notes an update of a session.
+-- Notes an update of a session. Returns the title of the task that has ended with it.
 function M.told(now)
   local kind = now.sessionUpdate
   if kind == "_run" and now.phase == "started" then said = {}
@@ -69,6 +69,7 @@ function M.told(now)
     said.over = true
     ended, titles[now.runId] = titles[now.runId] or "", nil
     M.draw()
+    return ended
   end
 end
 
