@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use adjutant_protocol::session::{ContentBlock, Overrides, RunEnd};
+use adjutant_protocol::state::Outcome;
 use anyhow::Context;
 
 use crate::settings::Sources;
@@ -108,11 +109,16 @@ pub async fn demo(sources: Sources) -> anyhow::Result<Exit> {
     .await?;
     let ended = carry_out(&mut talk, &project).await;
     talk.finish().await;
-    match ended {
-        Ok(_) => {}
+    let end = match ended {
+        Ok(end) => end,
         Err(left) => return report_leaving(left),
-    }
+    };
     page.line("");
+    if end.outcome == Outcome::Cancelled {
+        page.line("You stopped the task, so the demo ends here. `adjutant demo` begins it again.");
+        page.written()?;
+        return Ok(Exit::Failed);
+    }
     let passed = test(&mut page, &project, "after")?;
     page.line("");
     page.written()?;

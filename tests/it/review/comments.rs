@@ -74,7 +74,7 @@ fn p06_a_comment_that_cannot_be_kept_is_refused_with_the_reason() {
     let params = |hunk: &str, text: &str| json!({"sessionId": four.session_id, "changeSetId": four.change_set_id, "hunkId": hunk, "text": text});
     let refused =
         |params| reviewed.rig.request(methods::REVIEW_COMMENT, params).expect_err("it is refused").message;
-    assert!(refused(params("h9", "x")).contains("has no such applied hunk"));
+    assert!(refused(params("h9", "x")).contains("is not among the applied ones"));
     assert!(refused(params(&four.hunk_id, &"x".repeat(4_001))).contains("at most 4000 bytes"));
     assert_eq!(comment(&reviewed.rig, &four, &"x".repeat(4_000)), 1);
     reviewed.rig.end();

@@ -60,7 +60,7 @@ fn n03_a_second_editor_decides_while_the_first_one_has_the_session() {
     let mut unknown = decision(&hunk(&second, "1"), "undo");
     unknown["targets"][0]["hunkIds"] = json!(["h99"]);
     let error = second.request(methods::REVIEW_DECIDE, unknown).expect_err("no such hunk");
-    assert!(error.message.contains("has no such applied hunk"), "{error:?}");
+    assert!(error.message.contains("is not among the applied ones"), "{error:?}");
     // The model hears of it, with the reason.
     let run = first.prompt(&session, "go on").run_id;
     first.await_run_end(&session, &run);
@@ -108,7 +108,7 @@ fn n03_a_second_editor_changes_no_file_beneath_its_own_unsaved_text() {
     let mut unknown = decision(&four, "undo");
     unknown["targets"][0]["hunkIds"] = json!([four.hunk_id, "h99"]);
     let error = second.request(methods::REVIEW_DECIDE, unknown).expect_err("no such hunk");
-    assert!(error.message.contains("has no such applied hunk"), "{error:?}");
+    assert!(error.message.contains("is not among the applied ones"), "{error:?}");
     // To keep changes no file.
     assert_eq!(decide(&second, &four, "keep").state, HunkState::Kept);
     // Saved, it is undone as before, and the user's line stays.

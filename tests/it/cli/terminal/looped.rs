@@ -286,3 +286,16 @@ fn finding_e8_output_waits_for_a_typed_line_which_is_the_next_prompt_if_the_run_
     ran.expect(0);
     assert!(screen.contains("word by word.\nDone") && screen.contains("> go on"), "{screen}");
 }
+
+/// The test of the demo still fails then, and that is nobody's fault.
+#[test]
+fn finding_e11_a_demo_that_is_stopped_says_so_and_blames_nobody() {
+    let workspace = workspace("");
+    let mut terminal = Terminal::shell(&workspace, "exec \"$0\" demo");
+    terminal.sees("y = yes, once");
+    terminal.screen.types(CTRL_C);
+    terminal.sees("You stopped the task");
+    terminal.running.wait().expect(1);
+    let screen = terminal.screen.drawn();
+    assert!(!screen.contains("a fault of"), "{screen}");
+}

@@ -279,8 +279,8 @@ pub fn decide(session: &Session, stamp: &Stamp, decision: Decision) -> Result<Ve
             return Err(Refusal::AnswerInvalid(BY_ACTION.to_owned()));
         }
         if !is_asked || target.hunks.is_empty() || !target.hunks.iter().all(is_open) {
-            let text = format!("change set {} has no such hunk that waits for an answer", target.change_set);
-            return Err(Refusal::AnswerInvalid(text));
+            let text = "this change does not wait for an answer any more; look at it again";
+            return Err(Refusal::AnswerInvalid(text.to_owned()));
         }
     }
     if targets.is_empty() {

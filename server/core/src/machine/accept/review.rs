@@ -13,21 +13,21 @@ pub fn decide(session: &Session, stamp: &Stamp, input: ReviewInput) -> Result<Ve
     let mut events = Vec::new();
     for target in targets {
         let change = session.applied.get(&target.change_set);
-        let change = change.ok_or_else(|| no_such(&target, "is not in the text"))?;
+        let change = change.ok_or_else(|| impossible("is not in the text; list the changes again"))?;
         let mut hunks = target.hunks.clone();
         // Of a whole run the text has been looked at: it may have what counts as undone.
         hunks.retain(|seen| as_one || change.hunk(&seen.hunk).is_none_or(|hunk| hunk.state != goal(act)));
         for seen in &hunks {
-            let hunk = change.hunk(&seen.hunk).ok_or_else(|| no_such(&target, "has no such applied hunk"))?;
+            let hunk = change.hunk(&seen.hunk).ok_or_else(|| impossible(UNKNOWN))?;
             if hunk.pending.is_some() {
-                return Err(no_such(&target, "is being undone or restored already"));
+                return Err(impossible("is being undone or restored already"));
             }
             if !as_one && !act.is_possible(hunk.state) {
                 let why = match act {
                     ReviewAct::Restore => "is not undone",
                     ReviewAct::Keep | ReviewAct::Undo => "was undone; restore it first",
                 };
-                return Err(no_such(&target, why));
+                return Err(impossible(why));
             }
         }
         if hunks.is_empty() {
@@ -61,8 +61,11 @@ fn goal(act: ReviewAct) -> ReviewState {
     }
 }
 
-fn no_such(target: &ReviewTarget, why: &str) -> Refusal {
-    Refusal::AnswerInvalid(format!("change set {} {why}", target.change_set))
+/// Why a hunk that a client names is none.
+const UNKNOWN: &str = "is not among the applied ones of its session; list the changes again";
+
+fn impossible(why: &str) -> Refusal {
+    Refusal::AnswerInvalid(format!("this change {why}"))
 }
 
 /// Handles what became of the hunks of one change that a decision undoes or restores.
@@ -160,7 +163,7 @@ pub fn comment(session: &Session, comment: HunkComment) -> Result<Vec<Event>, Re
     let invalid = |why: String| Err(Refusal::AnswerInvalid(why));
     let change = session.applied.get(&change_set);
     let Some(applied) = change.and_then(|change| change.hunk(&hunk)) else {
-        return invalid(format!("change set {change_set} has no such applied hunk"));
+        return Err(impossible(UNKNOWN));
     };
     let text = text.trim().to_owned();
     if applied.comment.as_deref().unwrap_or_default() == text {
