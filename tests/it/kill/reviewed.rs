@@ -366,6 +366,11 @@ impl Desk {
     fn is_drawn_where_it_is(&self, editor: &Editor, hunk: &ReviewHunk) {
         let Some(end) = hunk.end_line.filter(|_| hunk.beneath.is_empty()) else { return };
         let text = editor.text_of(&hunk.path);
+        let has_a_line = hunk.inserted.lines().any(|own| text.lines().any(|line| line == own));
+        // A kept one in which the user wrote until none of its lines could be told any more.
+        if hunk.state == HunkState::Kept && end == hunk.line && !has_a_line {
+            return;
+        }
         let there: String =
             text.split_inclusive('\n').skip(hunk.line as usize).take((end - hunk.line) as usize).collect();
         let wanted = hunk.text.as_ref().unwrap_or(&hunk.inserted);
