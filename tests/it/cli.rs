@@ -3,6 +3,7 @@
 //! Never touches the settings or sessions of the developer, and never reaches a network: a script plays every
 //! model.
 
+mod commits;
 mod editors;
 mod exits;
 mod findings;

@@ -4,11 +4,12 @@
 
 mod comments;
 mod deciding;
+mod place;
 mod runs;
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use adjutant_core::text::display::one_line;
 use adjutant_core::text::edit::{lines, split_bom};
@@ -34,6 +35,7 @@ use crate::origin::Origin;
 use crate::settings::Sources;
 use crate::uri;
 use deciding::{PlaceDecision, chosen, decide};
+use place::Place;
 use runs::{LAST, RunChoice};
 
 /// The arguments of `adjutant review`.
@@ -278,74 +280,6 @@ async fn with_changes(
     };
     client.stop(incoming, last_word).await;
     exit
-}
-
-/// A file, or a line of it.
-struct Place {
-    uri: String,
-    /// From zero.
-    line: Option<u32>,
-}
-
-impl Place {
-    /// Reads a place. Prints a note and returns `None` if there is none of that name, or if the name means two.
-    fn named(folder: &Folder, text: &str, hunks: &[ReviewHunk]) -> Option<Self> {
-        let Some(place) = Self::parse(folder, text, hunks) else {
-            note(&format!("there is no file \"{text}\""));
-            return None;
-        };
-        let is_number =
-            |(name, line): (&str, &str)| line.parse::<u32>().is_ok() && folder.here.join(name).is_file();
-        if place.line.is_none() && text.rsplit_once(':').is_some_and(is_number) {
-            note(&format!("\"{text}\" is a file, and a line of another file; name the file by {text}:LINE"));
-            return None;
-        }
-        Some(place)
-    }
-
-    /// Reads `FILE` or `FILE:LINE`; a file of that whole name comes first. `None` if there is no such file, and none of
-    /// `hunks` is about one of that name.
-    fn parse(folder: &Folder, text: &str, hunks: &[ReviewHunk]) -> Option<Self> {
-        let file = |name: &str| {
-            let path: PathBuf = folder.here.join(name);
-            let path = path.canonicalize().ok().filter(|path| path.is_file())?;
-            Some(uri::of_path(&path))
-        };
-        if let Some(uri) = file(text) {
-            return Some(Self { uri, line: None });
-        }
-        let gone = Self { uri: place_of_name(&folder.here.join(text))?, line: None };
-        if hunks.iter().any(|hunk| gone.has(hunk)) {
-            return Some(gone);
-        }
-        let (name, line) = text.rsplit_once(':')?;
-        let line = Some(line.parse::<u32>().ok()?.checked_sub(1)?);
-        if let Some(uri) = file(name) {
-            return Some(Self { uri, line });
-        }
-        let gone = Self { uri: place_of_name(&folder.here.join(name))?, line };
-        hunks.iter().any(|hunk| gone.has(hunk)).then_some(gone)
-    }
-
-    fn has(&self, hunk: &ReviewHunk) -> bool {
-        let to = match &hunk.operation {
-            Some(FileOperation::Move { uri, .. }) => Some(uri),
-            Some(FileOperation::Delete) | None => None,
-        };
-        let names = std::iter::once(&hunk.uri).chain(to);
-        let mut places = names.filter_map(|uri| place_of_name(&uri::to_path(uri).ok()?));
-        // The line first: the place needs the disk.
-        self.line.is_none_or(|line| hunk.lines().contains(&line)) && places.any(|place| place == self.uri)
-    }
-}
-
-/// Returns the URI of the place that a path means; of a file that is gone, by its folder.
-fn place_of_name(path: &Path) -> Option<String> {
-    let place = match path.canonicalize() {
-        Ok(place) => place,
-        Err(_) => path.parent()?.canonicalize().ok()?.join(path.file_name()?),
-    };
-    Some(uri::of_path(&place))
 }
 
 /// Whether a hunk is in the text and nobody has decided about it.
