@@ -46,6 +46,8 @@ fn p26_setup_leads_from_no_model_to_a_first_answer_and_keeps_no_key() {
             });
             editor.choose("Type the key");
         };
+        editor.lua("vim.cmd('Adjutant Say hello')");
+        wait_noticed(editor, "begin with :Adjutant setup; no model is configured");
         // Without a model, the list of models is the set-up.
         editor.lua("vim.cmd('Adjutant model')");
         describe();

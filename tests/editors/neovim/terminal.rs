@@ -327,3 +327,21 @@ fn p26_a_missing_program_is_one_message_at_the_start() {
         screen.wait("the program adjutant is not in the PATH of Neovim");
     }
 }
+
+#[test]
+fn p26_without_a_model_the_way_to_one_is_said_in_whole_words() {
+    for version in super::VERSIONS {
+        let stage = scenes::stage([]);
+        stage.workspace.config("");
+        let screen = open(&stage, version, "80");
+        command(&screen, ":Adjutant Say hello");
+        let shown = screen.wait("begin with :Adjutant setup; no model is");
+        let inside = |row: &str| Some(row.split_once('│')?.1.split_once('│')?.0.trim().to_owned());
+        let text = shown.lines().filter_map(inside).collect::<Vec<_>>().join(" ");
+        assert!(
+            text.contains("OPENAI_API_KEY or ANTHROPIC_API_KEY and choose one with `--model openai/MODEL`"),
+            "{shown}"
+        );
+        assert!(text.ends_with("shows a run without one"), "{shown}");
+    }
+}

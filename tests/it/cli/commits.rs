@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{DONE, EDIT, Place};
 use super::review::fixed;
+use super::{DONE, EDIT, Place};
 
 /// Runs git in a folder, with a hook that finds the program and its state. Returns whether it succeeded, and what it said.
 fn git(place: &Place, folder: &Path, args: &[&str]) -> (bool, String) {

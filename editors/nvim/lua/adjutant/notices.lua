@@ -9,6 +9,7 @@ local api = vim.api
 
 local STAYS = 8000 -- milliseconds
 local MOST = 6 -- lines
+local ROWS = 10 -- of the screen
 local lines, window, buffer = {}, nil, nil
 local timer = assert(vim.uv.new_timer())
 
@@ -22,13 +23,12 @@ function M.show(text)
   lines = vim.list_slice(lines, math.max(1, #lines - MOST + 1))
   buffer = buffers.usable(buffer)
   api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
-  local width, height = 1, 0
+  local width = 1
   for _, line in ipairs(lines) do width = math.max(width, vim.fn.strdisplaywidth(line)) end
   width = math.min(width, 60, vim.o.columns - 4)
-  for _, line in ipairs(lines) do height = height + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width)) end
   local config = {
     relative = "editor", row = vim.o.showtabline > 0 and 1 or 0, col = vim.o.columns - width - 2, width = width,
-    height = math.max(1, math.min(height, MOST, vim.o.lines - 6)), focusable = false, style = "minimal", zindex = 70,
+    height = 1, focusable = false, style = "minimal", zindex = 70,
     border = "rounded", title = " Adjutant ",
   }
   -- A float belongs to one tab page, and shows the buffer it was opened with.
@@ -39,6 +39,10 @@ function M.show(text)
   else window = api.nvim_open_win(buffer, false, vim.tbl_extend("force", config, { noautocmd = true })) end
   buffers.hide_nothing(window)
   vim.wo[window].winhighlight = "Normal:NormalFloat"
+  vim.wo[window].linebreak = true
+  -- Only the window knows how many rows its lines take where words stay whole.
+  local rows = api.nvim_win_text_height(window, {}).all
+  api.nvim_win_set_height(window, math.max(1, math.min(rows, ROWS, vim.o.lines - 6)))
   timer:start(STAYS, 0, vim.schedule_wrap(close))
 end
 

@@ -10,6 +10,7 @@ local M = {}
 local say = notices.say
 
 local NOT_FOUND = -33001 -- `SessionNotFound`
+local NO_MODEL = -33010 -- `ProviderUnavailable`
 local SHOWN = 200 -- items of a session that is opened
 local request -- sends a request to a client
 local client_of_buffer -- the client of the file one is in
@@ -76,9 +77,14 @@ end
 -- Returns the session that the next text goes to, if there is one.
 function M.current(client) return last[client.config.root_dir] end
 
+-- Returns why a text was refused. The server speaks of the terminal; here is a shorter way.
+local function why_of(err)
+  return (err.code == NO_MODEL and "begin with :Adjutant setup; " or "") .. err.message
+end
+
 local function failed(client, err)
   if err.code == NOT_FOUND then last[client.config.root_dir] = nil end
-  notices.show("Adjutant: " .. err.message)
+  notices.show("Adjutant: " .. why_of(err))
 end
 
 local function execute(client, command, argument, done, refused)
@@ -109,7 +115,7 @@ function M.send(root, session, text, on)
   local function not_taken(err)
     local is_gone = err.code == NOT_FOUND
     if is_gone and last[client.config.root_dir] == session then last[client.config.root_dir] = nil end
-    on.refused(err.message, is_gone)
+    on.refused(why_of(err), is_gone)
   end
   if session then
     local params = { sessionId = session, prompt = { { type = "text", text = text } }, key = on.key }
