@@ -9,6 +9,7 @@ mod campaign;
 pub mod ends;
 mod hunted;
 mod partly;
+mod plug;
 mod reviewed;
 pub mod story;
 mod torn;
