@@ -156,7 +156,10 @@ fn a_decision_that_is_wrong_in_one_part_changes_nothing() {
         assert!(why.message.contains("not wait for an answer any more"), "{why:?}");
     }
     assert_eq!(reviewed.decide(&[&four, &four], "reject", None), [HunkState::Rejected; 2]);
-    assert!(refused(&[&one, &four]).message.contains("not wait for an answer any more"), "it is decided once");
+    assert!(
+        refused(&[&one, &four]).message.contains("not wait for an answer any more"),
+        "it is decided once"
+    );
     assert_eq!(reviewed.hunks().len(), 3);
     assert_eq!(reviewed.rig.text_of("a.txt"), "one\n.\n.\n.\n.\ntwo\n.\n.\n.\n.\nthree\n");
     reviewed.rig.answer(&reviewed.ask.ask_id, "allow");

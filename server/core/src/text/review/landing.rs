@@ -26,6 +26,10 @@ pub fn presence_of_cut_short(text: &str, before: Option<&str>, hunks: &[Hunk]) -
         // Other changes of the same lines may have been made or undone meanwhile.
         _ => match present_together(text, hunks) {
             Presence::Landed if !is_evident(text, before, hunks) => Presence::Unclear,
+            // Lines that came to stand between a hunk and its context hide it from a search by context.
+            Presence::Unclear if before.is_some_and(|before| have_come(text, before, hunks)) => {
+                Presence::Landed
+            }
             presence => presence,
         },
     }
@@ -39,6 +43,32 @@ fn is_evident(text: &str, before: Option<&str>, hunks: &[Hunk]) -> bool {
         let is_new = |line: &String| known.as_ref().is_some_and(|known| !known.contains(line.as_str()));
         hunk.inserted.iter().any(is_new) || has_in_context(text, from_ref(hunk))
     })
+}
+
+/// Whether each hunk has brought a line that `before` does not have: its lines stand once in the text, next to one line of their
+/// context, and those that it removes are gone.
+fn have_come(text: &str, before: &str, hunks: &[Hunk]) -> bool {
+    let (now, before): (Vec<&str>, Vec<&str>) = (lines(text).collect(), lines(before).collect());
+    hunks.iter().all(|hunk| {
+        let (inserted, removed) = (as_strs(&hunk.inserted), as_strs(&hunk.removed));
+        let [at] = places_of(&now, &inserted)[..] else { return false };
+        let above = at.checked_sub(1).and_then(|line| now.get(line).copied());
+        let below = now.get(at + inserted.len()).copied();
+        let touches = above == hunk.context_before.last().map(String::as_str)
+            || below == hunk.context_after.first().map(String::as_str);
+        let is_gone = || places_of(&now, &removed).len() < places_of(&before, &removed).len();
+        touches && inserted.iter().any(|line| !before.contains(line)) && (removed.is_empty() || is_gone())
+    })
+}
+
+fn as_strs(lines: &[String]) -> Vec<&str> {
+    lines.iter().map(String::as_str).collect()
+}
+
+/// Returns where a block of lines stands; nowhere if it has none.
+fn places_of(text: &[&str], block: &[&str]) -> Vec<usize> {
+    let windows = text.windows(block.len().max(1)).enumerate();
+    windows.filter(|(_, window)| *window == block).map(|(at, _)| at).collect()
 }
 
 #[cfg(test)]
@@ -66,5 +96,24 @@ mod tests {
         assert_eq!(presence_of_cut_short(&now, Some(BEFORE), &edit[..1]), Presence::Landed);
         assert_eq!(presence_of_cut_short(&now, Some(BEFORE), &edit[1..]), Presence::NotLanded);
         assert_eq!(presence_of_cut_short(&now, Some(BEFORE), &edit), Presence::Unclear);
+    }
+
+    #[test]
+    fn n03_an_edit_is_found_though_a_line_came_to_stand_right_above_it_meanwhile() {
+        let text = (0..12).map(|number| format!("line {number:02}\n")).collect::<String>();
+        let edit = hunks(&text, &text.replace("line 07\n", "line 07 new;\n"));
+        let now = text.replace("line 07\n", "other;\nline 07 new;\n");
+        assert_eq!(presence_of_cut_short(&now, Some(&text), &edit), Presence::Landed);
+        assert_eq!(presence_of_cut_short(&now, None, &edit), Presence::Unclear, "the line may be older");
+        let never = text.replace("line 07\n", "other;\nline 07\n");
+        assert_ne!(presence_of_cut_short(&never, Some(&text), &edit), Presence::Landed);
+        let twice = now.replace("line 02\n", "line 02\nline 07 new;\n");
+        assert_ne!(presence_of_cut_short(&twice, Some(&text), &edit), Presence::Landed, "which one is it?");
+        let both = now.replace("line 02\n", "line 02\nline 07\n");
+        assert_ne!(
+            presence_of_cut_short(&both, Some(&text), &edit),
+            Presence::Landed,
+            "the old line is there"
+        );
     }
 }
