@@ -49,7 +49,7 @@ use crate::uri;
 const MAX_WAIT_MS: u64 = 3_600_000;
 
 impl Agent {
-    /// Returns the settings after a look at the user's file, and tells the user what is wrong with it.
+    /// Reads the user's settings file again if it changed, and returns the settings. Shows the user each mistake in that file.
     pub(super) fn settings_now(&self) -> Arc<Settings> {
         let world = self.sessions.world();
         for problem in self.configured.refresh(world) {

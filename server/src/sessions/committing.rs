@@ -20,11 +20,11 @@ const EVERY: Duration = Duration::from_secs(5);
 /// The most time for a session that was opened to record what it was told.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the last look has seen, and the sessions that it told. All looks share it.
+/// What the last look found in the repositories, and the sessions to which a look sent changes. All looks share this value.
 #[derive(Default)]
 pub struct SharedLook {
     head: HeadLook,
-    /// The sessions that may still have to record what the looks told them.
+    /// The sessions that have not confirmed yet that they wrote what a look sent them.
     told: Vec<Mailbox>,
 }
 
@@ -51,7 +51,7 @@ pub async fn look(sessions: &Sessions, only: Option<String>) -> bool {
         let mut last = here.last_look.lock().unwrap_or_else(PoisonError::into_inner);
         let reviews = &here.world().reviews;
         let look = committed::look(reviews, &mut last.head, only.as_deref());
-        // A session that opens shows its changes as its log has them, until it records what an earlier look told it.
+        // A session that opens shows its changes from its log. The log lacks what an earlier look found until the session writes it.
         let mut told = last.told.clone();
         for CommittedHunks { session, change_set, hunks, on } in look.found {
             reviews.show_committed(&session, &change_set, &hunks, on.as_deref());

@@ -113,7 +113,7 @@ fn n30_a_change_counts_by_its_staged_text_whatever_the_work_tree_has() {
     place.git(&["add", "greeting.txt"]);
     fs::write(&file, "Hello, world\nmine\n").unwrap();
     place.git(&["commit", "-qm", "only mine"]);
-    // A later commit of it is stopped all the same.
+    // The hook still stops a later commit of the change.
     place.stops(&["commit", "-am", "the rest"], found);
     // What was undone counts while it is staged.
     place.git(&["add", "greeting.txt"]);

@@ -3,6 +3,8 @@
 //!
 //! Judges by the disk, the log and the requests to the model. Never sends a prompt again that was accepted.
 
+mod painter;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -23,23 +25,19 @@ use adjutant_testkit::campaign::{self, Dice};
 use adjutant_testkit::command::{Line, Ran};
 use adjutant_testkit::editor::{Answer, Capabilities, Editor, Encoding, Id, Options, Rule};
 use adjutant_testkit::fixture::Workspace;
-use adjutant_testkit::model::{ModelServer, Reply, Request};
+use adjutant_testkit::model::{ModelServer, Request};
 use adjutant_testkit::process::{MARK, Server, marked, wait_until};
-use serde_json::{Value, json};
+use serde_json::json;
+
+use painter::{CLOSED, Called, OPEN, UNKNOWN, reply, turns_of};
 
 use super::story::{BINARY, calls, facts, fold, ran_once, sessions};
 use super::writes::left;
-use crate::stage::edit_arguments;
 
 /// The number of tasks that are played at once.
 const WORKERS: usize = 4;
 /// The settings of `edits.mode`.
 const MODES: [&str; 3] = ["review", "ask", "auto"];
-/// A file that may be open in the editor, and one that never is.
-const OPEN: &str = "a.txt";
-const CLOSED: &str = "b.txt";
-/// How the output of a call begins that was cut.
-const UNKNOWN: &str = "Interrupted: ";
 
 /// The moment at which the plug is pulled, unless an ask stays open or the task is over before.
 #[derive(Clone, Copy, Debug)]
@@ -327,7 +325,7 @@ impl Task {
         wait_until("the end of all processes", || marked(&self.mark, 0).is_empty());
     }
 
-    /// Checks the trace of the command: one if it was done, at most one if the model was told that nobody knows.
+    /// Checks the trace of the command: one if the model read that the command ended, at most one if it read that the outcome is unknown.
     fn ran_once_or_is_unknown(&self, told: &[Called]) {
         let ledger = self.workspace.path().join("ledger");
         let traces = fs::read_to_string(ledger).unwrap_or_default().lines().count();
@@ -340,73 +338,6 @@ impl Task {
             _ => panic!("{told:?}"),
         }
     }
-}
-
-/// A call of the model: its tool, its arguments and its output.
-type Called = (String, Value, String);
-
-/// Returns the calls of a conversation, grouped by turns. The outputs of a turn follow it, in the order of its calls.
-fn turns_of(request: &Request) -> Vec<Vec<Called>> {
-    let body = request.json();
-    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let called = |(number, call): (usize, &Value), outputs: &[Value]| {
-        let of = &call["function"];
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let output = outputs.get(number).map(|message| text(&message["content"])).unwrap_or_default();
-        (text(&of["name"]), serde_json::from_str(&text(&of["arguments"])).unwrap_or_default(), output)
-    };
-    let turn = |(at, message): (usize, &Value)| {
-        let calls = message["tool_calls"].as_array()?;
-        Some(calls.iter().enumerate().map(|call| called(call, &messages[at + 1..])).collect())
-    };
-    messages.iter().enumerate().filter_map(turn).collect()
-}
-
-/// Returns the next turn of the model. It looks into a file if it was told that the outcome of its edit is unknown, and
-/// edits again only what is not there.
-fn reply(request: &Request) -> Reply {
-    let turns = turns_of(request);
-    let last = turns.last().cloned().unwrap_or_default();
-    let called = |tool: &str| turns.iter().flatten().any(|(name, ..)| name == tool);
-    let line = if called("ask_user") { 6 } else { 1 };
-    let looks = last.iter().filter(|(tool, _, output)| tool == "edit_file" && output.starts_with(UNKNOWN));
-    let looks = looks.map(|(_, arguments, _)| json!({"path": arguments["path"]}));
-    let looks = looks.fold(None, |reply: Option<Reply>, path| {
-        Some(reply.unwrap_or_else(|| Reply::text("I look.")).and_call("read_file", path))
-    });
-    if let Some(looks) = looks {
-        return looks;
-    }
-    let again = last.iter().filter(|(tool, ..)| tool == "read_file").find_map(|(_, arguments, output)| {
-        let name = arguments["path"].as_str().unwrap_or_default();
-        (!output.contains(&painted(name, line))).then(|| with_edit(Reply::text("Again."), name, line))
-    });
-    if let Some(again) = again {
-        return again;
-    }
-    let edits = |line: usize| with_edit(with_edit(Reply::text("I paint."), OPEN, line), CLOSED, line);
-    if turns.is_empty() {
-        edits(line)
-    } else if !called("write_file") {
-        Reply::call("write_file", json!({"path": "notes/new.txt", "content": "painted\n"}))
-    } else if !called("run_command") {
-        Reply::call("run_command", json!({"command": "echo ran >> ledger"}))
-    } else if !called("ask_user") {
-        Reply::call("ask_user", json!({"question": "Which colour?", "options": ["red", "green"]}))
-    } else if last.iter().any(|(tool, ..)| tool == "ask_user") {
-        edits(line)
-    } else {
-        Reply::text("It is painted.")
-    }
-}
-
-fn with_edit(reply: Reply, name: &str, line: usize) -> Reply {
-    let old = format!("{name} {line}\n");
-    reply.and_call("edit_file", edit_arguments(name, &old, &format!("{old}{}\n", painted(name, line))))
-}
-
-fn painted(name: &str, line: usize) -> String {
-    format!("{name} {line} in red")
 }
 
 /// The user agrees with everything.

@@ -287,7 +287,7 @@ fn finding_e8_output_waits_for_a_typed_line_which_is_the_next_prompt_if_the_run_
     assert!(screen.contains("word by word.\nDone") && screen.contains("> go on"), "{screen}");
 }
 
-/// The test of the demo still fails then, and that is nobody's fault.
+/// The test of the demo still fails then, because the user stopped the task before the edit.
 #[test]
 fn finding_e11_a_demo_that_is_stopped_says_so_and_blames_nobody() {
     let workspace = workspace("");
