@@ -446,6 +446,10 @@ waitsFor?: string,
  */
 unreviewedHunks?: number, turns: number,
 /**
+ * The id of the other process that has it open and alone can go on with it; absent if this server can.
+ */
+openIn?: number,
+/**
  * What is wrong with its log; absent if nothing is.
  */
 damaged?: string, };

@@ -12,6 +12,7 @@ use adjutant_protocol::state::State;
 use adjutant_testkit::editor::Options;
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::process::Server;
 use serde_json::json;
 
 use crate::rig::{Rig, facts_named, refused};
@@ -93,6 +94,38 @@ fn p27_a_client_hears_what_another_process_does() {
     let at = other.await_listed(at, is(&session, |now| now.title == "Mine"));
     other.call::<Done>(methods::SESSION_DELETE, json!({ "sessionId": session }));
     other.await_listed(at, |changed| changed.session.is_none());
+    other.end();
+}
+
+/// A window whose session another process has open learns who has it, and when it can go on here: also of a session at rest, whose
+/// log says nothing about its process.
+#[test]
+fn p27_a_window_learns_which_process_has_a_session_and_when_it_is_gone() {
+    let model = ModelServer::answering(|_| Reply::text("Done."));
+    let workspace = workspace_with(&model);
+    let mut first = Server::spawn_with(env!("CARGO_BIN_EXE_adjutant"), &workspace, &["lsp"], |_| {});
+    let one = first.editor(Options::new(&workspace));
+    let session = one.new_session();
+    let run = one.prompt(&session, "Of the first window").run_id;
+    one.await_run_end(&session, &run);
+    one.await_state(State::Idle);
+    let other = Rig::start(&workspace);
+    let own = other.new_session();
+    other.run_to_end(&own, "Of the second window");
+    other.await_state(State::Idle);
+    let listed = list(&other);
+    let open_in =
+        |id: &SessionId| listed.iter().find(|one| one.session_id == *id).expect("is listed").open_in;
+    assert_eq!((open_in(&session), open_in(&own)), (Some(first.pid()), None));
+    let error = other.request(methods::SESSION_RESUME, json!({ "sessionId": session })).expect_err("is open");
+    assert_eq!(refused::<()>(Err(error)).1, "SessionLocked");
+    let before = other.listed().len();
+    one.expect_loss();
+    first.kill();
+    other.await_listed(before, is(&session, |now| now.open_in.is_none()));
+    other.resume(&session, None);
+    other.run_to_end(&session, "Go on here");
+    other.await_state(State::Idle);
     other.end();
 }
 

@@ -7,6 +7,7 @@ pub mod aside;
 pub mod clock;
 pub mod faults;
 pub mod parallel;
+pub mod process;
 pub mod scarce;
 pub mod settings;
 pub mod uri;

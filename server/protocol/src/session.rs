@@ -378,6 +378,10 @@ pub struct SessionEntry {
     #[ts(optional, as = "Option<u32>")]
     pub unreviewed_hunks: u32,
     pub turns: u32,
+    /// The id of the other process that has it open and alone can go on with it; absent if this server can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub open_in: Option<u32>,
     /// What is wrong with its log; absent if nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]

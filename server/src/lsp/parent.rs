@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use rustix::process::{Pid, test_kill_process};
+use adjutant_host::process::lives;
 use tokio::sync::watch;
 
 /// How often the process is checked where the system has no process descriptors.
@@ -19,25 +19,19 @@ pub async fn gone(mut named: watch::Receiver<Option<u32>>) {
         Ok(number) => *number,
         Err(_) => None,
     };
-    let pid = number.and_then(|number| i32::try_from(number).ok()).and_then(Pid::from_raw);
-    let Some(pid) = pid else { return std::future::pending().await };
-    if !lives(pid) {
+    let Some(number) = number.filter(|number| *number > 0) else { return std::future::pending().await };
+    if !lives(number) {
         // The number may be of another namespace, as of an editor outside the container. If the process
         // is gone already, standard input ends too.
         tracing::warn!(pid = number, "the process of the client is not visible; it is not watched");
         return std::future::pending().await;
     }
-    if !ended(pid).await {
-        while lives(pid) {
+    if !ended(number).await {
+        while lives(number) {
             tokio::time::sleep(PERIOD).await;
         }
     }
     tracing::warn!(pid = number, "the process of the client is gone");
-}
-
-/// Whether a process exists. One that may not be signalled exists too.
-fn lives(pid: Pid) -> bool {
-    test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
 }
 
 /// Waits for the end of a process by its descriptor; returns `false` if it cannot get one.
@@ -46,16 +40,17 @@ fn lives(pid: Pid) -> bool {
     deprecated,
     reason = "an `OwnedFd` stays what it is; what replaces the call is `unsafe` for the rest"
 )]
-async fn ended(pid: Pid) -> bool {
-    use rustix::process::{PidfdFlags, pidfd_open};
+async fn ended(number: u32) -> bool {
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
+    let Some(pid) = i32::try_from(number).ok().and_then(Pid::from_raw) else { return false };
     let Ok(descriptor) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
     let Ok(descriptor) = AsyncFd::with_interest(descriptor, Interest::READABLE) else { return false };
     descriptor.readable().await.is_ok()
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn ended(_: Pid) -> bool {
+async fn ended(_: u32) -> bool {
     false
 }

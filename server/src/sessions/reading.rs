@@ -50,9 +50,10 @@ pub(super) struct Read {
 }
 
 impl Read {
-    /// Whether the entry is that of this log, and stays so while the log does. A run may lose its writer.
+    /// Whether the entry is that of this log, and stays so while the log does. Its writer may go without a word.
     pub fn is_of(&self, log: Option<Stat>) -> bool {
-        log.is_some() && self.log == log && self.entry.state != State::Running
+        let may_lose_its_writer = self.entry.state == State::Running || self.entry.open_in.is_some();
+        log.is_some() && self.log == log && !may_lose_its_writer
     }
 
     /// Forgets for which log the entry is.
@@ -162,7 +163,7 @@ pub(super) fn glance(catalog: &Catalog, id: &str) -> Result<Option<Read>, Catalo
 }
 
 fn read(catalog: &Catalog, listed: ListedSession) -> Result<Read, CatalogError> {
-    let log = listed.log;
+    let (log, open_in) = (listed.log, listed.holder);
     let (id, summary, condition) = current(catalog, listed)?;
     let damaged = match condition {
         Condition::Damaged(why) => Some(why),
@@ -182,6 +183,7 @@ fn read(catalog: &Catalog, listed: ListedSession) -> Result<Read, CatalogError> 
         open_asks: u32::try_from(summary.open_asks).unwrap_or(u32::MAX),
         unreviewed_hunks: u32::try_from(summary.unreviewed).unwrap_or(u32::MAX),
         turns: u32::try_from(summary.turns).unwrap_or(u32::MAX),
+        open_in,
         damaged,
     };
     Ok(Read { entry, log })

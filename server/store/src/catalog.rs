@@ -103,6 +103,8 @@ pub struct ListedSession {
     pub fits: bool,
     /// Identity, length and time of the log file.
     pub log: Option<Stat>,
+    /// The other process that has it open, if there is one.
+    pub holder: Option<u32>,
 }
 
 /// The sessions under one state directory.
@@ -187,7 +189,8 @@ impl Catalog {
             }
             Err(error) => Condition::Damaged(format!("the log cannot be read: {error}")),
         };
-        Ok(Some(ListedSession { id, summary, condition, fits, log }))
+        let holder = self.storage.holder(&dir.join(LOCK));
+        Ok(Some(ListedSession { id, summary, condition, fits, log, holder }))
     }
 
     /// Returns the summary of one session if it matches the last record of the log.

@@ -110,6 +110,9 @@ pub trait Storage: Send + Sync {
     }
     /// Locks a lock file; creates it if it is missing. Never waits.
     fn lock(&self, path: &Path) -> Result<LockGuard, LockError>;
+    /// Returns the other process that holds a lock file, if there is one and it can be seen from here. Never waits, and creates
+    /// nothing.
+    fn holder(&self, path: &Path) -> Option<u32>;
 }
 
 /// A directory that is held open.

@@ -130,6 +130,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("transport", &[]),
     ("aside", &[]),
     ("parallel", &[]),
+    ("process", &[]),
     ("clock", &[]),
     ("scarce", &[]),
     ("editor", &[]),

@@ -116,6 +116,7 @@ mod tests {
             open_asks: 0,
             unreviewed_hunks: 0,
             turns: 1,
+            open_in: None,
             damaged: None,
         }
     }

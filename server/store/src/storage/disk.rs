@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
+use adjutant_host::process::lives;
 use rustix::fs::OFlags;
 
 use super::{Entry, EntryType, LockError, LockGuard, Open, Stat, Storage, StoredDir, StoredFile};
@@ -215,13 +216,11 @@ impl Storage for Disk {
         // The holder may delete the session between `open` and the lock. A lock on a deleted file protects
         // nothing, so the name is checked afterwards.
         for _ in 0..3 {
-            let mut file = open_own(path, &options)?;
+            let file = open_own(path, &options)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    let mut text = String::new();
-                    _ = (&mut file).take(32).read_to_string(&mut text);
-                    return Err(LockError::Held { pid: text.trim().parse().ok() });
+                    return Err(LockError::Held { pid: pid_in(&file) });
                 }
                 Err(TryLockError::Error(error)) => return Err(error.into()),
             }
@@ -235,4 +234,28 @@ impl Storage for Disk {
         }
         Err(io::Error::new(io::ErrorKind::NotFound, "the session was deleted").into())
     }
+
+    fn holder(&self, path: &Path) -> Option<u32> {
+        let file = open_own(path, OpenOptions::new().read(true)).ok()?;
+        let pid = pid_in(&file)?;
+        if pid == std::process::id() || !lives(pid) {
+            return None;
+        }
+        // The number stays in the file when its process lets go, and when another one gets the number.
+        match file.try_lock_shared() {
+            Ok(()) => {
+                drop(Lock(file));
+                None
+            }
+            Err(TryLockError::WouldBlock) => Some(pid),
+            Err(TryLockError::Error(_)) => None,
+        }
+    }
+}
+
+/// Returns the process id in a lock file.
+fn pid_in(file: &File) -> Option<u32> {
+    let mut text = String::new();
+    _ = file.take(32).read_to_string(&mut text);
+    text.trim().parse().ok()
 }

@@ -510,6 +510,11 @@ impl Storage for FaultyDisk {
         }
         Ok(Box::new(HeldLock { disk: self.clone(), ino }))
     }
+
+    fn holder(&self, _path: &Path) -> Option<u32> {
+        // One process has the whole disk.
+        None
+    }
 }
 
 impl Sim {
