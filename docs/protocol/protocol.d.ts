@@ -688,6 +688,15 @@ added?: string, } | { "sessionUpdate": "agent_message", messageId: MessageId, te
  */
 interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "tool_call_update" } & ToolCallView | { "sessionUpdate": "tool_call_content_chunk", toolCallId: ToolCallId, text: string, } | { "sessionUpdate": "state_update" } & StateView | { "sessionUpdate": "notice", message: string, } | { "sessionUpdate": "config_option_update", configOptions: Array<ConfigOption>, changed: ConfigChange, } | { "sessionUpdate": "plan_update", entries: Array<PlanEntry>, } | { "sessionUpdate": "usage_update" } & ContextUsage | { "sessionUpdate": "_turn" } & TurnView | { "sessionUpdate": "_run" } & RunView | { "sessionUpdate": "_complete", summary: string, } | { "sessionUpdate": "_ask" } & AskChange | { "sessionUpdate": "_change_set" } & ChangeSetView | { "sessionUpdate": "_rule", text: string, };
 
+export type ConfigSchemaParams = Record<symbol, never>;
+
+export type ConfigSchemaResult = {
+/**
+ * The JSON Schema (draft 7) of an editor's settings section `adjutant`, as JSON text. Its descriptions are Markdown. Keys that
+ * only the user's own settings file may set, and those that change nothing in an editor, are not in it.
+ */
+schemaText: string, };
+
 export type DoctorParams = {
 /**
  * Whether each model is asked for one word. That costs a few tokens and takes at most 30 s for each; without it no

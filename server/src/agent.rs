@@ -112,6 +112,7 @@ table! {
         names::SESSION_SET_CONFIG_OPTION => set_option,
         names::PROMPT_HISTORY => prompt_history,
         names::MODEL_LIST => model_list,
+        names::CONFIG_SCHEMA => schema,
         names::DOCTOR => doctor,
         names::SETUP_PROVIDERS => services,
         names::SETUP_TRY => setup_try,

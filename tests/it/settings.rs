@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use adjutant::settings::{LoadedSettings, Sources, load, private_dir};
-use adjutant_core::config::{SettingOrigin, configuration_markdown};
+use adjutant_core::config::{SettingOrigin, configuration_markdown, editor_schema};
+use serde_json::{Map, Value, json};
 
 /// A home and a workspace for one test.
 struct Place {
@@ -259,3 +260,60 @@ fn the_configuration_page_is_generated() {
         "docs/configuration.md does not match the table of keys: run `UPDATE_DOCS=1 cargo test -p adjutant --test it configuration_page`"
     );
 }
+
+/// The settings page of VS Code has each key that an editor may set, with its type, bounds and default.
+#[test]
+fn p26_the_settings_of_vscode_are_those_of_the_server() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../editors/vscode/package.json");
+    let mut wanted = Map::new();
+    settings_of("adjutant", &editor_schema(), &mut wanted);
+    let mut text = fs::read_to_string(&path).expect("the extension has a package.json");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let lines: Vec<String> =
+            wanted.iter().map(|(name, of)| format!("        \"{name}\": {of}")).collect();
+        let from = text.find("        \"adjutant.model\":").expect("the first generated setting");
+        let to =
+            text[from..].find("\n      }\n    }\n").map(|at| from + at).expect("the end of the settings");
+        text.replace_range(from..to, &lines.join(",\n"));
+        fs::write(&path, &text).unwrap();
+    }
+    let package: Value = serde_json::from_str(&text).expect("package.json is JSON");
+    let mut written =
+        package["contributes"]["configuration"]["properties"].as_object().expect("settings").clone();
+    written.remove("adjutant.server.path").expect("the extension's own setting");
+    assert!(
+        written == wanted,
+        "the settings of package.json are not those of the server: run `UPDATE_DOCS=1 cargo test -p adjutant --test it \
+         settings_of_vscode`"
+    );
+}
+
+/// Adds the settings of VS Code below `name`: a group is one setting for each of its keys, a table with names of the user's own is
+/// one setting.
+fn settings_of(name: &str, schema: &Value, settings: &mut Map<String, Value>) {
+    if let (Some(keys), Some(false)) =
+        (schema["properties"].as_object(), schema["additionalProperties"].as_bool())
+    {
+        keys.iter().for_each(|(key, schema)| settings_of(&format!("{name}.{key}"), schema, settings));
+        return;
+    }
+    let mut setting = schema.as_object().expect("a schema").clone();
+    // Of the user alone: a workspace can only make Adjutant stricter, in its own file.
+    setting.insert("scope".to_owned(), json!("application"));
+    let description = setting.remove("description").unwrap_or_else(|| json!(TABLES));
+    setting.insert("markdownDescription".to_owned(), description);
+    let kind = setting["type"].as_str().unwrap_or_default().to_owned();
+    if !setting.contains_key("default") && !matches!(&*kind, "array" | "object") {
+        // Without a default VS Code shows 0, an empty text or the first choice as if Adjutant used it.
+        setting.insert("default".to_owned(), Value::Null);
+        setting.insert("type".to_owned(), json!([kind, "null"]));
+        if let Some(choices) = setting.get_mut("enum").and_then(Value::as_array_mut) {
+            choices.push(Value::Null);
+        }
+    }
+    settings.insert(name.to_owned(), Value::Object(setting));
+}
+
+/// Says what the one table is that has no key of its own.
+const TABLES: &str = "Where models are, by name: `{\"local\": {\"base_url\": \"http://127.0.0.1:11434/v1\"}}`. Keys of services are not \
+                      written here: *Adjutant: Add a Provider…* puts them in a file of yours.";

@@ -35,6 +35,7 @@ pub const PROMPT_HISTORY: &str = "agent/prompt/history";
 pub const SESSION_CANCEL: &str = "agent/session/cancel";
 pub const SESSION_SET_CONFIG_OPTION: &str = "agent/session/set_config_option";
 pub const MODEL_LIST: &str = "agent/model/list";
+pub const CONFIG_SCHEMA: &str = "agent/config/schema";
 pub const DOCTOR: &str = "agent/doctor";
 pub const SETUP_PROVIDERS: &str = "agent/setup/providers";
 pub const SETUP_TRY: &str = "agent/setup/try";
@@ -60,7 +61,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 36] = [
+pub const METHODS: [Method; 37] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -152,6 +153,13 @@ pub const METHODS: [Method; 36] = [
         "ModelListParams",
         "ModelListResult",
         "lists the models of the settings with their known limits; calls no provider",
+    ),
+    row(
+        CONFIG_SCHEMA,
+        ClientRequest,
+        "ConfigSchemaParams",
+        "ConfigSchemaResult",
+        "returns the settings that an editor may set, as a JSON Schema",
     ),
     row(
         DOCTOR,

@@ -8,8 +8,8 @@ use ts_rs::TS;
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
-    ask, capability, commands, doctor, document, errors, history, ids, items, model, operation, option,
-    origin, overview, plan, review, rewind, session, setup, start, state, update,
+    ask, capability, commands, config, doctor, document, errors, history, ids, items, model, operation,
+    option, origin, overview, plan, review, rewind, session, setup, start, state, update,
 };
 
 macro_rules! wire_types {
@@ -107,6 +107,8 @@ macro_rules! wire_types {
             ask::AskResolvedParams,
             update::SessionUpdateParams,
             update::Update,
+            config::ConfigSchemaParams,
+            config::ConfigSchemaResult,
             doctor::DoctorParams,
             doctor::DoctorResult,
             doctor::Check,

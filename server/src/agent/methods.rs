@@ -6,10 +6,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use adjutant_core::config::Settings;
+use adjutant_core::config::{Settings, editor_schema};
 use adjutant_core::machine::input::{Choice, HunkComment};
 use adjutant_core::wire::round;
 use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, AskRespondResult};
+use adjutant_protocol::config::{ConfigSchemaParams, ConfigSchemaResult};
 use adjutant_protocol::doctor::{DoctorParams, DoctorResult};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::items::MAX_PAGE_ITEMS;
@@ -118,6 +119,11 @@ impl Agent {
         let ModelListParams {} = params.unwrap_or_default();
         let settings = self.settings_now();
         Ok(ModelListResult { models: settings.model_views() })
+    }
+
+    pub(super) async fn schema(&self, params: Option<ConfigSchemaParams>) -> Result<ConfigSchemaResult> {
+        let ConfigSchemaParams {} = params.unwrap_or_default();
+        Ok(ConfigSchemaResult { schema_text: editor_schema().to_string() })
     }
 
     pub(super) async fn doctor(&self, params: Option<DoctorParams>) -> Result<DoctorResult> {

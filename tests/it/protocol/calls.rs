@@ -14,6 +14,7 @@ fn params(method: &str) -> Value {
         methods::SESSION_NEW
         | methods::SESSION_LIST
         | methods::MODEL_LIST
+        | methods::CONFIG_SCHEMA
         | methods::DOCTOR
         | methods::SETUP_PROVIDERS => {
             json!({})
@@ -83,6 +84,7 @@ fn s10_calls_too_early_or_about_nothing_get_one_defined_error() {
             methods::SESSION_NEW
             | methods::SESSION_LIST
             | methods::MODEL_LIST
+            | methods::CONFIG_SCHEMA
             | methods::DOCTOR
             | methods::SETUP_PROVIDERS => {
                 assert!(answer["result"].is_object(), "{method}: {answer}");

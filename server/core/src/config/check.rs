@@ -3,14 +3,11 @@
 //! Never decides what replaces a bad value; the resolver does.
 
 use super::cells::{MOST_RULES, Source, Value};
-use super::keys::{Key, POPUP_AUTO, POPUP_NEVER, ValueType};
+use super::keys::{Key, ValueType};
 use super::rules::DenyRule;
 use super::tree::{Node, Raw};
 use super::values::{self, Complaint};
-use super::{Flaw, Wire, reach};
-use crate::policy::saving::EditsSave;
-use crate::prompt::message::Level;
-use crate::record::EditsMode;
+use super::{Flaw, reach};
 
 /// The most fallback models.
 const MOST_MODELS: usize = 10;
@@ -41,18 +38,12 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
         ValueType::Hosts => {
             Ok(Value::Text(values::text(node, "hosts, with commas between them")?.to_owned()))
         }
-        ValueType::Wire => {
-            let known = |text: &str| Wire::ALL.iter().any(|wire| wire.name() == text);
-            named(key, node, known, "is no wire format")
-        }
+        ValueType::Wire => named(key, node, "is no wire format"),
         ValueType::Model => model(node).map(Value::Text),
         ValueType::Models => models(node).map(Value::Models),
-        ValueType::Popup => {
-            named(key, node, |text| [POPUP_AUTO, POPUP_NEVER].contains(&text), "is no choice")
-        }
-        ValueType::Edits => named(key, node, |text| EditsMode::named(text).is_some(), "is no mode"),
-        ValueType::Saves => named(key, node, |text| EditsSave::named(text).is_some(), "is no choice"),
-        ValueType::Level => named(key, node, |text| Level::named(text).is_some(), "is no level"),
+        ValueType::Popup | ValueType::Saves => named(key, node, "is no choice"),
+        ValueType::Edits => named(key, node, "is no mode"),
+        ValueType::Level => named(key, node, "is no level"),
         ValueType::Url => {
             let url = values::base_url(values::text(node, "a URL")?)?;
             if let Some(warning) = url.warning {
@@ -63,11 +54,11 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
     }
 }
 
-/// Checks that a text is one of a few names.
-fn named(key: &Key, node: &Node, known: impl Fn(&str) -> bool, is_not: &str) -> Result<Value, Complaint> {
+/// Checks that a text is one of the names of its key.
+fn named(key: &Key, node: &Node, is_not: &str) -> Result<Value, Complaint> {
     let wanted = key.kind.to_string();
     let text = values::text(node, &wanted)?;
-    if known(text) {
+    if key.kind.choices().contains(&text) {
         return Ok(Value::Text(text.to_owned()));
     }
     Err(Complaint::new(format!("{:?} {is_not}", values::shorten(text)), format!("write {wanted}")))

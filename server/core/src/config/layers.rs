@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::cells::{Cell, MOST_RULES, Source, Value, provider_names};
-use super::keys::{self, KEYS, Key, Literal, Project, ValueType};
+use super::keys::{self, KEYS, Key, Literal, Project};
 use super::rules::DenyRule;
 use super::tree::{self, Entries, Node, Raw};
 use super::values::{self, Complaint};
@@ -313,9 +313,8 @@ impl Resolver {
         }
         let origin = source.origin_at(node.line);
         // An editor may read its settings from a workspace, and a workspace must not send a variable anywhere.
-        let names_variable = matches!(key.kind, ValueType::Variable) && origin == SettingOrigin::Editor;
-        if names_variable
-            || key.kind.is_for_the_user_file() && !matches!(origin, SettingOrigin::UserFile { .. })
+        let is_withheld = !key.kind.is_for_editors() && origin == SettingOrigin::Editor;
+        if is_withheld || key.kind.is_for_the_user_file() && !matches!(origin, SettingOrigin::UserFile { .. })
         {
             let complaint = Complaint::new(
                 "only your own settings file may set this, so it is ignored",

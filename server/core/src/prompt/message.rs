@@ -70,14 +70,6 @@ impl Wire {
             Wire::AnthropicMessages => "anthropic_messages",
         }
     }
-
-    /// Returns all names as text for people: `"a", "b" or "c"`.
-    pub(crate) fn names() -> String {
-        let names = Wire::ALL.map(|wire| format!("\"{}\"", wire.name()));
-        let (last, before) =
-            names.split_last().map_or(("", &[][..]), |(last, before)| (last.as_str(), before));
-        format!("{} or {last}", before.join(", "))
-    }
 }
 
 /// How a model should answer. The provider decides what is not set.

@@ -4,6 +4,11 @@
 
 use std::fmt;
 
+use super::{POPUP_AUTO, POPUP_NEVER};
+use crate::policy::saving::EditsSave;
+use crate::prompt::message::{Level, Wire};
+use crate::record::EditsMode;
+
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueType {
@@ -38,6 +43,33 @@ pub enum ValueType {
 }
 
 impl ValueType {
+    /// Returns the names that it may have; none if it is no choice between names.
+    pub(in crate::config) fn choices(self) -> Vec<&'static str> {
+        match self {
+            ValueType::Level => Level::ALL.map(Level::name).to_vec(),
+            ValueType::Wire => Wire::ALL.map(Wire::name).to_vec(),
+            ValueType::Popup => vec![POPUP_AUTO, POPUP_NEVER],
+            ValueType::Edits => EditsMode::ALL.map(EditsMode::name).to_vec(),
+            ValueType::Saves => EditsSave::ALL.map(EditsSave::name).to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns its names for people: `"a", "b" or "c"`.
+    fn quoted(self) -> String {
+        let names: Vec<String> = self.choices().iter().map(|name| format!("\"{name}\"")).collect();
+        match names.split_last() {
+            Some((last, before)) => format!("{} or {last}", before.join(", ")),
+            None => String::new(),
+        }
+    }
+
+    /// Returns whether an editor may set it: not where it would start a program, name a file or a variable that is sent away, or
+    /// choose whom to trust.
+    pub(in crate::config) fn is_for_editors(self) -> bool {
+        !self.is_for_the_user_file() && self != ValueType::Variable
+    }
+
     /// Returns whether only the user's own file may set it. Editor settings can come from a workspace, and
     /// a workspace must not start a program, send a file away, or choose whom to trust.
     pub(in crate::config) fn is_for_the_user_file(self) -> bool {
@@ -76,8 +108,7 @@ impl fmt::Display for ValueType {
         match self {
             Self::Model => write!(f, "text \"PROVIDER/MODEL\""),
             Self::Models => write!(f, "a list of \"PROVIDER/MODEL\""),
-            Self::Level => write!(f, "\"low\", \"medium\" or \"high\""),
-            Self::Wire => f.write_str(&crate::config::Wire::names()),
+            Self::Level | Self::Wire | Self::Popup | Self::Edits | Self::Saves => f.write_str(&self.quoted()),
             Self::Url => write!(f, "an http(s) URL"),
             Self::Variable => write!(f, "the name of an environment variable"),
             Self::Script | Self::KeyFile | Self::CaFile => write!(f, "a path"),
@@ -86,9 +117,6 @@ impl fmt::Display for ValueType {
             Self::Hosts => write!(f, "hosts, with commas between them"),
             Self::Headers => write!(f, "a table of text"),
             Self::Rules => write!(f, "a list of rules"),
-            Self::Popup => write!(f, "\"auto\" or \"never\""),
-            Self::Edits => write!(f, "\"ask\", \"review\" or \"auto\""),
-            Self::Saves => write!(f, "\"never\", \"as-left\" or \"always\""),
             Self::Truth => write!(f, "true or false"),
             Self::Amount { max } => write!(f, "a number from 0 to {max}"),
             Self::Whole { min, max } => write!(f, "a whole number from {min} to {max}"),
