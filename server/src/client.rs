@@ -235,8 +235,7 @@ impl ClientLink {
     pub fn update(&self, params: SessionUpdateParams) {
         self.items.update(&params);
         if let Update::Run(RunView::Ended { end, .. }) = &params.update {
-            self.failed(end);
-            self.edited(end);
+            self.ended(end);
         }
         let warning = match &params.update {
             Update::Notice { message } => Some(format!("Adjutant: {message}")),
@@ -281,20 +280,24 @@ impl ClientLink {
         self.items.forget(session, why);
     }
 
-    /// Says in one line that a run changed many files, to a client that does not draw it by itself.
-    fn edited(&self, end: &RunEnd) {
+    /// Says in one message how a run ended, to a client that does not draw it: nothing else of its end stays in sight there (clients.md,
+    /// W14). A run that the user cancelled ends without a word.
+    fn ended(&self, end: &RunEnd) {
+        if self.surfaces.updates || end.outcome == Outcome::Cancelled {
+            return;
+        }
+        let is_failure = matches!(end.outcome, Outcome::Failed | Outcome::Limit);
+        let (level, how) = match is_failure {
+            true => (Level::Error, progress::end_words(end)),
+            false => (Level::Info, progress::answer_words(end)),
+        };
         let line = end.edits.as_ref().and_then(|edits| edits.line.as_ref());
-        if let Some(line) = line.filter(|_| !self.surfaces.updates) {
-            let ways = "Each file has its changes; the command adjutant.undoRun undoes all of them.";
-            self.say(Level::Info, &format!("Adjutant changed {line}. {ways}"));
-        }
-    }
-
-    /// Shows a failure that needs the user. It is the one message without a question (design 16).
-    fn failed(&self, end: &RunEnd) {
-        if !self.surfaces.updates && matches!(end.outcome, Outcome::Failed | Outcome::Limit) {
-            self.say(Level::Error, &format!("Adjutant: {}", progress::end_words(end)));
-        }
+        let edits = line.map(|line| {
+            format!(" It changed {line}; each file has its changes, and the command adjutant.undoRun undoes all of them.")
+        });
+        let more =
+            if is_failure { "" } else { " The command adjutant.showTranscript opens the conversation." };
+        self.say(level, &format!("Adjutant: {how}{}{more}", edits.unwrap_or_default()));
     }
 
     /// Sends that an ask closed, after the update `seq` of its session.

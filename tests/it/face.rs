@@ -166,6 +166,28 @@ fn n08_a_replay_shows_nothing_that_is_over() {
     plain.rig.end();
 }
 
+/// A plain client draws no answer: one message at the end says how it begins, and which command opens all of it.
+#[test]
+fn s101_the_end_of_a_task_is_one_message_with_the_beginning_of_the_answer() {
+    let answer =
+        "\n\n# The greeting\u{1b}[2J is mended\n\nIt greets the world [again](https://example.invalid).";
+    let plain = Plain::new(FILE, [Reply::text(answer), Reply::text("Nothing to do."), Reply::never()]);
+    let started = start(&plain);
+    plain.finish(&started);
+    let first = plain.rig.await_answers(1);
+    assert_eq!(first, ["Adjutant: The greeting\\u{1b}[2J is mended."]);
+    let again = |text: &str| json!({ "sessionId": started["sessionId"], "text": text });
+    let second = plain.command("adjutant.prompt", json!([again("go on")])).expect("it is started");
+    plain.finish(&second);
+    assert_eq!(plain.rig.await_answers(2)[1], "Adjutant: Nothing to do.");
+    let third = plain.command("adjutant.prompt", json!([again("and on")])).expect("it is started");
+    plain.model.wait_for_requests(3);
+    plain.command("adjutant.cancel", json!([])).expect("it is cancelled");
+    assert_eq!(plain.finish(&third).outcome, Outcome::Cancelled);
+    assert_eq!(plain.rig.answers().len(), 2, "who cancels knows it");
+    plain.rig.end();
+}
+
 #[test]
 fn s101_l16_the_transcript_is_shown_on_request_and_grows_by_whole_blocks() {
     let open = "Look:\n\n```rust\nfn main() {";

@@ -329,6 +329,19 @@ impl Editor {
         self.shared.lock().messages.iter().map(|(_, text)| text.clone()).collect()
     }
 
+    /// Waits until `count` runs have ended with a `window/showMessage` about the answer, and returns their texts.
+    #[track_caller]
+    pub fn await_answers(&self, count: usize) -> Vec<String> {
+        self.shared.wait("the message about an answer", |inner| {
+            (inner.answers.len() >= count).then(|| inner.answers.clone())
+        })
+    }
+
+    /// Returns the texts of the messages about the answers of runs so far.
+    pub fn answers(&self) -> Vec<String> {
+        self.shared.lock().answers.clone()
+    }
+
     /// Returns the messages in the user's log window.
     pub fn logged(&self) -> Vec<String> {
         self.shared.lock().logged.clone()

@@ -186,5 +186,15 @@ pub fn end_words(end: &RunEnd) -> String {
     }
 }
 
+/// Returns the first line of the answer of a run that was done, as a sentence.
+pub fn answer_words(end: &RunEnd) -> String {
+    let first = end.summary.as_deref().and_then(|answer| answer.lines().find(|line| !line.trim().is_empty()));
+    // A heading of Markdown is a sentence here.
+    let first = first.map(|line| line.trim_start_matches('#').trim());
+    let line = first.map(|line| one_line(line, 200)).unwrap_or_else(|| "done".to_owned());
+    let is_sentence = line.ends_with(['.', '!', '?', '…', ':', '。', '！', '？']);
+    if is_sentence { line } else { format!("{line}.") }
+}
+
 #[cfg(test)]
 mod tests;

@@ -54,7 +54,7 @@ fn n06_a_plain_editor_gets_the_line_as_a_message() {
         .expect("it is started");
     let id = |name: &str| started[name].as_str().unwrap_or_default().to_owned();
     rig.await_run_end(&id("sessionId").as_str().into(), &id("runId").as_str().into());
-    let said = rig.await_message();
+    let said = &rig.await_answers(1)[0];
     assert!(said.contains("6 files +12 \u{2212}6") && said.contains("adjutant.undoRun"), "{said}");
     rig.end();
 }

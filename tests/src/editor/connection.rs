@@ -109,6 +109,8 @@ pub struct Inner {
     /// The popups on the screen now.
     pub open_popups: BTreeSet<Id>,
     pub messages: VecDeque<(u64, String)>,
+    /// What a plain client was told at the ends of runs.
+    pub answers: Vec<String>,
     pub logged: Vec<String>,
     pub progress: Progress,
     pub diagnostics: BTreeMap<String, Value>,
@@ -212,6 +214,7 @@ impl Inner {
             refreshes: Vec::new(),
             open_popups: BTreeSet::new(),
             messages: VecDeque::new(),
+            answers: Vec::new(),
             logged: Vec::new(),
             progress: Progress::default(),
             diagnostics: BTreeMap::new(),

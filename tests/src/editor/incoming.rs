@@ -27,6 +27,8 @@ use super::wire::{Id, Message, RpcError};
 
 /// LSP: the sender cancelled the request.
 const REQUEST_CANCELLED: i64 = -32800;
+/// How the message of Adjutant ends that shows a plain client the beginning of an answer.
+const OPENS_CONVERSATION: &str = " The command adjutant.showTranscript opens the conversation.";
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 
@@ -199,7 +201,11 @@ impl Inner {
             }
             "window/showMessage" => {
                 let text = params["message"].as_str().unwrap_or("").to_owned();
-                self.messages.push_back((params["type"].as_u64().unwrap_or(0), text));
+                match text.strip_suffix(OPENS_CONVERSATION) {
+                    // Each run that is done ends with one; a test that is about the end awaits it.
+                    Some(answer) => self.answers.push(answer.to_owned()),
+                    None => self.messages.push_back((params["type"].as_u64().unwrap_or(0), text)),
+                }
             }
             "window/logMessage" => {
                 self.logged.push(params["message"].as_str().unwrap_or("").to_owned());
