@@ -111,13 +111,24 @@ export type ConfigChange = { configId: ConfigId,
  */
 from?: string, to: string, };
 
-export type SetConfigOptionParams = { sessionId: SessionId, configId: ConfigId, value: string, };
+export type ConfigScope = "session" | "user";
+
+export type SetConfigOptionParams = { sessionId: SessionId, configId: ConfigId, value: string,
+/**
+ * `user` is refused for the mode, which has no setting.
+ */
+scope?: ConfigScope, };
 
 export type SetConfigOptionResult = {
 /**
  * All options with their current values.
  */
-configOptions: Array<ConfigOption>, };
+configOptions: Array<ConfigOption>,
+/**
+ * One line for the user of a choice with the scope `user`: the file that has it now, or why it does not count although it is
+ * written. Nothing in it is markup.
+ */
+text?: string, };
 
 export type ModelListParams = Record<symbol, never>;
 

@@ -280,8 +280,8 @@ impl ClientLink {
         self.items.forget(session, why);
     }
 
-    /// Says in one message how a run ended, to a client that does not draw it: nothing else of its end stays in sight there (clients.md,
-    /// W14). A run that the user cancelled ends without a word.
+    /// Says in one message how a run ended, to a client that does not draw it: nothing else of its end stays in sight there.
+    /// A run that the user cancelled ends without a word.
     fn ended(&self, end: &RunEnd) {
         if self.surfaces.updates || end.outcome == Outcome::Cancelled {
             return;

@@ -37,7 +37,7 @@ mod world;
 use choosing::options_of;
 
 pub use adjutant_store::{blobs, catalog, log, storage, watermark};
-pub use choosing::{chosen, options_of_new};
+pub use choosing::{chosen, options_of_new, setting_of};
 pub use leaving::End;
 pub use prepare::read_denied;
 pub use world::{SessionWorld, World};

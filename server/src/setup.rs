@@ -9,4 +9,4 @@ mod writing;
 
 pub use services::{Description, LOCAL, SERVICES, Service, is_set};
 pub use trial::{Trial, tried};
-pub use writing::{Key, NewProvider, read, write};
+pub use writing::{Key, NewProvider, read, write, write_choice};

@@ -243,3 +243,61 @@ fn s84_the_list_of_models_says_what_is_known_and_what_is_missing() {
     assert!(why.contains("NO_SUCH_KEY"), "{why}");
     rig.end();
 }
+
+/// A choice for every new session is written where the user keeps settings, or refused as a whole.
+#[test]
+fn p18_a_choice_for_new_sessions_is_written_into_the_settings_of_the_user() {
+    let model = ModelServer::answering(|_| Reply::text("Yes."));
+    let workspace = two_providers(&model);
+    let file = workspace.config_file();
+    let before = std::fs::read_to_string(&file).expect("there are settings");
+    std::fs::write(&file, format!("# Mine.\n{before}")).expect("it is written");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let choose = |id: &str, value: &str| {
+        let params = json!({"sessionId": session, "configId": id, "value": value, "scope": "user"});
+        rig.try_call::<SetConfigOptionResult>(methods::SESSION_SET_CONFIG_OPTION, params)
+    };
+    let settings = || std::fs::read_to_string(&file).expect("there are settings");
+    let chosen = choose("model", "here/gpt-5-nano").expect("it is chosen");
+    assert_eq!(value(&chosen.config_options, ConfigId::Model), "here/gpt-5-nano");
+    let text = chosen.text.expect("it says where");
+    assert!(text.starts_with("new conversations have model here/gpt-5-nano; written: "), "{text}");
+    choose("effort", "high").expect("it is chosen");
+    let written = settings();
+    assert!(written.starts_with("# Mine.\nmodel = \"here/gpt-5-nano\"\n"), "{written}");
+    assert!(written.contains("effort = \"high\"\n"), "{written}");
+    let next: NewSessionResult = rig.call(methods::SESSION_NEW, json!({}));
+    assert_eq!(value(&next.config_options, ConfigId::Model), "here/gpt-5-nano");
+    rig.run_to_end(&next.session_id, "Of another conversation.");
+    let asked = model.requests().pop().expect("it was asked").json();
+    assert_eq!((&asked["model"], &asked["reasoning_effort"]), (&json!("gpt-5-nano"), &json!("high")));
+    choose("effort", "default").expect("it is chosen");
+    assert!(!settings().contains("effort"), "what the provider decides is no setting");
+    // Of a conversation alone.
+    let kept = settings();
+    assert_eq!(refused(choose("mode", "ask")).1, "AnswerInvalid");
+    assert_eq!(refused(choose("model", "nowhere/m")).1, "ProviderUnavailable");
+    let other = json!({"sessionId": session, "configId": "model", "value": "here/gpt-5-mini"});
+    let alone: SetConfigOptionResult = rig.call(methods::SESSION_SET_CONFIG_OPTION, other);
+    assert_eq!((alone.text, settings()), (None, kept), "without the scope nothing is written");
+    rig.end();
+}
+
+/// What is written and does not count is said to be so.
+#[test]
+fn p18_a_choice_that_something_else_overrules_says_what() {
+    let model = ModelServer::answering(|_| Reply::text("Yes."));
+    let workspace = two_providers(&model);
+    let rig = Rig::set_up(&workspace, |server| {
+        server.sources.environment.insert("ADJUTANT_MODEL".to_owned(), "here/gpt-5-mini".to_owned());
+    });
+    let session = rig.new_session();
+    let params =
+        json!({"sessionId": session, "configId": "model", "value": "here/gpt-5-nano", "scope": "user"});
+    let chosen: SetConfigOptionResult = rig.call(methods::SESSION_SET_CONFIG_OPTION, params);
+    let text = chosen.text.expect("it says why");
+    assert!(text.contains("is written, but not in use") && text.contains("ADJUTANT_MODEL"), "{text}");
+    assert_eq!(value(&chosen.config_options, ConfigId::Model), "here/gpt-5-nano", "here it counts");
+    rig.end();
+}

@@ -67,12 +67,26 @@ pub struct ConfigChange {
     pub to: String,
 }
 
+/// For what a choice counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfigScope {
+    #[default]
+    Session,
+    /// For the session, and for every new session of this user: it is written into the user's own settings file.
+    User,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetConfigOptionParams {
     pub session_id: SessionId,
     pub config_id: ConfigId,
     pub value: String,
+    /// `user` is refused for the mode, which has no setting.
+    #[serde(default)]
+    #[ts(optional, as = "Option<ConfigScope>")]
+    pub scope: ConfigScope,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
@@ -80,4 +94,9 @@ pub struct SetConfigOptionParams {
 pub struct SetConfigOptionResult {
     /// All options with their current values.
     pub config_options: Vec<ConfigOption>,
+    /// One line for the user of a choice with the scope `user`: the file that has it now, or why it does not count although it is
+    /// written. Nothing in it is markup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub text: Option<String>,
 }

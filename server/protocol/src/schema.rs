@@ -32,6 +32,7 @@ macro_rules! wire_types {
             option::ConfigOption,
             option::ConfigValue,
             option::ConfigChange,
+            option::ConfigScope,
             option::SetConfigOptionParams,
             option::SetConfigOptionResult,
             model::ModelListParams,

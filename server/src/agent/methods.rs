@@ -15,7 +15,7 @@ use adjutant_protocol::doctor::{DoctorParams, DoctorResult};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::items::MAX_PAGE_ITEMS;
 use adjutant_protocol::model::{ModelListParams, ModelListResult};
-use adjutant_protocol::option::{SetConfigOptionParams, SetConfigOptionResult};
+use adjutant_protocol::option::{ConfigScope, SetConfigOptionParams, SetConfigOptionResult};
 use adjutant_protocol::review::{
     ReviewBaseParams, ReviewBaseResult, ReviewCommentParams, ReviewCommentResult, ReviewDecideParams,
     ReviewDecideResult, ReviewDiffParams, ReviewDiffResult, ReviewHunk, ReviewListParams, ReviewListResult,
@@ -109,10 +109,20 @@ impl Agent {
     }
 
     pub(super) async fn set_option(&self, params: SetConfigOptionParams) -> Result<SetConfigOptionResult> {
-        let settings = self.settings_now();
-        let chosen = session::chosen(params.config_id, &params.value, &settings)?;
-        let mailbox = self.mailbox(&params.session_id)?;
-        answered(mailbox.request(|reply| Message::Choose { chosen, reply })).await
+        let SetConfigOptionParams { session_id, config_id, value, scope } = params;
+        let chosen = session::chosen(config_id, &value, &self.settings_now())?;
+        let mailbox = self.mailbox(&session_id)?;
+        let text = match scope {
+            ConfigScope::Session => None,
+            // First, because a choice that cannot be written is refused as a whole.
+            ConfigScope::User => {
+                let (key, choice) = session::setting_of(&chosen)?;
+                Some(self.write_choice(key, choice).await?)
+            }
+        };
+        let done: Result<SetConfigOptionResult> =
+            answered(mailbox.request(|reply| Message::Choose { chosen, reply })).await;
+        done.map(|result| SetConfigOptionResult { text, ..result })
     }
 
     pub(super) async fn model_list(&self, params: Option<ModelListParams>) -> Result<ModelListResult> {

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use adjutant_core::config::{KeySource, Provider};
+use adjutant_core::config::{KeySource, Provider, SettingOrigin, Settings};
 use adjutant_core::text::display::one_line;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::setup::{
@@ -75,10 +75,7 @@ impl Agent {
         let chosen = settings.provider_for(None);
         let is_as_written =
             |url: &Option<String>| url.as_deref() == Some(provider.base_url.trim_end_matches('/'));
-        let overruled = |key: &str| {
-            let place = settings.origin_of(key).map(ToString::to_string).unwrap_or_default();
-            format!("`{key}` is set elsewhere ({place}) and counts before it; remove it there")
-        };
+        let overruled = |key: &str| overruled(&settings, key);
         let but = match &chosen {
             _ if settings.model.as_deref() != Some(&model) => Some(overruled("model")),
             Ok((found, _)) if !is_as_written(&found.base_url) => {
@@ -99,6 +96,35 @@ impl Agent {
         SetupWriteResult { model, in_use: but.is_none(), text: one_line(&text, MAX_TEXT) }
     }
 
+    /// Writes a choice for new sessions into the user's settings, and says whether it counts. `None` removes it.
+    pub(super) async fn write_choice(&self, key: &'static str, choice: Option<String>) -> Result<String> {
+        let held = self.alone()?;
+        let sources = self.configured.sources();
+        let wanted = choice.clone();
+        let written = aside(move || {
+            // As for a provider, no other write may begin before this one has ended.
+            let _held = held;
+            let file = sources.user_file().ok_or_else(|| ErrorBody::invalid_params(NO_PLACE))?;
+            setup::write_choice(&file, key, choice.as_deref()).map_err(|why| refused(&why))?;
+            Ok::<_, ErrorBody>(file)
+        });
+        let file = written.await?;
+        let settings = self.settings_now();
+        let is_own = matches!(
+            settings.origin_of(key),
+            None | Some(SettingOrigin::Default | SettingOrigin::UserFile { .. })
+        );
+        let (what, file) = (wanted.as_deref().unwrap_or("no choice"), file.display());
+        let text = match is_own {
+            true => format!("new conversations have {key} {what}; written: {file}"),
+            false => format!(
+                "{key} {what} is written, but not in use: {}; written: {file}",
+                overruled(&settings, key)
+            ),
+        };
+        Ok(one_line(&text, MAX_TEXT))
+    }
+
     /// Waits for nothing: each trial costs tokens, and two that write would hinder one another.
     fn alone(&self) -> Result<OwnedSemaphorePermit> {
         let busy = "a provider is being tried or written already; wait for that answer";
@@ -106,6 +132,11 @@ impl Agent {
             .try_acquire_owned()
             .map_err(|_| ClientError::new(ErrorName::Overloaded, busy).into())
     }
+}
+
+fn overruled(settings: &Settings, key: &str) -> String {
+    let place = settings.origin_of(key).map(ToString::to_string).unwrap_or_default();
+    format!("`{key}` is set elsewhere ({place}) and counts before it; remove it there")
 }
 
 fn view(sources: &Sources, service: &Service) -> SetupProvider {

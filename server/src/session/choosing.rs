@@ -61,6 +61,20 @@ pub fn chosen(id: ConfigId, value: &str, settings: &Settings) -> Result<JudgedCh
     }
 }
 
+/// Returns the setting that makes a choice that of new sessions, and its value; `None` removes it.
+pub fn setting_of(chosen: &JudgedChoice) -> Result<(&'static str, Option<String>), ClientError> {
+    let level = |level: &Option<Level>| level.map(|level| level.name().to_owned());
+    match chosen {
+        JudgedChoice::Model { model } => Ok(("model", Some(model.clone()))),
+        JudgedChoice::Effort { effort } => Ok(("effort", level(effort))),
+        JudgedChoice::Verbosity { verbosity } => Ok(("verbosity", level(verbosity))),
+        JudgedChoice::Mode { .. } => {
+            let why = "a mode is of one conversation; there is no setting for it";
+            Err(ClientError::new(ErrorName::AnswerInvalid, why))
+        }
+    }
+}
+
 /// Parses a level of `what`. `default` leaves the level to the provider.
 pub fn level(what: &str, name: &str) -> Result<Option<Level>, ClientError> {
     let all = [None].into_iter().chain(Level::ALL.map(Some));
@@ -114,7 +128,7 @@ impl SessionTask {
         let config_options = options_of(&self.session, &settings);
         let barrier = self.barrier;
         self.replies.after_durable(barrier, move |durable| {
-            let _ = reply.send(durable.map(|()| SetConfigOptionResult { config_options }));
+            let _ = reply.send(durable.map(|()| SetConfigOptionResult { config_options, text: None }));
         });
     }
 }

@@ -1,4 +1,4 @@
-//! The user's settings file with one more provider in it.
+//! The user's settings file with one more provider in it, or with another choice for new sessions.
 //!
 //! Keeps everything else in the file, with comments and order. Never writes a key into the settings.
 
@@ -122,6 +122,18 @@ pub fn write(file: &Path, provider: &NewProvider, key: Option<&Key>) -> anyhow::
     }
     // If the file is a link, for instance into a repository of settings, it stays one.
     replace(&fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()), &text)
+}
+
+/// Writes one key of the settings, or removes it. No other write comes between.
+pub fn write_choice(file: &Path, key: &str, choice: Option<&str>) -> anyhow::Result<()> {
+    folder_of(file)?;
+    let _lock = lock(file)?;
+    let mut document = parsed(&read(file)?, file)?;
+    match choice {
+        Some(choice) => set(document.as_table_mut(), key, choice),
+        None => drop(document.remove(key)),
+    }
+    replace(&fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()), &document.to_string())
 }
 
 /// Returns the name of the file of a typed key. It belongs to one address, so that settings which name
