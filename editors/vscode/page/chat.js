@@ -103,7 +103,7 @@ function inSight() {
   return one && { id: one.dataset.id, top: one.offsetTop };
 }
 
-function draw({ reset, draft, session: of, items: drawn, plan: entries, state: now, share, older: more, questions, reveal, options: chosen, bare }) {
+function draw({ reset, draft, session: of, items: drawn, plan: entries, state: now, share, older: more, questions, reveal, options: chosen, held, bare }) {
   const atEnd = items.scrollHeight - items.scrollTop - items.clientHeight < 40;
   const read = atEnd ? undefined : inSight();
   if (reset) {
@@ -130,8 +130,13 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
   }
   // What is in the box is not hidden. A conversation that was begun stays as it is.
   const needsModel = bare && places.size === 0;
-  composer.hidden = needsModel && !text.value;
-  if (needsModel) {
+  composer.hidden = (needsModel || held !== undefined) && !text.value;
+  if (held) {
+    const made = element('div', 'empty');
+    made.append(element('p', '', held.text));
+    if (held.isFree) made.append(button('Take Over', 'Go on with this conversation in this window', () => page.postMessage({ type: 'takeOver' })));
+    items.append(made);
+  } else if (needsModel) {
     const made = element('div', 'empty');
     made.append(element('p', '', 'No model is set up yet. Choose the service that has one: Adjutant asks for its key, tries it once and writes your settings.'));
     const row = element('div', 'answers');

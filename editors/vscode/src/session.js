@@ -58,7 +58,7 @@ function row(entry, now) {
     id: entry.sessionId,
     entry,
     title,
-    about: [waits, when].filter(Boolean).join(' · '),
+    about: [waits, entry.openIn && 'open in another window', when].filter(Boolean).join(' · '),
     icon: entry.damaged ? 'warning' : ICONS[entry.state] ?? 'comment',
     tooltip: about.filter(Boolean).map((one) => line(one, MAX_TOOLTIP)).join('\n'),
     // Only what is over can be deleted.

@@ -31,6 +31,7 @@ is('a question', seen([asks]), [['Needs you', ['task a | Run npm test and 2 more
 is('since when it works', seen([entry('a', 1, { state: 'running', since: now - 61 * MINUTE })]), [['At work', ['task a | at work · 1 h ago']]]);
 is('what is over', seen([entry('a', 1, { since: now - 9 * MINUTE })]), [['Today', ['task a | 1 min ago']]]);
 is('to review', seen([entry('a', 1, { unreviewedHunks: 1 }), entry('b', 2, { unreviewedHunks: 4 })]), [['Today', ['task a | 1 change to review · 1 min ago', 'task b | 4 changes to review · 2 min ago']]]);
+is('in another window', seen([entry('a', 1, { state: 'running', openIn: 7 })]), [['At work', ['task a | at work · open in another window · 1 min ago']]]);
 is('damaged', seen([entry('a', 1, { damaged: 'line 3 is cut' })]), [['Today', ['task a | its log is damaged · 1 min ago']]]);
 is('a state that is not known', seen([entry('a', 1, { state: 'dreaming' })]), [['Today', ['task a | 1 min ago']]]);
 is('twice the same', seen([entry('a', 1), entry('a', 1)]), [['Today', ['task a | 1 min ago']]]);

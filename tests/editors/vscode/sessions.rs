@@ -7,13 +7,15 @@ use std::os::unix::fs::DirBuilderExt;
 
 use adjutant::session::log::line;
 use adjutant_protocol::SessionId;
+use adjutant_testkit::editor::Options;
 use adjutant_testkit::model::Reply;
+use adjutant_testkit::process::Server;
 use serde_json::{Value, json};
 
 use super::Code;
 use crate::editor::Editor;
 use crate::scenes;
-use crate::stage::{Stage, wait_for, wait_or};
+use crate::stage::{SERVER, Stage, wait_for, wait_or};
 
 const FILES: &str = "//- /greet.py\nprint(1)\n";
 const LOOKED: [&str; 3] = ["prompt: Look at it With its place in the file", "reply: Seen.", "end: Done"];
@@ -59,6 +61,41 @@ impl Code<'_> {
 #[test]
 fn p27_what_a_row_of_the_list_of_conversations_says() {
     super::node_finds_nothing("sessions.mjs", "editors/vscode/src/session.js");
+}
+
+#[test]
+fn p27_what_the_chat_says_of_a_conversation_that_another_window_has() {
+    super::node_finds_nothing("held.mjs", "editors/vscode/src/chat/held.js");
+}
+
+/// A second window says who has a conversation, and offers to take it over once that process is gone.
+#[test]
+fn p27_a_conversation_of_another_window_is_taken_over_once_its_process_is_gone() {
+    let stage = Stage::new(FILES, [Reply::text("Seen."), Reply::text("Here.")]);
+    let mut first = Server::spawn_with(SERVER, &stage.workspace, &["lsp"], |_| {});
+    let window = first.editor(Options::new(&stage.workspace));
+    let session = window.new_session();
+    let run = window.prompt(&session, "Look at it").run_id;
+    window.await_run_end(&session, &run);
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("sessionsOpen", json!([]));
+    code.wait_sessions(&["Today", "Look at it | open in another window · just now"]);
+    code.do_("sessionClick", json!(["Look at it"]));
+    let says = |part: &str| {
+        let shown = || code.chat()["items"][0].as_str()?.contains(part).then_some(());
+        wait_or(shown).unwrap_or_else(|| panic!("the chat does not say {part:?}: {}", code.chat()));
+    };
+    says(&format!("open in another window (process {})", first.pid()));
+    code.picture("held");
+    window.expect_loss();
+    first.kill();
+    says("has let it go.");
+    code.wait_sessions(&["Today", "Look at it | "]);
+    code.picture("take-over");
+    code.do_("chatPress", json!(["Take Over"]));
+    wait_for("the conversation", || (code.chat()["items"][1] == "reply: Seen.").then_some(()));
+    code.say_in_chat("Go on");
+    wait_for("its answer", || code.chat().to_string().contains("reply: Here.").then_some(()));
 }
 
 /// Writes the log of a conversation without a prompt, of a time long ago.

@@ -8,6 +8,7 @@ const { line } = require('../display');
 const { row } = require('../session');
 const { createChanged } = require('./changed');
 const { createConversation } = require('./conversation');
+const { createHeld } = require('./held');
 const { buttonsOf, pickOption, pickValue } = require('./options');
 const { createPace } = require('./pace');
 const { html } = require('./page');
@@ -20,7 +21,7 @@ const MOST_DRAFTS = 50;
 const MOST_CARDS = 20;
 const MOST_PAST = 100; // prompts of before
 const CURES = ['adjutant.restart', 'adjutant.doctor', 'adjutant.provider.add', 'adjutant.demo'];
-const LOST = ['SessionNotFound', 'SessionLocked', 'SessionDamaged'];
+const LOST = ['SessionNotFound', 'SessionDamaged'];
 const NOT_RUNNING = 'the server is not running; the status bar says more';
 const KEPT = 'adjutant.chat'; // by the window, over a reload
 
@@ -58,9 +59,15 @@ function createChat(context, { client, here, complain, started, questions, decid
     drawnCards = json;
     const reveal = cards.some(({ id }) => id === wanted) ? wanted : undefined;
     if (reveal) wanted = undefined;
-    view.webview.postMessage({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options), bare: readiness().isWithoutModel() });
+    view.webview.postMessage({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options), held: held.view(session), bare: readiness().isWithoutModel() });
     return true;
   }, PAUSE_MS);
+
+  const listed = () => {
+    const cwd = folder() && client().code2ProtocolConverter.asUri(folder().uri);
+    return request('agent/session/list', cwd ? { cwd } : {}).then(({ sessions }) => sessions);
+  };
+  const held = createHeld({ list: listed, changed: later });
 
   // Loads a page of the session that is shown, unless another one is shown by then.
   const load = async () => {
@@ -74,6 +81,7 @@ function createChat(context, { client, here, complain, started, questions, decid
   // What is in the box goes along, unless the user chose to go to another conversation, which has a draft of its own.
   const show = async (sessionId, { takesDraft = false } = {}) => {
     loads++;
+    held.forget();
     const [left, other] = [session ?? '', sessionId ?? ''];
     const goesAlong = !takesDraft && left !== other && drafts.has(left) && !drafts.has(other);
     if (goesAlong) {
@@ -97,9 +105,10 @@ function createChat(context, { client, here, complain, started, questions, decid
     shown.begin(resumed);
     if (shown === conversation) await load();
   };
-  // A session that is gone, or that another window has, leaves an empty chat. After any other failure it is asked for again, when the
-  // chat comes into sight or a server starts.
+  // A session that is gone leaves an empty chat. After any other failure it is asked for again, when the chat comes into sight or a
+  // server starts; of one that another window has, the chat says so.
   const showOrSay = (sessionId, how) => show(sessionId, how).catch((error) => {
+    if (session === sessionId && error.data?.name === 'SessionLocked') return held.hold(sessionId);
     if (session === sessionId && LOST.includes(error.data?.name)) show(undefined, { takesDraft: true }).catch(complain);
     if (isReady()) complain(error);
   });
@@ -131,8 +140,7 @@ function createChat(context, { client, here, complain, started, questions, decid
     }
   };
   const pick = async () => {
-    const cwd = folder() && client().code2ProtocolConverter.asUri(folder().uri);
-    const { sessions } = await request('agent/session/list', cwd ? { cwd } : {});
+    const sessions = await listed();
     const rows = sessions.slice(0, MOST_LISTED).map((one) => {
       const { title, about } = row(one, Date.now());
       return { label: title, description: about, sessionId: one.sessionId };
@@ -199,6 +207,7 @@ function createChat(context, { client, here, complain, started, questions, decid
       case 'answer': return answer(message);
       case 'show': return questions().show(message.askId).catch(complain);
       case 'conversations': return pick().catch(complain);
+      case 'takeOver': return showOrSay(session);
       case 'history': return past().catch(complain);
       case 'cure': return CURES.includes(message.command) ? vscode.commands.executeCommand(message.command) : undefined;
       case 'choose': return choose(message.option).catch(complain);
@@ -254,8 +263,10 @@ function createChat(context, { client, here, complain, started, questions, decid
       if (!view?.visible) conversation.forget();
       later();
     },
-    // A conversation was renamed, perhaps.
-    named({ sessionId, session: entry }) {
+    // One `agent/session/changed`: a conversation was renamed, perhaps, or let go by another window.
+    named(change) {
+      const { sessionId, session: entry } = change;
+      held.told(change);
       if (sessionId !== session || !entry || entry.title === conversation.head().title) return;
       conversation.begin({ title: entry.title });
       later();

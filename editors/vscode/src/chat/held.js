@@ -1,0 +1,34 @@
+// A conversation that another window has open: which process that is, and when it can go on here. Never opens it by itself.
+'use strict';
+
+// `list` returns the entries of the conversations here, and from then on `told` hears of each that changes. `changed` is called
+// when there is something else to show.
+function createHeld({ list, changed }) {
+  let held; // the conversation that was refused, and the process that has it
+  const know = (of, entry) => {
+    if (held?.of !== of) return;
+    held = { of, by: entry?.openIn, isKnown: true };
+    changed();
+  };
+  return {
+    hold(of) {
+      held = { of, isKnown: false };
+      changed();
+      // Without an entry the user may try: the server refuses again if it has to.
+      const found = (entries) => know(of, entries.find(({ sessionId }) => sessionId === of));
+      return list().then(found, () => know(of, undefined));
+    },
+    told: ({ sessionId, session }) => know(sessionId, session),
+    forget: () => void (held = undefined),
+    // What the chat says instead of this conversation.
+    view(of) {
+      if (of === undefined || held?.of !== of) return undefined;
+      const { by, isKnown } = held;
+      if (isKnown && by === undefined) return { text: 'The window that had this conversation open has let it go.', isFree: true };
+      const who = by === undefined ? 'another window' : `another window (process ${by})`;
+      return { text: `This conversation is open in ${who}. Go on with it there, or here once that window has closed it or is gone.`, isFree: false };
+    },
+  };
+}
+
+module.exports = { createHeld };
