@@ -414,3 +414,38 @@ fn p26_what_is_chosen_for_a_conversation_stands_below_the_box() {
     assert!(!request.contains("\"edit_file\""), "nothing is edited in this mode: {request}");
     code.picture("chat-options");
 }
+
+#[test]
+fn p18_a_model_is_chosen_for_one_conversation_and_then_for_new_ones_too() {
+    let stage = Stage::new(FILES, []);
+    let address = stage.model.base_url();
+    stage.workspace.config(&format!(
+        "model = \"here/gpt-5-mini\"\nfallback_models = [\"here/gpt-5-nano\"]\n[providers.here]\nbase_url = \"{address}\"\n"
+    ));
+    let settings = || std::fs::read_to_string(stage.workspace.config_file()).expect("there are settings");
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    let choices = |part: &str| {
+        code.do_("palette", json!(["Adjutant: Choose Model, Mode or Effort…"]));
+        wait_for("the options", || code.do_("picks", json!([])).to_string().contains("Effort").then_some(()));
+        code.do_("pick", json!(["Model"]));
+        wait_for(&format!("{part:?}"), || {
+            code.do_("picks", json!([])).to_string().contains(part).then_some(())
+        });
+    };
+    choices("gpt-5-nano");
+    assert!(!code.do_("picks", json!([])).to_string().contains("For new"), "it is that of new conversations");
+    code.do_("pick", json!(["here/gpt-5-nano"]));
+    wait_for("the choice", || code.chat()["options"].to_string().contains("gpt-5-nano").then_some(()));
+    assert!(settings().starts_with("model = \"here/gpt-5-mini\""), "it is of this conversation alone");
+    choices("For new conversations too");
+    code.picture("chat-models");
+    code.do_("pick", json!(["For new conversations too"]));
+    wait_for("the settings", || settings().starts_with("model = \"here/gpt-5-nano\"").then_some(()));
+    wait_for("what was written", || {
+        code.do_("popups", json!([]))
+            .to_string()
+            .contains("new conversations have model here/gpt-5-nano")
+            .then_some(())
+    });
+}

@@ -12,10 +12,17 @@ const buttonsOf = (options) => options.map(({ id, name, currentValue, options: v
 }));
 
 const ADD = '$(add) Add a provider…';
+// A mode is of one conversation; the others have a setting.
+const WITH_SETTING = ['model', 'effort', 'verbosity'];
 
-// Lets the user pick a value of an option. Returns it; nothing if it was left as it is. `add` sets up a provider and returns its model.
+// Lets the user pick a value of an option. Returns it with the conversations it is for; nothing if all was left as it is. `add` sets up a
+// provider and returns its model.
 async function pickValue(option, request, add) {
-  if (option.adds) return add();
+  const added = async () => {
+    const value = await add();
+    return value === undefined ? undefined : { value };
+  };
+  if (option.adds) return added();
   // A model that cannot be used now says why, and what to set.
   const models = option.id === 'model' ? (await request('agent/model/list', {})).models : [];
   const rows = option.options.map(({ value, name, description }) => {
@@ -29,9 +36,13 @@ async function pickValue(option, request, add) {
     };
   });
   if (option.id === 'model') rows.unshift({ label: ADD, adds: true });
+  // The first model of the list is the one that new conversations have.
+  if (WITH_SETTING.includes(option.id) && models[0]?.model !== option.currentValue) {
+    rows.push({ label: '$(pin) For new conversations too', description: status(option.currentValue, 100), detail: 'Write it into the settings of Adjutant', value: option.currentValue, scope: 'user' });
+  }
   const picked = await vscode.window.showQuickPick(rows, { title: `Adjutant: ${line(option.name, 60)}`, matchOnDescription: true });
-  if (picked?.adds) return add();
-  return picked && picked.value !== option.currentValue ? picked.value : undefined;
+  if (picked?.adds) return added();
+  return picked && (picked.scope || picked.value !== option.currentValue) ? { value: picked.value, scope: picked.scope } : undefined;
 }
 
 // Lets the user pick one of several options.

@@ -166,9 +166,10 @@ function createChat(context, { client, here, complain, started, questions, decid
     if (!isReady()) throw new Error(NOT_RUNNING);
     const { sessionId: of, configOptions: options } = session ? { sessionId: session, configOptions: conversation.head().options } : await request('agent/session/new', {});
     const option = id ? options.find((one) => one.id === id) : await pickOption(options);
-    const value = option && await pickValue(option, request, add);
-    if (value === undefined) return;
-    const { configOptions } = await request('agent/session/set_config_option', { sessionId: of, configId: option.id, value });
+    const picked = option && await pickValue(option, request, add);
+    if (picked === undefined) return;
+    const { configOptions, text } = await request('agent/session/set_config_option', { sessionId: of, configId: option.id, ...picked });
+    if (text) vscode.window.showInformationMessage(`Adjutant: ${line(text, 300)}`);
     if (made?.of === of || session === undefined) made = { of, configOptions };
     if (session === undefined) await showOrSay(of);
     if (of === session) conversation.begin({ configOptions });
