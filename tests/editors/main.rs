@@ -13,6 +13,7 @@ mod kakoune;
 mod lsp_mode;
 mod neovim;
 mod opening;
+mod plug;
 mod pytest_lsp;
 mod readme;
 mod scenes;

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use adjutant_testkit::fixture::Workspace;
-use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::model::{ModelServer, Reply, Request};
 use adjutant_testkit::process::is_running;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -38,7 +38,16 @@ pub struct Stage {
 impl Stage {
     /// Creates a workspace whose model plays `replies` in order.
     pub fn new(fixture: &str, replies: impl IntoIterator<Item = Reply>) -> Stage {
-        let (workspace, model) = (Workspace::new(fixture), ModelServer::start(replies));
+        Stage::with(fixture, ModelServer::start(replies))
+    }
+
+    /// Creates a workspace whose model answers each request by itself.
+    pub fn answering(fixture: &str, script: impl FnMut(&Request) -> Reply + Send + 'static) -> Stage {
+        Stage::with(fixture, ModelServer::answering(script))
+    }
+
+    fn with(fixture: &str, model: ModelServer) -> Stage {
+        let workspace = Workspace::new(fixture);
         let stage = Stage { workspace, model, mounted: Vec::new() };
         // Most scenes are about questions, which an editor with a plugin and trust would not ask for an edit.
         stage.workspace.openai(&stage.model.base_url()).add_config("[edits]\nmode = \"ask\"\n");

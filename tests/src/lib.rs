@@ -13,6 +13,7 @@ pub mod fixture;
 pub mod inbox;
 pub mod model;
 pub mod nobody;
+pub mod painter;
 pub mod process;
 pub mod proxy;
 mod side;

@@ -3,8 +3,6 @@
 //!
 //! Judges by the disk, the log and the requests to the model. Never sends a prompt again that was accepted.
 
-mod painter;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -26,10 +24,9 @@ use adjutant_testkit::command::{Line, Ran};
 use adjutant_testkit::editor::{Answer, Capabilities, Editor, Encoding, Id, Options, Rule};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Request};
+use adjutant_testkit::painter::{CLOSED, Called, OPEN, UNKNOWN, reply, turns_of, unpainted};
 use adjutant_testkit::process::{MARK, Server, marked, wait_until};
 use serde_json::json;
-
-use painter::{CLOSED, Called, OPEN, UNKNOWN, reply, turns_of};
 
 use super::story::{BINARY, calls, facts, fold, ran_once, sessions};
 use super::writes::left;
@@ -87,10 +84,9 @@ struct Task {
 impl Task {
     fn new(mode: &str, opens: bool, dice: Dice) -> Task {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let text = |name: &str| (0..9).map(|number| format!("{name} {number}\n")).collect::<String>();
         let workspace = Workspace::new("//- /keep.txt\nkept\n");
-        workspace.write(OPEN, &text(OPEN));
-        workspace.write(CLOSED, &text(CLOSED));
+        workspace.write(OPEN, &unpainted(OPEN));
+        workspace.write(CLOSED, &unpainted(CLOSED));
         let model = ModelServer::answering(|request: &Request| reply(request));
         workspace.openai(&model.base_url()).add_config(&format!("[edits]\nmode = \"{mode}\""));
         let mark = format!("plug-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::SeqCst));

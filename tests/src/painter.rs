@@ -1,11 +1,10 @@
-//! The model of the task whose plug is pulled: it paints two files, and goes on from what the conversation says.
+//! The model of a task whose plug is pulled: it paints two files, and goes on from what the conversation says.
 //!
 //! Never keeps a state: each request has the whole conversation.
 
-use adjutant_testkit::model::{Reply, Request};
 use serde_json::{Value, json};
 
-use crate::stage::edit_arguments;
+use crate::model::{Reply, Request};
 
 /// A file that may be open in the editor, and one that never is.
 pub const OPEN: &str = "a.txt";
@@ -73,7 +72,23 @@ pub fn reply(request: &Request) -> Reply {
 
 fn with_edit(reply: Reply, name: &str, line: usize) -> Reply {
     let old = format!("{name} {line}\n");
-    reply.and_call("edit_file", edit_arguments(name, &old, &format!("{old}{}\n", painted(name, line))))
+    reply.and_call("edit_file", {
+        json!({"path": name, "old_text": old, "new_text": format!("{old}{}\n", painted(name, line))})
+    })
+}
+
+/// Returns a file before the task.
+pub fn unpainted(name: &str) -> String {
+    (0..9).map(|number| format!("{name} {number}\n")).collect()
+}
+
+/// Returns a file after the task.
+pub fn painted_whole(name: &str) -> String {
+    let line = |number| match number {
+        1 | 6 => format!("{name} {number}\n{}\n", painted(name, number)),
+        _ => format!("{name} {number}\n"),
+    };
+    (0..9).map(line).collect()
 }
 
 fn painted(name: &str, line: usize) -> String {
