@@ -60,6 +60,7 @@ pub fn neovim() -> Vec<ClientFile> {
         "lua/adjutant/runs.lua",
         "lua/adjutant/sessions.lua",
         "lua/adjutant/setup.lua",
+        "lua/adjutant/starting.lua",
         "lua/adjutant/status.lua",
         "plugin/adjutant.lua",
         "start.lua" as "plugin/adjutant_start.lua",
