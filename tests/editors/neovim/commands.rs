@@ -129,7 +129,7 @@ fn p27_a_session_is_chosen_shown_gone_on_with_and_opened_as_a_page() {
             let text = chat(editor);
             (text.contains("First words.\n\n— done") && !text.contains("Second words.")).then_some(())
         });
-        editor.wait_true("the chat", "return vim.fn.bufwinid('adjutant://chat') > 0");
+        editor.wait_true("the chat", "return vim.fn.bufwinid(Chat()) > 0");
         assert_eq!(editor.lua("return vim.api.nvim_get_current_buf() == File()"), true, "the focus stays");
         let request = say(editor, "Adjutant and what now", 3, "Third words.");
         assert!(request.contains("First words.") && !request.contains("Second words."), "{request}");

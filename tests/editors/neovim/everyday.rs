@@ -445,7 +445,7 @@ fn n17_a_branch_switch_while_the_agent_works_is_told_once_to_both() {
         assert_eq!(notes, [SWITCHED]);
         assert!(reads_the_other(&outputs), "it read the file again: {outputs:?}");
         assert_eq!(editor.buffer(), "x\ny\n");
-        let chat = "return table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('adjutant://chat'), 0, -1, false), '\\n')";
+        let chat = "return table.concat(vim.api.nvim_buf_get_lines(Chat(), 0, -1, false), '\\n')";
         let chat = editor.lua(chat).as_str().unwrap_or_default().to_owned();
         assert_eq!(chat.matches(SWITCHED_FOR_USER).count(), 1, "{chat} {}", told(editor));
     });

@@ -1,12 +1,12 @@
 -- The changes of Adjutant in the text, and what the user decides about them. Each update of the server is drawn
 -- as a whole, in the version of the text that it is about. A decision is about what was drawn.
 -- Never moves the cursor, takes the focus or opens a window unless the user asked for it.
-local buffers = require("adjutant.buffers")
 local deciding = require("adjutant.deciding")
 local display = require("adjutant.display")
 local drawing = require("adjutant.drawing")
 local keymaps = require("adjutant.keymaps")
 local notices = require("adjutant.notices")
+local tab = require("adjutant.tab")
 
 local M = {}
 local api = vim.api
@@ -341,22 +341,12 @@ local function list_all()
   end
 end
 
--- Gives the buffer of this window lines that nobody edits; `q` closes the tab.
-local function fill(lines)
-  vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile, vim.bo.buflisted = "nofile", "wipe", false, false
-  api.nvim_buf_set_lines(0, 0, -1, false, lines)
-  vim.bo.modifiable = false
-  buffers.hide_nothing(0)
-  vim.keymap.set("n", "q", function() pcall(vim.cmd.tabclose) end, { buffer = 0, nowait = true })
-end
-
 -- Compares the three texts of a change that the user wrote into: before it, the agent's, and now.
 local function show_three(hunk)
   vim.cmd("tabnew")
   for index, side in ipairs({ { "before", hunk.removed }, { "the agent's", hunk.inserted }, { "now", hunk.text } }) do
     if index > 1 then vim.cmd("rightbelow vnew") end
-    fill(vim.split((display.command(side[2]):gsub("\n$", "")), "\n", { plain = true }))
-    vim.wo.winbar = side[1]
+    tab.fill(vim.split((display.command(side[2]):gsub("\n$", "")), "\n", { plain = true }), { bar = side[1] })
     vim.cmd("diffthis")
     vim.wo.foldenable = false
   end
@@ -398,9 +388,7 @@ local function show_change()
     vim.list_extend(lines, { deciding.one_line("allowed by " .. made.allowedBy), "" })
   end
   vim.list_extend(lines, vim.split((display.diff(hunk.diff):gsub("\n$", "")), "\n", { plain = true }))
-  vim.cmd("tabnew")
-  fill(lines)
-  vim.bo.syntax = "diff"
+  tab.open(lines, { syntax = "diff" })
 end
 
 function M.keep(line) decide_here(line, true) end

@@ -247,12 +247,13 @@ sessions.setup({
   client = function() return vim.lsp.get_clients({ name = "adjutant", bufnr = 0 })[1] end,
 })
 runs.setup({ request = request, client = sessions.client })
-conversation.setup({ target = sessions.target })
+chat.setup({ target = function() return select(2, sessions.target()) end, at_work = status.at_work })
+conversation.setup({ target = sessions.target, use = sessions.use })
 prompt.setup({
   send = sessions.send, stop = sessions.cancel, history = sessions.history, at_work = status.at_work,
 })
-about.setup({ session = function() return select(2, sessions.target()) end })
-reading.setup({ roots = sessions.roots, read = sessions.read })
+about.setup({ session = chat.session })
+reading.setup({ roots = sessions.roots, read = sessions.read, changes = sessions.changes })
 commands.setup()
 panes.setup()
 

@@ -19,6 +19,7 @@ local moved = function() end -- called when the next text goes to another sessio
 local show = function() end -- opens the chat
 local last = {} -- by root folder, so that it outlives a server: the session that the next text goes to
 local newest -- the root folder of the last one
+local roots_of = {} -- by root folder: its sessions that a text could go to
 local empty = {} -- the sessions that were made here and have no text yet
 local past = {} -- by session: the number of its last update when it was opened
 
@@ -43,6 +44,8 @@ local needs_client = M.needs_client
 local function goes_on(client, session)
   local root = client.config.root_dir
   local is_other = last[root] ~= session or newest ~= root
+  roots_of[root] = roots_of[root] or {}
+  roots_of[root][session] = true
   last[root], newest = session, root
   if is_other then moved(root, empty[session] and session) end
 end
@@ -72,6 +75,22 @@ end
 function M.read(call, done)
   local client = call.client and vim.lsp.get_client_by_id(call.client) or needs_client()
   if client then request(client, "agent/item/read", { sessionId = call.session, toolCallId = call.id }, done) end
+end
+
+-- Asks for all changes of the session of a step.
+function M.changes(call, done)
+  local client = call.client and vim.lsp.get_client_by_id(call.client) or needs_client()
+  if client then request(client, "agent/review/list", { sessionId = call.session, all = true }, done) end
+end
+
+-- The next text goes to a session that is in sight.
+function M.use(session)
+  for root, known in pairs(roots_of) do
+    if known[session] and last[root] ~= session then
+      last[root], newest = session, root
+      return moved(root)
+    end
+  end
 end
 
 -- Returns the session that the next text goes to, if there is one.
@@ -108,6 +127,7 @@ function M.send(root, session, text, on)
   if not client then return on.refused("no server runs here; open a file of the project, and send it again") end
   local function taken(id)
     empty[id] = nil
+    if not session then chat.made(id) end
     -- First, so that the prompt of a session that begins is the one in which it was written.
     on.taken(id)
     goes_on(client, id)
@@ -148,6 +168,7 @@ function M.task(text, line)
   local params = vim.tbl_extend("error", { text = text, sessionId = session }, place or {})
   execute(client, "adjutant.start", params, function(result)
     empty[result.sessionId] = nil
+    if not session then chat.made(result.sessionId) end
     goes_on(client, result.sessionId)
   end)
 end
@@ -220,15 +241,18 @@ function M.row(entry)
   return table.concat(parts, " · ")
 end
 
--- Shows a session in the chat, and lets the next text go on in it.
+-- Shows a session in the chat, and lets the next text go on in it. A page that is here already stays as the user left it.
 local function open(client, entry)
-  local params = { sessionId = entry.sessionId, replayFrom = { type = "last", items = SHOWN } }
+  local session, has = entry.sessionId, chat.has(entry.sessionId)
+  local params = { sessionId = session, replayFrom = not has and { type = "last", items = SHOWN } or nil }
   request(client, "agent/session/resume", params, function(state)
-    past[entry.sessionId] = state.seq
-    about.resumed(entry.sessionId, state)
-    goes_on(client, entry.sessionId)
-    chat.clear()
-    if state.before then chat.note("Earlier messages are left out here; :Adjutant export has all.", "page") end
+    past[session] = state.seq
+    about.resumed(session, state)
+    if not has then chat.opened(session) end
+    goes_on(client, session)
+    if not has and state.before then
+      chat.note("Earlier messages are left out here; :Adjutant export has all.", "page", session)
+    end
     opened(client, state)
     show(true)
   end)
@@ -279,6 +303,7 @@ local function with_options(client, done)
   local session = M.current(client)
   local params = session and { sessionId = session } or vim.empty_dict()
   request(client, session and "agent/session/resume" or "agent/session/new", params, function(result)
+    if not session then chat.made(result.sessionId) end
     done(session or result.sessionId, result.configOptions, not session)
   end, function(err) failed(client, err) end)
 end
