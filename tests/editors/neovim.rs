@@ -13,9 +13,11 @@ mod installed;
 mod pages;
 mod questions;
 mod reading;
+mod review;
 mod runs;
 pub mod scenes;
 mod setup;
+mod small;
 mod terminal;
 
 use std::path::PathBuf;

@@ -41,7 +41,7 @@ fn wait_text(editor: &Neovim<'_>, wanted: &str) {
     });
 }
 
-fn wait_below(editor: &Neovim<'_>, wanted: &str) {
+pub(super) fn wait_below(editor: &Neovim<'_>, wanted: &str) {
     let below = || editor.lua(BELOW).as_str().unwrap_or_default().to_owned();
     wait_for(&format!("{wanted:?} below the prompt, where {:?} is", below()), || {
         below().contains(wanted).then_some(())

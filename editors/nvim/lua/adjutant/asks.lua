@@ -371,6 +371,9 @@ local function answer(entry, outcome)
   end
   M.remove(entry.id)
   entry.answer(outcome)
+  if entry.rejects and outcome.optionId == entry.rejects then
+    notices.say(("rejected%s: %s"):format(outcome.text and ", with your reason" or "", float.one(entry.title)))
+  end
 end
 
 function M.choose(number)

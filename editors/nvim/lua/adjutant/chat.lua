@@ -17,6 +17,8 @@ local at_work = function() return false end -- whether a task of a session is op
 local MARKS = {
   pending = "…", in_progress = "…", completed = "✓", failed = "✗", cancelled = "✗", _denied = "✗", _interrupted = "✗",
 }
+-- The calls that have a place of their own in the chat: only those that did not work are steps.
+local QUIET = { update_plan = true, task_complete = true }
 local RUNS = { pending = true, in_progress = true }
 
 local STEPS = { pending = "[ ]", in_progress = "[~]", completed = "[x]" }
@@ -74,7 +76,7 @@ end
 local function indented(text) return "    " .. text:gsub("\n", "\n    ") end
 
 local function tool_call(at, update, session, client)
-  if update.tool == "update_plan" and update.status ~= "failed" and update.status ~= "_denied" then return end
+  if QUIET[update.tool] and update.status ~= "failed" and update.status ~= "_denied" then return end
   local summary = update.summary and " · " .. update.summary or ""
   local line = ("%s %s%s"):format(MARKS[update.status] or "·", update.title, summary)
   line = line:gsub("%s*\n%s*", " "):gsub("%s+$", "")
@@ -126,7 +128,9 @@ function M.told(params, client)
   local kind = update.sessionUpdate
   local at = page_of(params.sessionId)
   if kind == "agent_message_chunk" then page.append(at, update.messageId, update.text)
-  elseif kind == "agent_message" then page.write(at, update.messageId, update.text)
+  elseif kind == "agent_message" then
+    at.said = vim.trim(update.text)
+    page.write(at, update.messageId, update.text)
   elseif kind == "agent_thought_chunk" then thought(at, update, false)
   elseif kind == "agent_thought" then thought(at, update, true)
   elseif kind == "plan_update" then
@@ -137,7 +141,9 @@ function M.told(params, client)
     page.write(at, "plan " .. (params.runId or ""), table.concat(lines, "\n"))
   elseif kind == "tool_call_update" then tool_call(at, update, params.sessionId, client)
   elseif kind == "tool_call_content_chunk" then output(at, update)
-  elseif kind == "_complete" then page.write(at, "complete " .. (params.runId or ""), update.summary)
+  elseif kind == "_complete" then
+    -- Most models have said the same just before.
+    if vim.trim(update.summary) ~= at.said then page.write(at, "complete " .. (params.runId or ""), update.summary) end
   elseif kind == "notice" then M.note(update.message, "update", params.sessionId)
   elseif kind == "_run" and update.phase == "started" then
     page.write(at, "run " .. update.runId, "# " .. (update.title:gsub("\n", " ")), "prompt")

@@ -48,6 +48,15 @@ function M.is_open(window, row)
   return api.nvim_win_call(window, function() return vim.fn.foldlevel(row) > 0 and vim.fn.foldclosed(row) == -1 end)
 end
 
+-- Returns those of some rows that are in an open fold.
+function M.open_among(window, rows)
+  return api.nvim_win_call(window, function()
+    local open = {}
+    for _, row in ipairs(rows) do open[row] = vim.fn.foldlevel(row) > 0 and vim.fn.foldclosed(row) == -1 or nil end
+    return open
+  end)
+end
+
 -- Returns the last row of the closed fold at the cursor, or the row of the cursor.
 function M.row(window)
   local row = api.nvim_win_get_cursor(window)[1]

@@ -11,6 +11,7 @@ local notices = require("adjutant.notices")
 local panes = require("adjutant.panes")
 local prompt = require("adjutant.prompt")
 local reading = require("adjutant.reading")
+local review = require("adjutant.review")
 local runs = require("adjutant.runs")
 local sessions = require("adjutant.sessions")
 local starting = require("adjutant.starting")
@@ -122,7 +123,8 @@ local function request(client, method, params, done, quiet)
   else client.request(method, params, told) end
 end
 
-hunks.setup({ request = request, keys = settings.keys })
+hunks.setup({ request = request, keys = settings.keys, updated = review.told })
+review.setup({ request = request })
 comments.setup({ request = request })
 
 local function client_of(context) return vim.lsp.get_client_by_id(context.client_id) end

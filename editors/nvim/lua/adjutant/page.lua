@@ -7,7 +7,7 @@ local panes = require("adjutant.panes")
 local M = {}
 local api = vim.api
 
-local MOST_LINES = 20000
+local MOST_LINES, LEFT_LINES = 20000, 19500 -- what is too long is cut to fewer lines, so that not each new one costs a cut
 local space = api.nvim_create_namespace("adjutant.chat")
 
 ---@class adjutant.Item
@@ -29,6 +29,7 @@ local space = api.nvim_create_namespace("adjutant.chat")
 ---@field unfolded table<string, boolean> the items that were not folded in its last window
 ---@field view? table how its last window showed it
 ---@field follows? boolean that window was at the end
+---@field said? string the last message of the model
 ---@field whole? boolean it has all that this client may be told of its session
 
 function M.new(name, session)
@@ -127,7 +128,7 @@ local function change(page, id, edit, stays)
   vim.bo[page.buffer].modifiable = true
   edit()
   local count = api.nvim_buf_line_count(page.buffer)
-  if count > MOST_LINES then api.nvim_buf_set_lines(page.buffer, 0, count - MOST_LINES, false, {}) end
+  if count > MOST_LINES then api.nvim_buf_set_lines(page.buffer, 0, count - LEFT_LINES, false, {}) end
   vim.bo[page.buffer].modifiable = false
   for window, was in pairs(before) do
     if #was.folds == 0 then was.folds = folds_at(page, id, window) end
@@ -209,10 +210,13 @@ end
 local function leave(page)
   local window = windows_of(page)[1]
   if not window then return end
-  page.unfolded = {}
+  local rows, ids = {}, {}
   for _, id in ipairs(page.order) do
-    if page.items[id].head and folds.is_open(window, place_of(page, page.items[id]) + 1) then page.unfolded[id] = true end
+    if page.items[id].head then rows[#rows + 1], ids[#ids + 1] = M.row(page, id), id end
   end
+  local open = folds.open_among(window, rows)
+  page.unfolded = {}
+  for index, row in ipairs(rows) do page.unfolded[ids[index]] = open[row] end
   page.view = api.nvim_win_call(window, vim.fn.winsaveview)
   page.follows = is_at_end(page, window)
 end

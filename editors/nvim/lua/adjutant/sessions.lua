@@ -4,6 +4,7 @@ local about = require("adjutant.about")
 local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
 local display = require("adjutant.display")
+local images = require("adjutant.images")
 local notices = require("adjutant.notices")
 
 local M = {}
@@ -120,6 +121,12 @@ local function place_of(line)
   } }
 end
 
+-- Returns the limits that a server announces.
+local function limits_of(client)
+  local can = client.server_capabilities.experimental
+  return can and can.agent and can.agent.limits or {}
+end
+
 -- Sends a text to a session, which it steers while it works; without one it begins one. `on.taken` gets the session once the server has
 -- the text, else `on.refused` gets the reason, and whether the session is gone. Returns the id of the client.
 function M.send(root, session, text, on)
@@ -137,9 +144,19 @@ function M.send(root, session, text, on)
     if is_gone and last[client.config.root_dir] == session then last[client.config.root_dir] = nil end
     on.refused(why_of(err), is_gone)
   end
-  if session then
-    local params = { sessionId = session, prompt = { { type = "text", text = text } }, key = on.key }
-    request(client, "agent/session/prompt", params, function() taken(session) end, not_taken)
+  local function prompt(to, blocks)
+    local params = { sessionId = to, prompt = blocks, key = on.key }
+    request(client, "agent/session/prompt", params, function() taken(to) end, not_taken)
+  end
+  if images.has(text) then
+    local blocks, why = images.blocks(text, root, limits_of(client))
+    if not blocks then on.refused(why)
+    elseif session then prompt(session, blocks)
+    else
+      -- What starts a session takes no images. Without a prompt a new one leaves no trace.
+      request(client, "agent/session/new", vim.empty_dict(), function(made) prompt(made.sessionId, blocks) end, not_taken)
+    end
+  elseif session then prompt(session, { { type = "text", text = text } })
   else
     local params = { text = text, key = on.key }
     execute(client, "adjutant.start", params, function(result) taken(result.sessionId) end, not_taken)
@@ -147,22 +164,32 @@ function M.send(root, session, text, on)
   return client.id
 end
 
+-- Keeps the text of a command that was not taken: the command line alone would have it.
+local function keep(root, session, text, why)
+  require("adjutant.prompt").keep(root, session, text, why)
+  notices.show(("Adjutant: %s\nThe text is kept: :Adjutant prompt"):format(why))
+end
+
 -- Sends a text: to the last session, which it steers while it works, or with `!` to a new one. The lines of the command go along; in a
 -- session that goes on, only if they were given.
 function M.task(text, line)
   local client = needs_client()
+  if not client and text ~= "" then
+    local root, at = M.target()
+    require("adjutant.prompt").keep(root, not line.bang and at or nil, text, "no server runs here")
+  end
   if not client then return end
-  local session = not line.bang and M.current(client) or nil
+  local root, session = client.config.root_dir, not line.bang and M.current(client) or nil
   if text == "" then
     if not line.bang then return require("adjutant.conversation").toggle() end
-    last[client.config.root_dir] = nil
+    last[root] = nil
     moved()
     return say("the next text begins a new session")
   end
   local place = (not session or empty[session] or line.range > 0) and place_of(line) or nil
   if session and not place then
-    return M.send(client.config.root_dir, session, text, {
-      taken = function() end, refused = function(why) notices.show("Adjutant: " .. why) end,
+    return M.send(root, session, text, {
+      taken = function() end, refused = function(why, is_gone) keep(root, not is_gone and session or nil, text, why) end,
     })
   end
   local params = vim.tbl_extend("error", { text = text, sessionId = session }, place or {})
@@ -170,6 +197,10 @@ function M.task(text, line)
     empty[result.sessionId] = nil
     if not session then chat.made(result.sessionId) end
     goes_on(client, result.sessionId)
+  end, function(err)
+    local is_gone = err.code == NOT_FOUND
+    if is_gone and last[root] == session then last[root] = nil end
+    keep(root, not is_gone and session or nil, text, why_of(err))
   end)
 end
 
