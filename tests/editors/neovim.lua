@@ -21,6 +21,17 @@ function File()
   end
 end
 
+-- Returns the buffer of the chat that is in sight, else that of the session that the next text goes to, else -1.
+function Chat()
+  local window = require("adjutant.chat").window()
+  if window then return vim.api.nvim_win_get_buf(window) end
+  local _, session = require("adjutant.sessions").target()
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_get_name(buffer) == "adjutant://" .. (session or "new") then return buffer end
+  end
+  return -1
+end
+
 -- Returns the lines of the floats with the question and with its answers.
 function Question()
   local text, answers

@@ -8,12 +8,16 @@ mod comments;
 mod conversation;
 mod everyday;
 mod files;
+mod folding;
 mod installed;
+mod pages;
 mod questions;
 mod reading;
+mod review;
 mod runs;
 pub mod scenes;
 mod setup;
+mod small;
 mod terminal;
 
 use std::path::PathBuf;

@@ -264,7 +264,7 @@ fn n03_the_changes_of_all_files_are_a_quickfix_list() {
     each(three, |editor| {
         run(editor);
         wait_drawn(editor, &all_three(""));
-        editor.lua("vim.cmd('Adjutant review')");
+        editor.lua("vim.cmd('Adjutant review list')");
         editor.wait_true("the list", "return #vim.api.nvim_list_wins() == 2");
         let listed = "local lines = {} for _, item in ipairs(vim.fn.getqflist()) do \
             local file = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(item.bufnr), ':t') \

@@ -81,7 +81,7 @@ fn n08_a_text_is_a_sub_command_only_if_every_word_of_it_is() {
             for _, action in ipairs(commands.ACTIONS) do \
               if vim.fn.maparg(commands.plug(action), 'n') == '' then missing[#missing + 1] = action.name end end \
             return #commands.ACTIONS .. ' ' .. table.concat(missing, ', ')";
-        assert_eq!(editor.lua(unmapped), "31 ");
+        assert_eq!(editor.lua(unmapped), "32 ");
     });
 }
 
@@ -129,7 +129,7 @@ fn p27_a_session_is_chosen_shown_gone_on_with_and_opened_as_a_page() {
             let text = chat(editor);
             (text.contains("First words.\n\n— done") && !text.contains("Second words.")).then_some(())
         });
-        editor.wait_true("the chat", "return vim.fn.bufwinid('adjutant://chat') > 0");
+        editor.wait_true("the chat", "return vim.fn.bufwinid(Chat()) > 0");
         assert_eq!(editor.lua("return vim.api.nvim_get_current_buf() == File()"), true, "the focus stays");
         let request = say(editor, "Adjutant and what now", 3, "Third words.");
         assert!(request.contains("First words.") && !request.contains("Second words."), "{request}");

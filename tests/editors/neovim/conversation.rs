@@ -41,7 +41,7 @@ fn wait_text(editor: &Neovim<'_>, wanted: &str) {
     });
 }
 
-fn wait_below(editor: &Neovim<'_>, wanted: &str) {
+pub(super) fn wait_below(editor: &Neovim<'_>, wanted: &str) {
     let below = || editor.lua(BELOW).as_str().unwrap_or_default().to_owned();
     wait_for(&format!("{wanted:?} below the prompt, where {:?} is", below()), || {
         below().contains(wanted).then_some(())
@@ -426,7 +426,7 @@ fn s73_the_bar_above_the_chat_has_the_title_the_mode_the_model_and_how_full_the_
     };
     each(counted, |editor| {
         let bar = |wanted: &str| {
-            let code = "local window = vim.fn.bufwinid('adjutant://chat') \
+            let code = "local window = vim.fn.bufwinid(Chat()) \
                 return vim.api.nvim_eval_statusline(vim.wo[window].winbar, { winid = window, use_winbar = true }).str";
             let shown = || editor.lua(code).as_str().unwrap_or_default().to_owned();
             wait_for(&format!("the bar {wanted:?}, which is {:?}", shown()), || {
@@ -439,11 +439,11 @@ fn s73_the_bar_above_the_chat_has_the_title_the_mode_the_model_and_how_full_the_
         bar("Mend 100% %{v:count} of it · local/test · context 30 %");
         editor.lua("vim.cmd('Adjutant mode ask')");
         bar("Mend 100% %{v:count} of it · ask · local/test · context 30 %");
-        editor.lua("vim.api.nvim_win_set_width(vim.fn.bufwinid('adjutant://chat'), 44)");
+        editor.lua("vim.api.nvim_win_set_width(vim.fn.bufwinid(Chat()), 44)");
         bar("Mend 100%… · ask · local/test · context 30 %");
         editor.lua("vim.cmd('only')");
         editor.lua("vim.o.lines = 24 vim.cmd('Adjutant chat')");
-        let none = "return vim.wo[vim.fn.bufwinid('adjutant://chat')].winbar";
+        let none = "return vim.wo[vim.fn.bufwinid(Chat())].winbar";
         assert_eq!(editor.lua(none), "", "in few lines there is none");
     });
 }

@@ -210,7 +210,7 @@ fn n06_forty_closed_files_are_changed_and_no_buffer_stays() {
         );
         let line = format!("Adjutant: {MANY} files +{MANY} −{MANY} · :Adjutant review · :Adjutant undo run");
         wait_told(editor, &line);
-        editor.lua("vim.cmd('Adjutant review')");
+        editor.lua("vim.cmd('Adjutant review list')");
         editor.wait_true("the list", "return #vim.api.nvim_list_wins() == 2");
         let listed = "local names, list = {}, vim.fn.getqflist() for _, item in ipairs(list) do \
             names[#names + 1] = vim.fn.bufname(item.bufnr) end local sorted = vim.list_slice(names) table.sort(sorted) \
@@ -226,7 +226,7 @@ fn n06_forty_closed_files_are_changed_and_no_buffer_stays() {
         });
         // What the user wrote into needs a look, so it is the first of the list.
         editor.stage.workspace.write("parts/f30.py", "1 and mine\n.\n.\n");
-        editor.lua("vim.cmd('Adjutant review')");
+        editor.lua("vim.cmd('Adjutant review list')");
         let first = "local first = vim.fn.getqflist()[1] return vim.fn.bufname(first.bufnr):find('f30') ~= nil \
             and first.text:find('^amended') ~= nil";
         editor.wait_true("the amended file to be the first", first);
@@ -445,7 +445,7 @@ fn n17_a_branch_switch_while_the_agent_works_is_told_once_to_both() {
         assert_eq!(notes, [SWITCHED]);
         assert!(reads_the_other(&outputs), "it read the file again: {outputs:?}");
         assert_eq!(editor.buffer(), "x\ny\n");
-        let chat = "return table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('adjutant://chat'), 0, -1, false), '\\n')";
+        let chat = "return table.concat(vim.api.nvim_buf_get_lines(Chat(), 0, -1, false), '\\n')";
         let chat = editor.lua(chat).as_str().unwrap_or_default().to_owned();
         assert_eq!(chat.matches(SWITCHED_FOR_USER).count(), 1, "{chat} {}", told(editor));
     });

@@ -80,7 +80,7 @@ fn lists_what_nobody_looked_at(editor: &Neovim<'_>) {
     wait_for("the file", || editor.stage.workspace.exists(NAMED).then_some(()));
     editor.stage.model.wait_for_requests(4);
     assert!(!editor.stage.workspace.exists(DRAFT));
-    editor.lua("vim.cmd('Adjutant review')");
+    editor.lua("vim.cmd('Adjutant review list')");
     editor.wait_true("the list", "return #vim.fn.getqflist() == 4");
     let listed = "local lines = {} for _, item in ipairs(vim.fn.getqflist()) do \
         local name = item.bufnr > 0 and vim.fn.fnamemodify(vim.api.nvim_buf_get_name(item.bufnr), ':.') or '' \

@@ -225,8 +225,11 @@ fn finding_d12_a_file_that_changed_on_disk_is_not_saved_and_no_key_says_otherwis
         editor.wait_end("done");
         // The server sends this as an update and as a message; the screen shows it once.
         editor.stage.seen().wait("out", "window/showMessage", 1);
-        editor.wait_true("the line in the chat", "return table.concat(vim.api.nvim_buf_get_lines( \
-            vim.fn.bufnr('adjutant://chat'), 0, -1, false), ' '):find('Edit greet.py: +1 -1 lines', 1, true) ~= nil");
+        editor.wait_true(
+            "the line in the chat",
+            "return table.concat(vim.api.nvim_buf_get_lines( \
+            Chat(), 0, -1, false), ' '):find('Edit greet.py: +1 -1 lines', 1, true) ~= nil",
+        );
         wait_for("the notice", || notices(editor).contains("changed on disk").then_some(()));
         let said = chat(editor);
         assert_eq!(said.matches("Edit greet.py: +1 -1 lines").count(), 1, "{said}");
@@ -236,7 +239,7 @@ fn finding_d12_a_file_that_changed_on_disk_is_not_saved_and_no_key_says_otherwis
 /// Finding: while a float was open, the window of the answer could not be closed or opened.
 #[test]
 fn finding_the_answer_opens_and_closes_while_a_question_waits() {
-    let shown = |editor: &Neovim<'_>| editor.lua("return vim.fn.bufwinid('adjutant://chat') > 0") == true;
+    let shown = |editor: &Neovim<'_>| editor.lua("return vim.fn.bufwinid(Chat()) > 0") == true;
     each(scenes::one_edit, |editor| {
         editor.command("Mend the greeting");
         editor.stage.model.wait_for_holding(1);

@@ -150,7 +150,7 @@ fn n06_finding_d12_the_question_and_the_answer_say_what_a_command_does_not_see()
 /// Returns the text of the answer's buffer.
 pub fn chat(editor: &Neovim<'_>) -> String {
     let lines = editor.lua(
-        "local buffer = vim.fn.bufnr('adjutant://chat') \
+        "local buffer = Chat() \
          if buffer < 0 then return '' end \
          return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\\n')",
     );
@@ -173,9 +173,9 @@ fn finding_d9_s105_the_answer_streams_into_a_buffer_that_leaves_the_cursor_alone
         let focus = editor.lua("return vim.api.nvim_get_current_win()");
         editor.lua("vim.cmd('Adjutant chat')");
         assert_eq!(editor.lua("return vim.api.nvim_get_current_win()"), focus, "it does not move the focus");
-        let at = "local window = vim.fn.bufwinid('adjutant://chat') \
+        let at = "local window = vim.fn.bufwinid(Chat()) \
             return vim.api.nvim_win_get_cursor(window)[1]";
-        editor.lua("vim.api.nvim_win_set_cursor(vim.fn.bufwinid('adjutant://chat'), { 1, 0 })");
+        editor.lua("vim.api.nvim_win_set_cursor(vim.fn.bufwinid(Chat()), { 1, 0 })");
         editor.stage.model.release();
         wait_for("the end", || chat(editor).contains("Line 60 of the answer.\n\n— done").then_some(()));
         assert_eq!(editor.lua(at), 1, "the cursor was not at the end, so it stays");
@@ -337,7 +337,7 @@ fn finding_the_answer_outlives_a_close_of_its_window() {
             }
             editor.lua("vim.cmd('Adjutant chat')");
             assert_eq!(chat(editor), said);
-            let options = "local is = vim.bo[vim.fn.bufnr('adjutant://chat')] return is.buftype == 'nofile' \
+            let options = "local is = vim.bo[Chat()] return is.buftype == 'nofile' \
                 and is.bufhidden == 'hide' and not is.swapfile and not is.buflisted and not is.modifiable";
             assert_eq!(editor.lua(options), true);
         },

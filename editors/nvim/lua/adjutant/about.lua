@@ -1,11 +1,11 @@
--- What the bar above the chat says of the session that the next text goes to: its title, mode, model, and how full its context is.
+-- What the bar above the chat says of the session in it: its title, mode, model, and how full its context is.
 -- Never asks the server: it keeps what came with updates and answers.
 local display = require("adjutant.display")
 
 local M = {}
 
 local known = {} -- by session
-local current = function() end -- returns the session that the next text goes to
+local session_in = function() end -- returns the session that a window shows
 
 local function of(session)
   known[session] = known[session] or {}
@@ -41,7 +41,8 @@ end
 
 -- Returns the text of the bar. It is not read as a status line, so no text of others becomes an item of one.
 function M.bar()
-  local about = known[current() or ""]
+  -- While the bar is made, its window is the current one.
+  local about = known[session_in(vim.api.nvim_get_current_win()) or ""]
   if not about then return "a new session" end
   local parts = {}
   -- All tools is what one expects.
@@ -53,14 +54,14 @@ function M.bar()
   end
   local rest = table.concat(parts, " · ")
   if not about.title or about.title == "" then return rest end
-  -- The title gives way. While the bar is made, its window is the current one.
+  -- The title gives way.
   local room = math.max(10, vim.api.nvim_win_get_width(0) - vim.fn.strdisplaywidth(rest) - 4)
   local title = display.plain((about.title:gsub("%s+", " ")))
   if vim.fn.strchars(title) > room then title = vim.fn.strcharpart(title, 0, room - 1) .. "…" end
   return rest == "" and title or title .. " · " .. rest
 end
 
--- `options.session` returns the session that the next text goes to.
-function M.setup(options) current = options.session end
+-- `options.session` returns the session that a window shows.
+function M.setup(options) session_in = options.session end
 
 return M

@@ -5,6 +5,7 @@ local buffers = require("adjutant.buffers")
 local display = require("adjutant.display")
 local float = require("adjutant.float")
 local notices = require("adjutant.notices")
+local tab = require("adjutant.tab")
 
 local M = {}
 local api = vim.api
@@ -370,6 +371,9 @@ local function answer(entry, outcome)
   end
   M.remove(entry.id)
   entry.answer(outcome)
+  if entry.rejects and outcome.optionId == entry.rejects then
+    notices.say(("rejected%s: %s"):format(outcome.text and ", with your reason" or "", float.one(entry.title)))
+  end
 end
 
 function M.choose(number)
@@ -403,17 +407,12 @@ function M.whole()
   if not entry or #entry.lines == 0 and not entry.cut then return end
   entry.whole = true
   leave()
-  vim.cmd("tabnew")
-  vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile, vim.bo.buflisted = "nofile", "wipe", false, false
   local all = vim.list_extend(entry.note and { float.one(entry.note), "" } or {}, entry.lines)
   if entry.cut then
     all[#all + 1] = ""
     for number, option in ipairs(entry.options) do all[#all + 1] = ("%d  %s"):format(number, float.one(option.name)) end
   end
-  api.nvim_buf_set_lines(0, 0, -1, false, all)
-  vim.bo.syntax, vim.bo.modifiable = entry.syntax or "", false
-  buffers.hide_nothing(0)
-  vim.keymap.set("n", "q", function() pcall(vim.cmd.tabclose) M.enter() end, { buffer = 0, nowait = true })
+  tab.open(all, { syntax = entry.syntax, bar = "q goes back to the question", leave = M.enter })
 end
 
 local group = api.nvim_create_augroup("adjutant.asks", {})

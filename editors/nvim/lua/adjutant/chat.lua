@@ -1,245 +1,231 @@
--- What Adjutant says, as it comes: one buffer that nobody edits. It opens no window, and never moves a cursor that is not at its end.
-local buffers = require("adjutant.buffers")
-local panes = require("adjutant.panes")
+-- What Adjutant says, as it comes: a page for each session. It opens no window, and shows no page in one.
+local page = require("adjutant.page")
 
 local M = {}
 local api = vim.api
 
-local MOST_LINES, MOST_OUTPUT = 20000, 16384
-local space = api.nvim_create_namespace("adjutant.chat")
-local buffer
-local items = {} -- id of an item -> its mark, and its text in pieces
-local order = {} -- the ids, oldest first
+local MOST_OUTPUT = 16384
+local MOST_HIDDEN = 8 -- pages in no window: as many as one goes between. Each can have some MB; an older one comes back from the server
+local NEW = "new" -- the page that has no session yet
+local pages = {} ---@type table<string, adjutant.Page> by session
+local recent = {} -- the sessions of the pages, the last used one at the end
 local steers = {} -- run -> its own prompt was told, so the next is a steer
+local thinks = {} -- message -> when its reasoning began here
+local target = function() end -- returns the session that the next text goes to
+local at_work = function() return false end -- whether a task of a session is open
 
 local MARKS = {
   pending = "…", in_progress = "…", completed = "✓", failed = "✗", cancelled = "✗", _denied = "✗", _interrupted = "✗",
 }
+-- The calls that have a place of their own in the chat: only those that did not work are steps.
+local QUIET = { update_plan = true, task_complete = true }
+local RUNS = { pending = true, in_progress = true }
 
 local STEPS = { pending = "[ ]", in_progress = "[~]", completed = "[x]" }
 
-local whole
-
--- The text of an item. Its pieces are put together only here.
-local function text_of(item)
-  if #item.pieces > 1 then item.pieces = { table.concat(item.pieces) } end
-  return item.pieces[1] or ""
+local function use(name)
+  for index, other in ipairs(recent) do
+    if other == name then table.remove(recent, index) end
+  end
+  recent[#recent + 1] = name
 end
 
-local function ensure()
-  local new
-  buffer, new = buffers.usable(buffer)
-  if not new then return end
-  api.nvim_buf_set_name(buffer, "adjutant://chat")
-  vim.bo[buffer].modifiable = false
-  vim.bo[buffer].filetype = "adjutant"
-  pcall(vim.treesitter.start, buffer, "markdown")
-  panes.set(buffer, "chat")
-  -- What was said is said again: to close a window is not to throw the answer away.
-  local said, ids = items, order
-  items, order = {}, {}
-  for _, id in ipairs(ids) do
-    whole(id, text_of(said[id]), said[id].highlight)
-    items[id].line, items[id].call = said[id].line, said[id].call
+-- Forgets the pages that were in no window for the longest time. One that grows now would come back with a part missing.
+local function forget_hidden()
+  local hidden = vim.tbl_filter(function(name)
+    return name ~= NEW and name ~= target() and not at_work(name) and not page.is_shown(pages[name])
+  end, recent)
+  for index = 1, #hidden - MOST_HIDDEN do
+    local name = hidden[index]
+    page.forget(pages[name])
+    pages[name] = nil
+    recent = vim.tbl_filter(function(other) return other ~= name end, recent)
   end
 end
 
-local function place_of(item)
-  local mark = api.nvim_buf_get_extmark_by_id(buffer, space, item.mark, { details = true })
-  return mark[1], mark[2], mark[3].end_row, mark[3].end_col
-end
-
--- Forgets the items whose lines were cut off: nothing is left of them.
-local function forget_cut()
-  local from = 1
-  while order[from] do
-    local item = items[order[from]]
-    local _, _, row, column = place_of(item)
-    if row > 0 or column > 0 then break end
-    api.nvim_buf_del_extmark(buffer, space, item.mark)
-    items[order[from]] = nil
-    from = from + 1
+local function page_of(session)
+  local name = session or NEW
+  if not pages[name] then
+    pages[name] = page.new("adjutant://" .. name, session)
+    use(name)
+    forget_hidden()
   end
-  if from > 1 then order = vim.list_slice(order, from) end
-end
-
--- Changes the buffer; windows whose cursor is at the end stay at the end, unless they are to stay where they are.
-local function change(edit, stays)
-  ensure()
-  local following = {}
-  local last = api.nvim_buf_line_count(buffer)
-  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
-    if not stays and api.nvim_win_get_cursor(window)[1] == last then following[#following + 1] = window end
-  end
-  vim.bo[buffer].modifiable = true
-  edit()
-  local count = api.nvim_buf_line_count(buffer)
-  if count > MOST_LINES then
-    api.nvim_buf_set_lines(buffer, 0, count - MOST_LINES, false, {})
-    count = MOST_LINES
-    forget_cut()
-  end
-  vim.bo[buffer].modifiable = false
-  for _, window in ipairs(following) do api.nvim_win_set_cursor(window, { count, 0 }) end
-end
-
--- Begins an item behind all others.
-local function begin(id, highlight)
-  local last = api.nvim_buf_line_count(buffer)
-  local empty = last == 1 and api.nvim_buf_get_lines(buffer, 0, 1, false)[1] == ""
-  if not empty then
-    api.nvim_buf_set_lines(buffer, last, last, false, highlight == "tool" and { "" } or { "", "" })
-  end
-  local row = api.nvim_buf_line_count(buffer) - 1
-  local item = { pieces = {}, size = 0, highlight = highlight }
-  item.mark = api.nvim_buf_set_extmark(buffer, space, row, 0, {
-    end_row = row, end_col = 0, right_gravity = false, end_right_gravity = true,
-    hl_group = (highlight == "quiet" or highlight == "tool") and "Comment" or nil,
-  })
-  items[id] = item
-  order[#order + 1] = id
-  return item
-end
-
-local function append(id, text, highlight)
-  change(function()
-    local item = items[id] or begin(id, highlight)
-    local _, _, row, column = place_of(item)
-    api.nvim_buf_set_text(buffer, row, column, row, column, vim.split(text, "\n"))
-    item.pieces[#item.pieces + 1] = text
-    item.size = item.size + #text
-  end)
-end
-
--- The whole of an item, in place of what was known of it.
-function whole(id, text, highlight, stays)
-  text = text:gsub("%s+$", "")
-  local known = items[id]
-  if known and text_of(known) == text then return end
-  change(function()
-    local item = items[id] or begin(id, highlight)
-    local row, column, end_row, end_column = place_of(item)
-    api.nvim_buf_set_text(buffer, row, column, end_row, end_column, vim.split(text, "\n"))
-    item.pieces, item.size = { text }, #text
-  end, stays)
+  return pages[name]
 end
 
 -- Notes what the server says. Most of it comes two ways, as an update and as a message, in any order.
 local counted, ahead = 0, {} -- by text, how much more often it came as an update than as a message
-function M.note(text, way)
+function M.note(text, way, session)
   text = text:gsub("^Adjutant: ", "")
   local before = ahead[text] or 0
   local after = before + (way == "update" and 1 or -1)
   ahead[text] = after ~= 0 and after or nil
   if math.abs(after) < math.abs(before) then return end
   counted = counted + 1
-  whole("note " .. counted, text, "quiet")
+  page.write(page_of(session or target()), "note " .. counted, text, "quiet")
 end
 
-local function ended(run, finish)
+local function ended(at, run, finish)
   steers[run] = nil
   local words = ({ completed = "done", stopped = "done", failed = "failed", limit = "stopped at a limit" })[finish.outcome]
   local why = (finish.outcome == "failed" or finish.outcome == "limit") and finish.summary
-  whole("end " .. run, ("— %s%s"):format(words or finish.outcome, why and ": " .. why or ""), "quiet")
+  page.write(at, "end " .. run, ("— %s%s"):format(words or finish.outcome, why and ": " .. why or ""), "quiet")
+end
+
+-- Text below the line of a step.
+local function indented(text) return "    " .. text:gsub("\n", "\n    ") end
+
+local function tool_call(at, update, session, client)
+  if QUIET[update.tool] and update.status ~= "failed" and update.status ~= "_denied" then return end
+  local summary = update.summary and " · " .. update.summary or ""
+  local line = ("%s %s%s"):format(MARKS[update.status] or "·", update.title, summary)
+  line = line:gsub("%s*\n%s*", " "):gsub("%s+$", "")
+  local id = update.toolCallId
+  local rest = page.rest(at, id)
+  if rest == "" and update.argumentsText and update.argumentsText ~= "" then rest = indented(update.argumentsText) end
+  page.write(at, id, rest, "tool", { head = line })
+  local item = at.items[id]
+  item.asked = update.argumentsText and update.argumentsText ~= "" and indented(update.argumentsText) or item.asked
+  item.call = {
+    id = id, session = session, client = client and client.id, kind = update.kind, runs = RUNS[update.status] ~= nil,
+  }
+end
+
+-- What a step prints while it is at work.
+local function output(at, update)
+  local item = at.items[update.toolCallId]
+  if not item or not item.head then return end
+  local before = item.printed or 0
+  if before >= MOST_OUTPUT then return end
+  local text = update.text:sub(1, MOST_OUTPUT - before)
+  item.printed = before + #update.text
+  if item.printed > MOST_OUTPUT then text = text .. "\n…" end
+  text = text:gsub("\n", "\n    ")
+  local rest = page.rest(at, update.toolCallId)
+  page.append(at, update.toolCallId, before > 0 and text or (rest ~= "" and "\n\n" or "") .. "    " .. text, "tool")
+end
+
+-- The reasoning of a message, under one line that says how long it took. `whole`: it is over.
+local function thought(at, update, whole)
+  local id = "thought " .. update.messageId
+  if not whole then
+    if not at.items[id] then
+      thinks[id] = vim.uv.now()
+      page.write(at, id, update.text, "thought", { head = "Thinking…" })
+      return
+    end
+    return page.append(at, id, update.text, "thought")
+  end
+  local seconds = thinks[id] and math.floor((vim.uv.now() - thinks[id]) / 1000 + 0.5) or 0
+  thinks[id] = nil
+  if vim.trim(update.text) == "" then return end
+  page.write(at, id, update.text, "thought", { head = seconds > 0 and ("Thought %d s"):format(seconds) or "Thought" })
 end
 
 -- Folds in one `agent/session/update`.
 function M.told(params, client)
   local update = params.update
   local kind = update.sessionUpdate
-  if kind == "agent_message_chunk" then append(update.messageId, update.text)
-  elseif kind == "agent_message" then whole(update.messageId, update.text)
-  elseif kind == "agent_thought_chunk" then append("thought " .. update.messageId, update.text, "quiet")
-  elseif kind == "agent_thought" then whole("thought " .. update.messageId, update.text, "quiet")
+  local at = page_of(params.sessionId)
+  if kind == "agent_message_chunk" then page.append(at, update.messageId, update.text)
+  elseif kind == "agent_message" then
+    at.said = vim.trim(update.text)
+    page.write(at, update.messageId, update.text)
+  elseif kind == "agent_thought_chunk" then thought(at, update, false)
+  elseif kind == "agent_thought" then thought(at, update, true)
   elseif kind == "plan_update" then
     local lines = { #update.entries > 0 and "Plan" or "The plan was taken away" }
     for _, entry in ipairs(update.entries) do
       lines[#lines + 1] = ("- %s %s"):format(STEPS[entry.status] or "[ ]", (entry.content:gsub("%s+", " ")))
     end
-    whole("plan " .. (params.runId or ""), table.concat(lines, "\n"))
-  elseif kind == "tool_call_update" then
-    if update.tool == "update_plan" and update.status ~= "failed" and update.status ~= "_denied" then return end
-    local summary = update.summary and " · " .. update.summary or ""
-    local line = ("%s %s%s"):format(MARKS[update.status] or "·", update.title, summary)
-    line = line:gsub("%s*\n%s*", " "):gsub("%s+$", "")
-    whole(update.toolCallId, line, "tool")
-    local item = items[update.toolCallId]
-    item.line, item.call = line, { id = update.toolCallId, session = params.sessionId, client = client and client.id }
-  elseif kind == "tool_call_content_chunk" then
-    local id = "output " .. update.toolCallId
-    local before = items[id] and items[id].size or 0
-    if before < MOST_OUTPUT then
-      local text = update.text:sub(1, MOST_OUTPUT - before)
-      append(id, before + #update.text > MOST_OUTPUT and text .. "\n…" or text, "tool")
-    end
-  elseif kind == "_complete" then whole("complete " .. (params.runId or ""), update.summary)
-  elseif kind == "notice" then M.note(update.message, "update")
+    page.write(at, "plan " .. (params.runId or ""), table.concat(lines, "\n"))
+  elseif kind == "tool_call_update" then tool_call(at, update, params.sessionId, client)
+  elseif kind == "tool_call_content_chunk" then output(at, update)
+  elseif kind == "_complete" then
+    -- Most models have said the same just before.
+    if vim.trim(update.summary) ~= at.said then page.write(at, "complete " .. (params.runId or ""), update.summary) end
+  elseif kind == "notice" then M.note(update.message, "update", params.sessionId)
   elseif kind == "_run" and update.phase == "started" then
-    whole("run " .. update.runId, "# " .. (update.title:gsub("\n", " ")), "prompt")
+    page.write(at, "run " .. update.runId, "# " .. (update.title:gsub("\n", " ")), "prompt")
     steers[update.runId] = false
   elseif kind == "user_message" and params.runId then
-    if steers[params.runId] then whole(update.messageId, "> " .. update.text:gsub("\n", "\n> "), "prompt") end
+    if steers[params.runId] then page.write(at, update.messageId, "> " .. update.text:gsub("\n", "\n> "), "prompt") end
     steers[params.runId] = true
-  elseif kind == "_run" then ended(update.runId, update["end"]) end
+  elseif kind == "_run" then ended(at, update.runId, update["end"]) end
 end
 
--- Forgets what was said: another session is shown.
-function M.clear()
-  items, order, steers, ahead = {}, {}, {}, {}
-  ensure()
-  vim.bo[buffer].modifiable = true
-  api.nvim_buf_clear_namespace(buffer, space, 0, -1)
-  api.nvim_buf_set_lines(buffer, 0, -1, false, {})
-  vim.bo[buffer].modifiable = false
+-- A session was opened: what is told of it from now on is its whole page.
+function M.opened(session)
+  local at = page_of(session)
+  page.clear(at)
+  at.whole = true
 end
 
--- Returns the rows at which prompts of the user begin, in order.
+-- A session was made here, so its page has all of it.
+function M.made(session) page_of(session).whole = true end
+
+-- Whether the page of a session is here, with all that the client was told of it.
+function M.has(session) return pages[session] ~= nil and pages[session].whole == true end
+
+-- Returns the buffer of a session, or of the one that begins; it is made anew if something has unloaded it.
+function M.buffer(session)
+  local at = page_of(session)
+  use(session or NEW)
+  page.ensure(at)
+  -- What was said before a session began is of no use for the next one.
+  if not session and not page.is_shown(at) then page.clear(at) end
+  return at.buffer
+end
+
+-- Returns the page of a buffer.
+local function page_in(buffer)
+  for _, at in pairs(pages) do
+    if at.buffer == buffer then return at end
+  end
+end
+
+-- Returns the session that a window shows.
+function M.session(window)
+  local at = page_in(api.nvim_win_get_buf(window))
+  return at and at.session
+end
+
+-- Returns the rows at which prompts of the user begin on the page one is on, in order.
 function M.prompts()
-  local rows = {}
-  for _, id in ipairs(order) do
-    if items[id].highlight == "prompt" then rows[#rows + 1] = place_of(items[id]) + 1 end
-  end
-  return rows
+  local at = page_in(api.nvim_get_current_buf())
+  return at and page.prompts(at) or {}
 end
 
--- Returns the step at a row, from 1: its call, and whether what it gave stands below it.
-function M.step(row)
-  for _, id in ipairs(order) do
-    local item = items[id]
-    local first, _, last = place_of(item)
-    if item.line and row > first and row <= last + 1 then return item.call, text_of(item) ~= item.line end
-  end
+-- Returns what is folded under a line at a row of the page one is on: whether it is reasoning or a call, and what is known of it.
+function M.folding(row)
+  local at = page_in(api.nvim_get_current_buf())
+  if at then return page.folding(at, row) end
 end
 
--- Shows a text below the line of a step; without one, the line alone. What it printed while it was at work makes way.
-function M.unfold(id, text)
-  local line = items[id] and items[id].line
-  if not line then return end
-  local printed = "output " .. id
-  if items[printed] then whole(printed, "", "tool", true) end
-  -- Behind an empty line it is code of Markdown, so nothing in it is drawn as anything else.
-  whole(id, text and line .. "\n\n" .. text or line, "tool", true)
+-- Puts what a step gave below its line. What it printed while it was at work makes way. Returns the row of the line, and the buffer.
+function M.gave(call, text)
+  local at = pages[call.session]
+  local item = at and at.items[call.id]
+  if not item then return end
+  item.read = true
+  page.write(at, call.id, text, "tool", { head = item.head, stays = true })
+  return page.row(at, call.id), at.buffer
 end
 
--- Whether something stands there that a step printed while it was at work.
-function M.has_printed(id)
-  local item = items["output " .. id]
-  return item ~= nil and text_of(item) ~= ""
-end
-
--- Returns the buffer, which is made anew if something has unloaded it.
-function M.buffer()
-  ensure()
-  return buffer
-end
-
--- The window it is in on this tab page.
+-- The window that a page is in on this tab page.
 function M.window()
-  if not buffer or not api.nvim_buf_is_loaded(buffer) then return end
   for _, window in ipairs(api.nvim_tabpage_list_wins(0)) do
     local is_float = api.nvim_win_get_config(window).relative ~= ""
-    if not is_float and api.nvim_win_get_buf(window) == buffer then return window end
+    if not is_float and page_in(api.nvim_win_get_buf(window)) then return window end
   end
+end
+
+-- `options.target` returns the session that the next text goes to, `options.at_work` whether a task of a session is open.
+function M.setup(options)
+  target, at_work = options.target, options.at_work
+  api.nvim_create_autocmd({ "WinResized", "VimResized" }, { group = api.nvim_create_augroup("adjutant.chat", {}), callback = function()
+    for _, at in pairs(pages) do page.resized(at) end
+  end })
 end
 
 return M

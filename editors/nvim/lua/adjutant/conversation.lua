@@ -2,6 +2,7 @@
 -- unless the user asks for the prompt. Never holds a text.
 local buffers = require("adjutant.buffers")
 local chat = require("adjutant.chat")
+local folds = require("adjutant.folds")
 local prompt = require("adjutant.prompt")
 
 local M = {}
@@ -10,6 +11,7 @@ local api = vim.api
 local WIDE = 100 -- columns from which the chat is beside the file
 local LINES_FOR_BAR = 30 -- lines from which the chat has a bar above it
 local target = function() end -- returns the root folder and the session that the next text goes to
+local use = function() end -- lets the next text go to a session
 
 -- The windows of this tab page but the floats.
 local function ordinary()
@@ -43,8 +45,18 @@ local function close_with(window)
   end })
 end
 
+local function dress_chat(window)
+  -- In a terminal of a few rows the text needs all of them.
+  local bar = vim.o.lines >= LINES_FOR_BAR and "%{v:lua.require'adjutant.about'.bar()}%<" or ""
+  set_options(window, { spell = false, winbar = bar })
+  folds.set_options(window)
+end
+
+-- Returns the buffer of the session that the next text goes to.
+local function chat_buffer() return chat.buffer(select(2, target())) end
+
 local function open_chat()
-  local buffer = chat.buffer()
+  local buffer = chat_buffer()
   -- A float cannot be split.
   local here = api.nvim_get_current_win()
   if not vim.list_contains(ordinary(), here) then here = ordinary()[1] end
@@ -55,12 +67,17 @@ local function open_chat()
     -- The prompt gets four of these lines, with the line above it.
     height = not wide and math.max(3, math.floor(vim.o.lines * 0.47)) or nil,
   })
-  -- In a terminal of a few rows the text needs all of them.
-  local bar = vim.o.lines >= LINES_FOR_BAR and "%{v:lua.require'adjutant.about'.bar()}%<" or ""
-  set_options(window, { spell = false, winbar = bar })
+  dress_chat(window)
   close_with(window)
-  api.nvim_win_set_cursor(window, { api.nvim_buf_line_count(buffer), 0 })
   return window
+end
+
+-- Shows the session that the next text goes to in the chat of this tab page; the others keep theirs.
+local function turn_to(window)
+  local wanted = chat_buffer()
+  if api.nvim_win_get_buf(window) == wanted then return end
+  api.nvim_win_set_buf(window, wanted)
+  dress_chat(window)
 end
 
 local function open_prompt(above)
@@ -75,7 +92,8 @@ end
 
 -- Opens both where they are missing. After the user chose a session, its prompt is shown, whatever is written in another one.
 function M.open(chosen)
-  local window = chat.window() or open_chat()
+  local window = chat.window()
+  if window then turn_to(window) else window = open_chat() end
   local prompts = M.prompt_window() or open_prompt(window)
   if not (prompts and chosen) then return end
   api.nvim_win_set_buf(prompts, prompt.buffer(target()))
@@ -104,10 +122,12 @@ function M.write()
   vim.cmd("startinsert!")
 end
 
--- Shows the prompt of the session that the next text goes to, unless the user is writing in another one. `made` is a session of the
+-- Shows the page and the prompt of the session that the next text goes to, the prompt unless the user is writing in another one. `made` is a session of the
 -- root folder that was made for that text.
 function M.follow(root, made)
   if made then prompt.adopt(root, made) end
+  local shown_in = chat.window()
+  if shown_in then turn_to(shown_in) end
   local window = M.prompt_window()
   if not window then return end
   local shown = api.nvim_win_get_buf(window)
@@ -118,7 +138,15 @@ function M.follow(root, made)
   prompt.draw()
 end
 
--- `options.target` returns the root folder and the session that the next text goes to.
-function M.setup(options) target = options.target end
+-- `options.target` returns the root folder and the session that the next text goes to, `options.use` lets it go to another session.
+function M.setup(options)
+  target, use = options.target, options.use
+  -- Where a chat is in sight, the next text goes to its session.
+  api.nvim_create_autocmd("TabEnter", { group = api.nvim_create_augroup("adjutant.conversation", {}), callback = function()
+    local window = chat.window()
+    local session = window and chat.session(window)
+    if session then use(session) end
+  end })
+end
 
 return M

@@ -10,6 +10,7 @@ local MOST_LINES = 20 -- virtual lines of one change
 local MOST_COMMENT = 200 -- characters of a comment
 local SIGN_WIDTH = 2 -- the column of signs may appear with the first sign
 M.space = api.nvim_create_namespace("adjutant.hunks")
+M.beside = {} -- the buffers that a diff shows beside the lines before: these are not drawn again
 
 -- How a change looks by its state: its sign, the colour of the lines in the buffer.
 local LOOKS = {
@@ -182,6 +183,7 @@ local function draw_one(buffer, hunk, keys, room, fresh)
   local look, hint = LOOKS[hunk.state], hint_of(hunk, keys)
   local place = place_of(buffer, hunk, hint, room)
   local lines, cut = virtual_once(buffer, hunk, look.waits and "inserted" or "removed", room, fresh)
+  if M.beside[buffer] and not look.waits then lines = {} end
   local one = { hunk = hunk, bare = place.bare, place = place, cut = cut, above = 0 }
   local removal = place.bare and not look.waits
   one.mark = mark(buffer, place.row, {
@@ -229,7 +231,7 @@ local function refresh(buffer) pcall(api.nvim__redraw, { buf = buffer, valid = f
 function M.draw(buffer, hunks, keys, before)
   local room, drawn, fresh = room_of(buffer), {}, {}
   hunks = vim.tbl_filter(M.knows, hunks)
-  local as_before = { room, vim.bo[buffer].tabstop, vim.o.columns, keys.keep, keys.undo }
+  local as_before = { room, vim.bo[buffer].tabstop, vim.o.columns, keys.keep, keys.undo, M.beside[buffer] or false }
   local stays = before and #before == #hunks and vim.deep_equal(before.as_before, as_before)
   for index, hunk in ipairs(hunks) do
     stays = stays and is_drawn(buffer, before.by_index[index], hunk, keys, room)

@@ -138,7 +138,7 @@ function M.layout(entry, entered, count, chat, prompt)
   local right = not above and chat and not chat.below and chat.col > 40 and chat.col - 1 or vim.o.columns
   local width = math.max(10, entered and math.min(right - 2, 100) or chat.width - 2)
   local most = not entered and beside or above and chat.row - 3 or math.max(2, bottom - 2)
-  local room = math.min(most, math.max(3, math.min(math.floor(vim.o.lines * 0.6), vim.o.lines - 14)))
+  local room = math.min(most, math.max(3, math.min(math.floor(vim.o.lines * 0.6), vim.o.lines - 13)))
   local lines = M.text(entry)
   local answers, offered = answers_of(entry, width, math.max(1, most - LEAST_TEXT))
   local whole = height_of(lines, width)

@@ -1,12 +1,12 @@
 -- The changes of Adjutant in the text, and what the user decides about them. Each update of the server is drawn
 -- as a whole, in the version of the text that it is about. A decision is about what was drawn.
 -- Never moves the cursor, takes the focus or opens a window unless the user asked for it.
-local buffers = require("adjutant.buffers")
 local deciding = require("adjutant.deciding")
 local display = require("adjutant.display")
 local drawing = require("adjutant.drawing")
 local keymaps = require("adjutant.keymaps")
 local notices = require("adjutant.notices")
+local tab = require("adjutant.tab")
 
 local M = {}
 local api = vim.api
@@ -15,6 +15,7 @@ local REACTION = 400 -- milliseconds a proposed change must have been drawn befo
 local request -- sends a request to a client
 local known = {} -- by buffer: the client, the update, what of it is drawn, and the version in which it is drawn
 local undone = {} -- by buffer: what was undone, the last one at the end
+local updated = function() end -- called with a buffer whose changes are others
 local opened = {} -- the proposed changes that the user has opened whole
 
 local say, many = notices.say, deciding.many
@@ -70,12 +71,21 @@ function M.update(_, params, context)
   local drawable = vim.tbl_filter(drawing.knows, params.hunks)
   if #drawable == 0 then
     -- A file can have two servers: that of its project, and that of a project around it.
-    if known[buffer] and known[buffer].client == context.client_id then forget(buffer) end
+    if known[buffer] and known[buffer].client == context.client_id then
+      forget(buffer)
+      updated(buffer)
+    end
     return
   end
   known[buffer] = known[buffer] or { drawn = {} }
   known[buffer].client, known[buffer].update = context.client_id, params
   draw(buffer)
+  updated(buffer)
+end
+
+-- Draws a buffer that is to look different.
+function M.redraw(buffer)
+  if known[buffer] and is_of_now(buffer) then draw(buffer) end
 end
 
 -- Forgets the changes of a server that is gone.
@@ -293,70 +303,12 @@ local function go(step, count)
   if row == 0 then drawing.reveal(0, known[buffer].drawn) end
 end
 
--- Returns the entry of a change in the quickfix list. A move is at the new name of its file, and a deletion at none: to open it
--- would make a new file.
-local function item_of(hunk)
-  local is, removed = hunk.operation or {}, drawing.count(hunk.removed)
-  if is.kind == "move" then
-    local text = ("%s: moved from %s"):format(hunk.state, deciding.one_line(hunk.path))
-    return { filename = vim.uri_to_fname(is.uri), lnum = 1, text = text }
-  elseif is.kind == "delete" then
-    return { text = ("%s −%d: deleted %s"):format(hunk.state, removed, deciding.one_line(hunk.path)) }
-  end
-  return {
-    filename = vim.uri_to_fname(hunk.uri), lnum = hunk.line + 1,
-    text = ("%s −%d +%d: %s"):format(hunk.state, removed, drawing.count(hunk.inserted), deciding.first_line(hunk, 80)),
-  }
-end
-
--- Lists the changes of all files in the quickfix window, which is not entered: it opens when the servers have answered.
-local function list_all()
-  local all, waiting = {}, #clients()
-  if waiting == 0 then return notices.no_server() end
-  local function show()
-    waiting = waiting - 1
-    if waiting > 0 then return end
-    local items, seen = {}, {}
-    for _, hunk in ipairs(all) do
-      -- One that is decided is listed for its comment, which waits to be sent.
-      if not seen[name_of(hunk)] and hunk.state ~= "kept" and hunk.state ~= "undone" then
-        seen[name_of(hunk)] = true
-        items[#items + 1] = item_of(hunk)
-      end
-    end
-    if #items == 0 then return say("no changes wait for you") end
-    vim.fn.setqflist({}, " ", { title = "Changes of Adjutant", items = items })
-    local window = api.nvim_get_current_win()
-    vim.cmd("botright copen")
-    if api.nvim_win_is_valid(window) then api.nvim_set_current_win(window) end
-  end
-  for _, client in ipairs(clients()) do
-    request(client, "agent/review/list", vim.empty_dict(), function(result)
-      vim.list_extend(all, result.hunks)
-      show()
-    end, function(err)
-      say(err.message)
-      show()
-    end)
-  end
-end
-
--- Gives the buffer of this window lines that nobody edits; `q` closes the tab.
-local function fill(lines)
-  vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile, vim.bo.buflisted = "nofile", "wipe", false, false
-  api.nvim_buf_set_lines(0, 0, -1, false, lines)
-  vim.bo.modifiable = false
-  buffers.hide_nothing(0)
-  vim.keymap.set("n", "q", function() pcall(vim.cmd.tabclose) end, { buffer = 0, nowait = true })
-end
-
 -- Compares the three texts of a change that the user wrote into: before it, the agent's, and now.
 local function show_three(hunk)
   vim.cmd("tabnew")
   for index, side in ipairs({ { "before", hunk.removed }, { "the agent's", hunk.inserted }, { "now", hunk.text } }) do
     if index > 1 then vim.cmd("rightbelow vnew") end
-    fill(vim.split((display.command(side[2]):gsub("\n$", "")), "\n", { plain = true }))
-    vim.wo.winbar = side[1]
+    tab.fill(vim.split((display.command(side[2]):gsub("\n$", "")), "\n", { plain = true }), { bar = side[1] })
     vim.cmd("diffthis")
     vim.wo.foldenable = false
   end
@@ -398,16 +350,14 @@ local function show_change()
     vim.list_extend(lines, { deciding.one_line("allowed by " .. made.allowedBy), "" })
   end
   vim.list_extend(lines, vim.split((display.diff(hunk.diff):gsub("\n$", "")), "\n", { plain = true }))
-  vim.cmd("tabnew")
-  fill(lines)
-  vim.bo.syntax = "diff"
+  tab.open(lines, { syntax = "diff" })
 end
 
 function M.keep(line) decide_here(line, true) end
 function M.undo(line) decide_here(line, false) end
 function M.next(line) go(1, line.count) end
 function M.previous(line) go(-1, line.count) end
-M.reject, M.restore, M.keep_all, M.review, M.show = reject, restore, keep_all, list_all, show_change
+M.reject, M.restore, M.keep_all, M.show = reject, restore, keep_all, show_change
 
 local function events()
   local group = api.nvim_create_augroup("adjutant.hunks", {})
@@ -437,9 +387,10 @@ local function events()
   end)
 end
 
--- `options.request` sends a request; `options.keys` is false without default keys.
+-- `options.request` sends a request; `options.keys` is false without default keys. `options.updated` gets a buffer whose changes are
+-- others.
 function M.setup(options)
-  request = options.request
+  request, updated = options.request, options.updated
   deciding.setup(request)
   keymaps.setup(options.keys)
   events()

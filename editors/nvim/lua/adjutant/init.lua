@@ -9,11 +9,12 @@ local conversation = require("adjutant.conversation")
 local hunks = require("adjutant.hunks")
 local notices = require("adjutant.notices")
 local panes = require("adjutant.panes")
-local program = require("adjutant.program")
 local prompt = require("adjutant.prompt")
 local reading = require("adjutant.reading")
+local review = require("adjutant.review")
 local runs = require("adjutant.runs")
 local sessions = require("adjutant.sessions")
+local starting = require("adjutant.starting")
 local status = require("adjutant.status")
 
 local M = {}
@@ -122,7 +123,8 @@ local function request(client, method, params, done, quiet)
   else client.request(method, params, told) end
 end
 
-hunks.setup({ request = request, keys = settings.keys })
+hunks.setup({ request = request, keys = settings.keys, updated = review.told })
+review.setup({ request = request })
 comments.setup({ request = request })
 
 local function client_of(context) return vim.lsp.get_client_by_id(context.client_id) end
@@ -198,74 +200,11 @@ local function reopen(client)
   end, true)
 end
 
-local attach_all
-local restarts = 3 -- a server that died is started again, but not for ever
-
-local function exited(code, signal, id)
-  vim.schedule(function()
-    asks.forget(id)
-    hunks.forget(id)
-    prompt.forget(id)
-    status.forget(id)
-  end)
-  if (code == 0 and signal == 0) or restarts == 0 then return end
-  restarts = restarts - 1
-  vim.defer_fn(attach_all, 500)
-end
-
-local function is_file(buffer)
-  return vim.api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].buftype == "" and vim.api.nvim_buf_get_name(buffer) ~= ""
-end
-
--- A project inside another has a server of its own. The outer server also has to know what is open in it.
-local function attach_to_outer(buffer)
-  local name = vim.api.nvim_buf_get_name(buffer)
-  name = vim.uv.fs_realpath(name) or name
-  for _, client in ipairs(vim.lsp.get_clients({ name = "adjutant" })) do
-    local root = vim.uv.fs_realpath(client.config.root_dir) or client.config.root_dir
-    local is_inside = vim.startswith(name, root == "/" and root or root .. "/")
-    if is_inside and not vim.lsp.buf_is_attached(buffer, client.id) then vim.lsp.buf_attach_client(buffer, client.id) end
-  end
-end
-
-local PATIENCE_MS = 10000 -- until a server runs
-local waiting = {} -- what the user began before a server ran
-
-local function begin_all()
-  local all = waiting
-  waiting = {}
-  for _, run in ipairs(all) do run() end
-end
-
-local function started(client)
-  -- The client is listed only after this function.
-  vim.schedule(function()
-    begin_all()
-    for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
-      if is_file(buffer) then attach_to_outer(buffer) end
-    end
-  end)
-  reopen(client)
-end
-
-local function root_of(where) return vim.fs.root(where, ".git") or vim.fn.getcwd() end
-
--- Whether the program is there. Neovim itself would say three times, and with a stack, that it is not.
-local was_said = false
-local function can_start()
-  if program.is_there() then return true end
-  if not was_said then vim.schedule(notices.no_server) end
-  was_said = true
-  return false
-end
-
 -- Returns the configuration of the server, as `vim.lsp.enable` takes it.
 function M.config()
   return {
     cmd = { "adjutant", "lsp" },
-    root_dir = function(buffer, done)
-      if is_file(buffer) and can_start() then done(root_of(buffer)) end
-    end,
+    root_dir = starting.root_dir,
     capabilities = capabilities,
     -- What is typed is told at once: an edit of the server may be on its way.
     flags = { debounce_text_changes = 0 },
@@ -283,45 +222,24 @@ function M.config()
         chat.note(params.message, "message")
       end,
     },
-    on_init = started,
-    on_exit = exited,
+    on_init = starting.started,
+    on_exit = starting.exited,
   }
 end
 
-local function start(root, options)
-  -- What the user sets by `vim.lsp.config` counts too.
-  local config = vim.fn.has("nvim-0.11") == 1 and vim.lsp.config.adjutant or M.config()
-  config = vim.tbl_extend("force", config, { name = "adjutant", root_dir = root })
-  -- Before 0.11 `vim.lsp.start` attaches a buffer in any case.
-  if options.attach == false and vim.fn.has("nvim-0.11") == 0 then return vim.lsp.start_client(config) end
-  return vim.lsp.start(config, options)
-end
+starting.setup({
+  config = M.config,
+  started = reopen,
+  ended = function(client)
+    asks.forget(client)
+    hunks.forget(client)
+    prompt.forget(client)
+    status.forget(client)
+  end,
+})
 
-local function attach(buffer)
-  if not (is_file(buffer) and can_start()) then return end
-  start(root_of(buffer), { bufnr = buffer })
-  attach_to_outer(buffer)
-end
-
-function attach_all()
-  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
-    if vim.api.nvim_buf_is_loaded(buffer) then attach(buffer) end
-  end
-end
-
--- Runs this once a server runs. With no file open none does yet; then it is started for the current folder.
-function M.with_server(run)
-  if #vim.lsp.get_clients({ name = "adjutant" }) > 0 or not program.is_there() then return run() end
-  waiting[#waiting + 1] = run
-  if #waiting > 1 then return end
-  local mine = waiting
-  attach_all()
-  if not vim.iter(vim.api.nvim_list_bufs()):any(is_file) then start(root_of(vim.fn.getcwd()), { attach = false }) end
-  -- Without a server each of them says why nothing happens.
-  vim.defer_fn(function()
-    if waiting == mine then begin_all() end
-  end, PATIENCE_MS)
-end
+-- Runs this once a server runs.
+M.with_server = starting.with_server
 
 sessions.setup({
   request = request,
@@ -331,31 +249,19 @@ sessions.setup({
   client = function() return vim.lsp.get_clients({ name = "adjutant", bufnr = 0 })[1] end,
 })
 runs.setup({ request = request, client = sessions.client })
-conversation.setup({ target = sessions.target })
+chat.setup({ target = function() return select(2, sessions.target()) end, at_work = status.at_work })
+conversation.setup({ target = sessions.target, use = sessions.use })
 prompt.setup({
   send = sessions.send, stop = sessions.cancel, history = sessions.history, at_work = status.at_work,
 })
-about.setup({ session = function() return select(2, sessions.target()) end })
-reading.setup({ roots = sessions.roots, read = sessions.read })
+about.setup({ session = chat.session })
+reading.setup({ roots = sessions.roots, read = sessions.read, changes = sessions.changes })
 commands.setup()
 panes.setup()
 
--- Each file that is open is announced, whatever its type and wherever it is shown. The later events are for one that was
--- loaded without the others: each precedes or is the first change of its text.
-local opens = { "BufReadPost", "BufNewFile", "BufFilePost", "BufWinEnter", "BufEnter", "InsertEnter", "BufModifiedSet" }
-vim.api.nvim_create_autocmd(opens, { callback = function(event)
-  if #vim.lsp.get_clients({ name = "adjutant", bufnr = event.buf }) == 0 then attach(event.buf) end
-end })
--- Another name is another document. The old one is closed under its old name.
-vim.api.nvim_create_autocmd("BufFilePre", { callback = function(event)
-  for _, client in ipairs(vim.lsp.get_clients({ name = "adjutant", bufnr = event.buf })) do
-    vim.lsp.buf_detach_client(event.buf, client.id)
-  end
-end })
 for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
   if vim.api.nvim_buf_is_loaded(buffer) then learn(buffer) end
 end
--- Later, because `lsp/adjutant.lua` may be what loads this.
-vim.schedule(attach_all)
+starting.begin()
 
 return M

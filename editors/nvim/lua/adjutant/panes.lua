@@ -19,7 +19,7 @@ M.KEYS = {
   row("chat", "close", { n = { "q" } }, "closes the chat and the prompt", of("conversation", "close")),
   row("chat", "next", { n = { "]]" } }, "goes to the next of your prompts", of("reading", "next")),
   row("chat", "previous", { n = { "[[" } }, "goes to the previous of your prompts", of("reading", "previous")),
-  row("chat", "unfold", { n = { "<CR>" } }, "on a step: shows or hides what it gave", of("reading", "unfold")),
+  row("chat", "unfold", { n = { "<CR>" } }, "on a step: opens or closes it; what it changed opens as a diff", of("reading", "unfold")),
   row("chat", "open", { n = { "gf" } }, "opens the file at the cursor, such as src/cart.js:12, at its line", of("reading", "open")),
 }
 

@@ -178,6 +178,16 @@ local function moves(draft, session)
   pcall(api.nvim_buf_delete, other.buffer, { force = true })
 end
 
+-- Puts a text that was not taken behind what is written for its session, with the reason.
+function M.keep(root, session, text, why)
+  local draft = of[M.buffer(root, session)]
+  local before = text_of(draft)
+  local all = before == "" and text or before .. "\n\n" .. text
+  api.nvim_buf_set_lines(draft.buffer, 0, -1, false, vim.split(all, "\n"))
+  draft.refused = why
+  draw(draft)
+end
+
 -- A session was made for the text that begins one.
 function M.adopt(root, session)
   local draft = drafts[key_of(root)]

@@ -1,14 +1,18 @@
--- Moving in the chat: from prompt to prompt, to what a step gave, and to the files that it names. Never opens anything but a file that
--- is there.
+-- Moving in the chat: from prompt to prompt, to what a step gave and changed, and to the files that it names. Never opens a file that
+-- is not there.
 local chat = require("adjutant.chat")
-local notices = require("adjutant.notices")
 local display = require("adjutant.display")
+local folds = require("adjutant.folds")
+local notices = require("adjutant.notices")
 local prompt = require("adjutant.prompt")
+local tab = require("adjutant.tab")
 
 local M = {}
 local api = vim.api
 
+local CHANGES = { edit = true, delete = true, move = true } -- the kinds of steps that have a diff
 local read = function() end -- calls back with what a step gave
+local changes = function() end -- calls back with all changes of the session of a step
 local roots = function() return {} end -- returns the folders that paths may be below
 
 local function move(step)
@@ -29,27 +33,58 @@ end
 function M.next() move(1) end
 function M.previous() move(-1) end
 
--- The lines below a step.
-local function below(result)
+-- What stands below the line of a step: its arguments, and the end of what it gave.
+local function below(item, result)
   local lines = {}
-  if result.leftOut > 0 then lines[1] = ("    … %d bytes before this are left out"):format(result.leftOut) end
-  if not result.output then lines[1] = "    There is no result yet."
-  elseif vim.trim(result.output) == "" then lines[1] = "    It gave nothing."
+  local function add(text) lines[#lines + 1] = "    " .. text end
+  if item.asked then vim.list_extend(lines, { item.asked, "" }) end
+  if result.leftOut > 0 then add(("… %d bytes before this are left out"):format(result.leftOut)) end
+  if not result.output then add("There is no result yet.")
+  elseif vim.trim(result.output) == "" then add("It gave nothing.")
   else
-    for _, line in ipairs(vim.split(result.output:gsub("%s+$", ""), "\n")) do lines[#lines + 1] = "    " .. line end
+    for _, line in ipairs(vim.split(result.output:gsub("%s+$", ""), "\n")) do add(line) end
   end
   return table.concat(lines, "\n")
 end
 
--- Shows or hides what the step at the cursor gave. Elsewhere the key does what it does without Adjutant.
-function M.unfold()
-  local call, is_open = chat.step(api.nvim_win_get_cursor(0)[1])
-  if not call then return pcall(vim.cmd.normal, { vim.keycode("<CR>"), bang = true }) end
-  if is_open then return chat.unfold(call.id) end
-  read(call, function(result)
-    if not result.output and chat.has_printed(call.id) then return notices.show("Adjutant: this step is still at work") end
-    chat.unfold(call.id, below(result))
+-- Shows the changes of a step in a tab page, or calls `none`.
+local function show_changes(call, none)
+  changes(call, function(result)
+    local lines = {}
+    for _, hunk in ipairs(result.hunks) do
+      if vim.list_contains(hunk.toolCallIds, call.id) then
+        vim.list_extend(lines, vim.split((display.diff(hunk.diff):gsub("\n$", "")), "\n", { plain = true }))
+      end
+    end
+    if #lines > 0 then tab.open(lines, { syntax = "diff" }) else none() end
   end)
+end
+
+-- Reads what a step gave, and opens it once it is here.
+local function read_and_open(item, window)
+  read(item.call, function(result)
+    local row, buffer = chat.gave(item.call, below(item, result))
+    if not row or not api.nvim_win_is_valid(window) or api.nvim_win_get_buf(window) ~= buffer then return end
+    api.nvim_win_call(window, function() folds.set(row, true) end)
+  end)
+end
+
+-- Opens what is folded at the cursor, or closes it. The changes of a step are shown as a diff. What a step gave comes when it is opened
+-- for the first time. Elsewhere the key does what it does without Adjutant.
+function M.unfold()
+  local row, window = api.nvim_win_get_cursor(0)[1], api.nvim_get_current_win()
+  local item = chat.folding(row)
+  if not item then return pcall(vim.cmd.normal, { vim.keycode("<CR>"), bang = true }) end
+  local folds_here = vim.fn.foldlevel(row) > 0
+  if folds_here and vim.fn.foldclosed(row) == -1 then return folds.set(row, false) end
+  local call = item.call
+  if not call or item.read then return folds.set(row, true) end
+  if CHANGES[call.kind] and not call.runs then
+    return show_changes(call, function() read_and_open(item, window) end)
+  end
+  if not call.runs then return read_and_open(item, window) end
+  if not folds_here then return notices.show("Adjutant: this step is still at work") end
+  folds.set(row, true)
 end
 
 -- Returns the path, the line and the column that a word names.
@@ -93,7 +128,8 @@ function M.open()
   api.nvim_win_set_cursor(0, { row, math.max(0, (column or 1) - 1) })
 end
 
--- `options.roots` returns the folders that paths may be below; `options.read` asks for what a step gave.
-function M.setup(options) roots, read = options.roots, options.read end
+-- `options.roots` returns the folders that paths may be below; `options.read` asks for what a step gave, `options.changes` for all
+-- changes of its session.
+function M.setup(options) roots, read, changes = options.roots, options.read, options.changes end
 
 return M

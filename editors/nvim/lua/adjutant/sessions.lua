@@ -4,6 +4,7 @@ local about = require("adjutant.about")
 local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
 local display = require("adjutant.display")
+local images = require("adjutant.images")
 local notices = require("adjutant.notices")
 
 local M = {}
@@ -19,6 +20,7 @@ local moved = function() end -- called when the next text goes to another sessio
 local show = function() end -- opens the chat
 local last = {} -- by root folder, so that it outlives a server: the session that the next text goes to
 local newest -- the root folder of the last one
+local roots_of = {} -- by root folder: its sessions that a text could go to
 local empty = {} -- the sessions that were made here and have no text yet
 local past = {} -- by session: the number of its last update when it was opened
 
@@ -43,6 +45,8 @@ local needs_client = M.needs_client
 local function goes_on(client, session)
   local root = client.config.root_dir
   local is_other = last[root] ~= session or newest ~= root
+  roots_of[root] = roots_of[root] or {}
+  roots_of[root][session] = true
   last[root], newest = session, root
   if is_other then moved(root, empty[session] and session) end
 end
@@ -74,6 +78,22 @@ function M.read(call, done)
   if client then request(client, "agent/item/read", { sessionId = call.session, toolCallId = call.id }, done) end
 end
 
+-- Asks for all changes of the session of a step.
+function M.changes(call, done)
+  local client = call.client and vim.lsp.get_client_by_id(call.client) or needs_client()
+  if client then request(client, "agent/review/list", { sessionId = call.session, all = true }, done) end
+end
+
+-- The next text goes to a session that is in sight.
+function M.use(session)
+  for root, known in pairs(roots_of) do
+    if known[session] and last[root] ~= session then
+      last[root], newest = session, root
+      return moved(root)
+    end
+  end
+end
+
 -- Returns the session that the next text goes to, if there is one.
 function M.current(client) return last[client.config.root_dir] end
 
@@ -101,6 +121,12 @@ local function place_of(line)
   } }
 end
 
+-- Returns the limits that a server announces.
+local function limits_of(client)
+  local can = client.server_capabilities.experimental
+  return can and can.agent and can.agent.limits or {}
+end
+
 -- Sends a text to a session, which it steers while it works; without one it begins one. `on.taken` gets the session once the server has
 -- the text, else `on.refused` gets the reason, and whether the session is gone. Returns the id of the client.
 function M.send(root, session, text, on)
@@ -108,6 +134,7 @@ function M.send(root, session, text, on)
   if not client then return on.refused("no server runs here; open a file of the project, and send it again") end
   local function taken(id)
     empty[id] = nil
+    if not session then chat.made(id) end
     -- First, so that the prompt of a session that begins is the one in which it was written.
     on.taken(id)
     goes_on(client, id)
@@ -117,9 +144,19 @@ function M.send(root, session, text, on)
     if is_gone and last[client.config.root_dir] == session then last[client.config.root_dir] = nil end
     on.refused(why_of(err), is_gone)
   end
-  if session then
-    local params = { sessionId = session, prompt = { { type = "text", text = text } }, key = on.key }
-    request(client, "agent/session/prompt", params, function() taken(session) end, not_taken)
+  local function prompt(to, blocks)
+    local params = { sessionId = to, prompt = blocks, key = on.key }
+    request(client, "agent/session/prompt", params, function() taken(to) end, not_taken)
+  end
+  if images.has(text) then
+    local blocks, why = images.blocks(text, root, limits_of(client))
+    if not blocks then on.refused(why)
+    elseif session then prompt(session, blocks)
+    else
+      -- What starts a session takes no images. Without a prompt a new one leaves no trace.
+      request(client, "agent/session/new", vim.empty_dict(), function(made) prompt(made.sessionId, blocks) end, not_taken)
+    end
+  elseif session then prompt(session, { { type = "text", text = text } })
   else
     local params = { text = text, key = on.key }
     execute(client, "adjutant.start", params, function(result) taken(result.sessionId) end, not_taken)
@@ -127,28 +164,43 @@ function M.send(root, session, text, on)
   return client.id
 end
 
+-- Keeps the text of a command that was not taken: the command line alone would have it.
+local function keep(root, session, text, why)
+  require("adjutant.prompt").keep(root, session, text, why)
+  notices.show(("Adjutant: %s\nThe text is kept: :Adjutant prompt"):format(why))
+end
+
 -- Sends a text: to the last session, which it steers while it works, or with `!` to a new one. The lines of the command go along; in a
 -- session that goes on, only if they were given.
 function M.task(text, line)
   local client = needs_client()
+  if not client and text ~= "" then
+    local root, at = M.target()
+    require("adjutant.prompt").keep(root, not line.bang and at or nil, text, "no server runs here")
+  end
   if not client then return end
-  local session = not line.bang and M.current(client) or nil
+  local root, session = client.config.root_dir, not line.bang and M.current(client) or nil
   if text == "" then
     if not line.bang then return require("adjutant.conversation").toggle() end
-    last[client.config.root_dir] = nil
+    last[root] = nil
     moved()
     return say("the next text begins a new session")
   end
   local place = (not session or empty[session] or line.range > 0) and place_of(line) or nil
   if session and not place then
-    return M.send(client.config.root_dir, session, text, {
-      taken = function() end, refused = function(why) notices.show("Adjutant: " .. why) end,
+    return M.send(root, session, text, {
+      taken = function() end, refused = function(why, is_gone) keep(root, not is_gone and session or nil, text, why) end,
     })
   end
   local params = vim.tbl_extend("error", { text = text, sessionId = session }, place or {})
   execute(client, "adjutant.start", params, function(result)
     empty[result.sessionId] = nil
+    if not session then chat.made(result.sessionId) end
     goes_on(client, result.sessionId)
+  end, function(err)
+    local is_gone = err.code == NOT_FOUND
+    if is_gone and last[root] == session then last[root] = nil end
+    keep(root, not is_gone and session or nil, text, why_of(err))
   end)
 end
 
@@ -220,15 +272,18 @@ function M.row(entry)
   return table.concat(parts, " · ")
 end
 
--- Shows a session in the chat, and lets the next text go on in it.
+-- Shows a session in the chat, and lets the next text go on in it. A page that is here already stays as the user left it.
 local function open(client, entry)
-  local params = { sessionId = entry.sessionId, replayFrom = { type = "last", items = SHOWN } }
+  local session, has = entry.sessionId, chat.has(entry.sessionId)
+  local params = { sessionId = session, replayFrom = not has and { type = "last", items = SHOWN } or nil }
   request(client, "agent/session/resume", params, function(state)
-    past[entry.sessionId] = state.seq
-    about.resumed(entry.sessionId, state)
-    goes_on(client, entry.sessionId)
-    chat.clear()
-    if state.before then chat.note("Earlier messages are left out here; :Adjutant export has all.", "page") end
+    past[session] = state.seq
+    about.resumed(session, state)
+    if not has then chat.opened(session) end
+    goes_on(client, session)
+    if not has and state.before then
+      chat.note("Earlier messages are left out here; :Adjutant export has all.", "page", session)
+    end
     opened(client, state)
     show(true)
   end)
@@ -279,6 +334,7 @@ local function with_options(client, done)
   local session = M.current(client)
   local params = session and { sessionId = session } or vim.empty_dict()
   request(client, session and "agent/session/resume" or "agent/session/new", params, function(result)
+    if not session then chat.made(result.sessionId) end
     done(session or result.sessionId, result.configOptions, not session)
   end, function(err) failed(client, err) end)
 end
