@@ -63,7 +63,11 @@ export type PromptCapabilities = {
 /**
  * Whether the server accepts images for a model that accepts them.
  */
-image: boolean, };
+image: boolean,
+/**
+ * Whether the server accepts `resource` and `resource_link`.
+ */
+embeddedContext: boolean, };
 
 export type ServerLimits = {
 /**
@@ -189,7 +193,19 @@ mimeType: string,
 /**
  * Base64, with padding.
  */
-data: string, };
+data: string, } | { "type": "resource_link",
+/**
+ * A `file:` URI in the workspace.
+ */
+uri: string,
+/**
+ * In the negotiated position encoding; if absent, the whole file.
+ */
+range?: Range, } | { "type": "resource",
+/**
+ * The name of the text for the model and the user. The server does not open it.
+ */
+uri: string, text: string, };
 
 export type Delivery = "auto" | "steer" | "followup" | "collect" | "interrupt";
 
@@ -503,6 +519,10 @@ symbol?: string,
  */
 text?: string,
 /**
+ * What goes along with the text: images, links to files and texts; no block of the type `text`.
+ */
+attach?: Array<ContentBlock>,
+/**
  * A second request with the same key and body gets the first result.
  */
 key?: string, };
@@ -691,7 +711,11 @@ export type Update = { "sessionUpdate": "user_message", messageId: MessageId, te
  */
 images?: Array<ImageView>,
 /**
- * The end of `text` that the user did not write: the place and the problems that the editor added.
+ * What the user attached, each as a short name; its lines are in `added`.
+ */
+attached?: Array<string>,
+/**
+ * The end of `text` that the user did not write: the place and the problems that the editor added, and what the user attached.
  */
 added?: string, } | { "sessionUpdate": "agent_message", messageId: MessageId, text: string,
 /**

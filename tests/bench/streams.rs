@@ -84,6 +84,7 @@ pub fn updates(_: &Bench, samples: &mut Samples) {
             message_id: "msg-1".into(),
             text: "a few words".to_owned(),
             images: Vec::new(),
+            attached: Vec::new(),
             added: None,
         };
         link.update(SessionUpdateParams { session_id: "s-1".into(), seq, sub: None, run_id: None, update });

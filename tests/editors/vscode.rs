@@ -4,6 +4,7 @@
 //! Never plays two scenes at a time.
 
 mod answers;
+mod attached;
 pub mod changes;
 mod chat;
 mod comments;

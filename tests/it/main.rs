@@ -2,6 +2,7 @@
 
 mod actions;
 mod asks;
+mod attached;
 mod capabilities;
 mod cli;
 mod closing;

@@ -1,6 +1,7 @@
 // The page of the chat. Holds no truth: it draws what it is sent.
 // Never makes a link, loads anything, or runs what a text says.
 import { createChanges } from './change.js';
+import { createChips } from './chips.js';
 import { button, element } from './element.js';
 import { createHistory } from './history.js';
 import { createCards } from './question.js';
@@ -17,7 +18,7 @@ const STEPS_TO_MODEL = [
   ['Add a Provider…', 'Set up a service, its key and a model', 'adjutant.provider.add'],
   ['Try Without a Key', 'Run a demo with a scripted model in a terminal', 'adjutant.demo'],
 ];
-let session, sending, given = '', running = false;
+let session, sending, given = '', running = false, bareOf = false;
 
 const drafted = () => {
   page.postMessage({ type: 'draft', session, text: text.value });
@@ -29,6 +30,11 @@ const changes = createChanges((message) => page.postMessage(message));
 const replies = createReplies();
 const steps = createSteps((message) => page.postMessage(message));
 const cards = createCards(items, (message) => page.postMessage(message), page);
+const complain = (message) => {
+  problem.textContent = message;
+  problem.hidden = false;
+};
+const chips = createChips({ list: document.getElementById('chips'), box: text, composer, send: (message) => page.postMessage({ ...message, session }), complain, changed: () => label() });
 
 function body(item) {
   const parts = [];
@@ -47,8 +53,14 @@ function body(item) {
       parts.push(element('div', 'plain', item.text));
       if (item.more) {
         const made = element('details');
-        made.append(element('summary', 'note', 'With its place in the file'), element('pre', '', item.more));
+        made.append(element('summary', 'note', item.about), element('pre', '', item.more));
         parts.push(made);
+      }
+      if (item.attached?.length) {
+        const list = element('ul', 'attached');
+        list.setAttribute('aria-label', 'Added to the prompt');
+        list.append(...item.attached.map((name) => element('li', 'chip', name)));
+        parts.splice(1, 0, list);
       }
       if (item.note) parts.push(element('div', 'note', item.note));
       if (item.run) {
@@ -118,6 +130,7 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
   if (draft !== undefined) {
     history.forget();
     text.value = draft;
+    chips.clear();
     problem.hidden = true;
   }
   items.querySelector('.empty')?.remove();
@@ -128,9 +141,10 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
     made.className = 'older';
     items.prepend(made);
   }
-  // What is in the box is not hidden. A conversation that was begun stays as it is.
+  // A conversation that was begun stays as it is.
   const needsModel = bare && places.size === 0;
-  composer.hidden = (needsModel || held !== undefined) && !text.value;
+  bareOf = needsModel || held !== undefined;
+  show();
   if (held) {
     const made = element('div', 'empty');
     made.append(element('p', '', held.text));
@@ -173,15 +187,23 @@ function drawOptions(chosen) {
   options.replaceChildren(...all.map(({ id, label: name, title }) => button(name, title, () => page.postMessage({ type: 'choose', option: id }))));
 }
 
+// What is in the box is not hidden.
+function show() {
+  composer.hidden = bareOf && !text.value && chips.isEmpty();
+}
+
 function label() {
   send.textContent = running ? 'Steer' : 'Send';
   send.title = running ? 'Tell it to the task that is at work (Enter)' : 'Give it to the agent (Enter)';
-  send.disabled = sending !== undefined || !text.value.trim();
+  send.disabled = isHeld();
 }
+
+// Why nothing can be sent now: something is on its way, or there are no words, or an image is not read yet.
+const isHeld = () => sending !== undefined || !text.value.trim() || chips.isReading();
 
 composer.addEventListener('submit', (event) => {
   event.preventDefault();
-  if (sending !== undefined || !text.value.trim()) return;
+  if (isHeld()) return;
   sending = crypto.randomUUID();
   given = text.value;
   problem.hidden = true;
@@ -189,7 +211,7 @@ composer.addEventListener('submit', (event) => {
   label();
 });
 text.addEventListener('keydown', (event) => {
-  if (history.key(event)) return event.preventDefault();
+  if (history.key(event) || chips.key(event)) return event.preventDefault();
   if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return undefined;
   event.preventDefault();
   return composer.requestSubmit();
@@ -206,6 +228,9 @@ window.addEventListener('message', ({ data }) => {
       draw(data);
       // What is new meanwhile comes after the picture, in one message.
       return requestAnimationFrame(() => page.postMessage({ type: 'drawn' }));
+    case 'chips':
+      chips.draw(data);
+      return show();
     case 'answered': return cards.answered(data);
     case 'output': return steps.given(data);
     case 'unfolded': return changes.unfolded(data);
@@ -216,9 +241,8 @@ window.addEventListener('message', ({ data }) => {
       sending = undefined;
       if (data.type === 'refused') {
         // The prompt stays in the box.
-        problem.textContent = data.message;
+        complain(data.message);
         if (data.cure) problem.append(button(data.cure.label, data.message, () => page.postMessage({ type: 'cure', command: data.cure.command })));
-        problem.hidden = false;
       } else if (text.value === given) {
         text.value = '';
         history.forget();

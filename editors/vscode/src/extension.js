@@ -5,6 +5,7 @@
 const vscode = require('vscode');
 const { createAnswer } = require('./answer');
 const { answerHere } = require('./answerHere');
+const { createAttach } = require('./attach');
 const { createAnswers, words } = require('./asks');
 const { createChat } = require('./chat/view');
 const { createChanges, openChange } = require('./changes');
@@ -56,13 +57,14 @@ async function activate(context) {
     if (model) ready();
     return model;
   };
-  const chat = createChat(context, { client: () => client, here, complain, started, questions: () => questions, decide, readiness: () => readiness, add });
+  const attach = createAttach((chips) => chat.attach(chips));
+  const chat = createChat(context, { client: () => client, here, complain, started, questions: () => questions, decide, files: attach.dropped, readiness: () => readiness, add });
   const questions = createQuestions({ client: () => client, isInSight: chat.isInSight, reveal: chat.reveal, complain });
   questions.onDidChange(chat.asked);
   // A chat that is not in sight finds out when it comes into sight.
   const deleted = async (sessionId) => { if (chat.isInSight(sessionId)) await chat.begin(); };
   const sessions = createSessions({ client: () => client, reveal: chat.reveal, deleted, complain });
-  context.subscriptions.push(status, answer, walkthrough, chat, questions, output, review, hunks, proposed, changes, closed, sessions);
+  context.subscriptions.push(status, answer, walkthrough, attach, chat, questions, output, review, hunks, proposed, changes, closed, sessions);
 
   const answers = createAnswers(() => client);
   // In the chat the ways to go on stand below the failure.
@@ -104,6 +106,10 @@ async function activate(context) {
   register('adjutant.task.newChat', chat.begin);
   register('adjutant.task.conversations', chat.pick);
   register('adjutant.task.choose', () => chat.choose());
+  for (const name of ['prompt', 'menu']) {
+    register(`adjutant.${name}.ask`, attach.ask);
+    register(`adjutant.${name}.addFile`, attach.addFile);
+  }
   register('adjutant.task.answer', () => answer.show());
   register('adjutant.task.reject', answers.reject);
   register('adjutant.task.words', answers.answer);

@@ -5,10 +5,13 @@
 const { existsSync } = require('node:fs');
 const { join } = require('node:path');
 const vscode = require('vscode');
+const { contributes } = require('../package.json');
 
 // Only the package for one platform carries the program, beside the folder of this code.
 const CARRIED = join(__dirname, '..', 'bin', 'adjutant');
-const KEYS = ['model', 'providers', 'permissions', 'limits', 'asks', 'edits'];
+const OWN = 'adjutant.server.'; // settings of the extension, which the server does not know
+// The first words of the settings that package.json has of the server: `limits` of `adjutant.limits.requests`.
+const KEYS = [...new Set(Object.keys(contributes.configuration.properties).filter((name) => !name.startsWith(OWN)).map((name) => name.split('.')[1]))];
 
 function global(key) {
   return vscode.workspace.getConfiguration('adjutant').inspect(key)?.globalValue;

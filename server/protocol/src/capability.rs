@@ -106,6 +106,8 @@ pub struct ServerAgentCapabilities {
 pub struct PromptCapabilities {
     /// Whether the server accepts images for a model that accepts them.
     pub image: bool,
+    /// Whether the server accepts `resource` and `resource_link`.
+    pub embedded_context: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

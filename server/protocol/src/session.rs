@@ -9,7 +9,7 @@ use ts_rs::TS;
 
 use crate::ask::AskView;
 use crate::option::ConfigOption;
-use crate::origin::Origin;
+use crate::origin::{Origin, Range};
 use crate::plan::PlanEntry;
 use crate::state::{Outcome, State, StateView, StopReason};
 use crate::{RunId, SessionId};
@@ -64,6 +64,28 @@ pub enum ContentBlock {
         /// Base64, with padding.
         data: String,
     },
+    /// A file of the workspace or a part of it. The server quotes its lines for the model.
+    ResourceLink {
+        /// A `file:` URI in the workspace.
+        uri: String,
+        /// In the negotiated position encoding; if absent, the whole file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
+        range: Option<Range>,
+    },
+    /// A text that the client has, for example of a document without a file.
+    Resource {
+        /// The name of the text for the model and the user. The server does not open it.
+        uri: String,
+        text: String,
+    },
+}
+
+impl ContentBlock {
+    /// Whether the server words it for the model as something that the user attached.
+    pub fn is_resource(&self) -> bool {
+        matches!(self, ContentBlock::ResourceLink { .. } | ContentBlock::Resource { .. })
+    }
 }
 
 /// How the server handles a prompt that arrives while a run is open.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::origin::Range;
-use crate::session::Disposition;
+use crate::session::{ContentBlock, Disposition};
 use crate::{RunId, SessionId};
 
 /// The task at a place; without a template, `text` describes it.
@@ -81,6 +81,10 @@ pub struct StartParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub text: Option<String>,
+    /// What goes along with the text: images, links to files and texts; no block of the type `text`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<ContentBlock>>")]
+    pub attach: Vec<ContentBlock>,
     /// A second request with the same key and body gets the first result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]

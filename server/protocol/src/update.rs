@@ -43,7 +43,11 @@ pub enum Update {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         #[ts(optional, as = "Option<Vec<ImageView>>")]
         images: Vec<ImageView>,
-        /// The end of `text` that the user did not write: the place and the problems that the editor added.
+        /// What the user attached, each as a short name; its lines are in `added`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[ts(optional, as = "Option<Vec<String>>")]
+        attached: Vec<String>,
+        /// The end of `text` that the user did not write: the place and the problems that the editor added, and what the user attached.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[ts(optional)]
         added: Option<String>,

@@ -27,6 +27,8 @@ pub(super) fn read(blocks: Vec<ContentBlock>) -> Result<Content, String> {
         match block {
             ContentBlock::Text { text } => texts.push(text),
             ContentBlock::Image { mime_type, data } => encoded.push((mime_type, data)),
+            // Worded before; see `attached.rs`.
+            ContentBlock::ResourceLink { .. } | ContentBlock::Resource { .. } => {}
         }
     }
     check_length(texts.iter().map(String::len).sum())?;

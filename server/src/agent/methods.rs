@@ -176,6 +176,9 @@ impl Agent {
         // Only a prompt with a key needs the digest. It is computed here, although images may have megabytes,
         // because a cancel that follows must not overtake the prompt.
         let body = params.key.as_ref().map(|_| digest_of(&params)).transpose()?.unwrap_or_default();
+        // A prompt with resources waits for the disk, and the command that cancels waits for such a prompt.
+        let has_resources = params.prompt.iter().any(ContentBlock::is_resource);
+        let _under_way = if has_resources { Some(self.starts.begun().await) } else { None };
         self.post_prompt(params, None, body).await
     }
 
@@ -200,7 +203,9 @@ impl Agent {
         // The session takes the settings for its run from the world.
         self.settings_now();
         let blocks = std::mem::take(&mut params.prompt);
-        let Content { text, images } = content::read(blocks).map_err(ErrorBody::invalid_params)?;
+        let attached = self.attached(&blocks).await.map_err(ErrorBody::invalid_params)?;
+        let Content { mut text, images } = content::read(blocks).map_err(ErrorBody::invalid_params)?;
+        text.push_str(&attached);
         let images = self.sessions.world().images.reserve(images).ok_or_else(|| {
             ClientError::new(
                 ErrorName::Overloaded,

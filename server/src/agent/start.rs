@@ -105,18 +105,23 @@ impl Starts {
 }
 
 /// A file of the workspace at which something is started.
-struct FoundPlace {
+pub(super) struct FoundPlace {
     /// The workspace folders; the one that contains the file is the first.
     folders: Vec<PathBuf>,
-    display: String,
+    pub(super) display: String,
     /// `None` if no lines of it may be quoted.
-    text: Option<Snapshot>,
+    pub(super) text: Option<Snapshot>,
 }
 
 impl Agent {
     pub async fn start(&self, params: StartParams) -> Result<StartResult> {
         content::check_length(params.text.as_ref().map_or(0, String::len))
             .map_err(ErrorBody::invalid_params)?;
+        if params.attach.iter().any(|block| matches!(block, ContentBlock::Text { .. })) {
+            return Err(ErrorBody::invalid_params(
+                "`attach` has no block of the type `text`; give the words as `text`",
+            ));
+        }
         let _under_way = self.starts.begun().await;
         let found = match &params.uri {
             Some(uri) => Some(find(self, uri).await.map_err(ErrorBody::invalid_params)?),
@@ -135,7 +140,7 @@ impl Agent {
     }
 
     /// Posts the prompt of a start, without a wait before it, so that starts keep their order.
-    async fn begin(&self, params: StartParams, task: Task, folders: &[PathBuf]) -> Result<StartResult> {
+    async fn begin(&self, mut params: StartParams, task: Task, folders: &[PathBuf]) -> Result<StartResult> {
         let body = digest_of(&params)?;
         let by_key = || params.key.as_deref().and_then(|key| self.starts.session_of(key));
         let known = params.session_id.clone().or_else(by_key);
@@ -149,9 +154,11 @@ impl Agent {
         };
         let first = params.diagnostics.first().and_then(|diagnostic| diagnostic.range);
         let range = params.range.or(first);
+        let mut blocks = vec![ContentBlock::Text { text: task.text }];
+        blocks.append(&mut params.attach);
         let prompt = PromptParams {
             session_id: session_id.clone(),
-            prompt: vec![ContentBlock::Text { text: task.text }],
+            prompt: blocks,
             delivery: Delivery::Auto,
             expected_run_id: None,
             origin: params.uri.map(|uri| Origin { uri, range }),
@@ -189,7 +196,7 @@ async fn find(agent: &Agent, uri: &str) -> std::result::Result<FoundPlace, Strin
     found.unwrap_or_else(|error| Err(format!("the file could not be read: {error}")))
 }
 
-fn resolve_place(
+pub(super) fn resolve_place(
     folders: Vec<PathBuf>,
     world: &World,
     uri: &str,

@@ -57,7 +57,7 @@ fn answer(surfaces: &Surfaces) -> InitializeResult {
             .collect(),
         update_kinds: Update::KINDS.iter().map(|(kind, _)| (*kind).to_owned()).collect(),
         modes: Mode::ALL.iter().map(|mode| mode.name().to_owned()).collect(),
-        prompt_capabilities: PromptCapabilities { image: true },
+        prompt_capabilities: PromptCapabilities { image: true, embedded_context: true },
         fallbacks: surfaces.table(),
         limits: ServerLimits {
             max_prompt_bytes: u32::try_from(MAX_WORDS).unwrap_or(u32::MAX),

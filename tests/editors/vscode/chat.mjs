@@ -10,7 +10,7 @@ const tool = (status, summary) => ({ sessionUpdate: 'tool_call_update', toolCall
 const hunks = [{ hunkId: 'h1', state: 'applied', removed: 1, inserted: 2 }, { hunkId: 'h2', state: 'kept', removed: 0, inserted: 3 }];
 const numbered = [
   of(1, { sessionUpdate: '_run', phase: 'started', runId: 'r', title: 'do it' }),
-  of(2, { sessionUpdate: 'user_message', messageId: 'u1', text: 'do it\n\nThe user is in a.py.', added: '\n\nThe user is in a.py.' }),
+  of(2, { sessionUpdate: 'user_message', messageId: 'u1', text: 'do it\n\nThe user is in a.py.', added: '\n\nThe user is in a.py.', attached: ['a.py, line 1'], images: [{ mimeType: 'image/png', bytes: 12_345 }] }),
   of(3, { sessionUpdate: 'state_update', state: 'running' }),
   of(4, tool('pending')),
   of(5, { sessionUpdate: '_ask', phase: 'opened', ask }),
@@ -24,7 +24,7 @@ const numbered = [
   of(13, { sessionUpdate: 'state_update', state: 'idle' }),
 ];
 const expected = [
-  'prompt: do it', 'tool: ✓ Run x', 'ask: ? Run \\u{202e}x = Yes, once', 'change: a.py +5 −1 = 1 to review, 1 kept', 'reply: It is done.', 'end: Done',
+  'prompt: do it [Image: image/png, 12 kB] [a.py, line 1]', 'tool: ✓ Run x', 'ask: ? Run \\u{202e}x = Yes, once', 'change: a.py +5 −1 = 1 to review, 1 kept', 'reply: It is done.', 'end: Done',
 ].join('\n');
 
 function drawn(updates, at = 0) {
@@ -36,9 +36,9 @@ function drawn(updates, at = 0) {
     if (index === at) conversation.take().forEach((item) => drawing.set(item.id, item));
   });
   conversation.take().forEach((item) => drawing.set(item.id, item));
-  const lines = [...drawing.values()].sort((one, other) => one.at - other.at).map(({ kind, text, note }) => {
+  const lines = [...drawing.values()].sort((one, other) => one.at - other.at).map(({ kind, text, note, attached = [] }) => {
     const answer = (kind === 'ask' || kind === 'change') && note ? ` = ${note}` : '';
-    return `${kind}: ${kind === 'ask' ? '? ' : ''}${text}${answer}`;
+    return `${kind}: ${kind === 'ask' ? '? ' : ''}${text}${answer}${attached.map((one) => ` [${one}]`).join('')}`;
   });
   return { text: lines.join('\n'), head: JSON.stringify(conversation.head()) };
 }

@@ -216,6 +216,43 @@ export class Window {
     await this.chat.locator('button:visible', { hasText: label }).first().click();
   }
 
+  // Returns what is attached to the prompt: the label of each chip, whether it has a picture, and how screen readers name its buttons.
+  async chatChips() {
+    const of = (chips) => chips.map((chip) => ({
+      label: chip.querySelector('.name').innerText.trim(),
+      picture: (chip.querySelector('img')?.naturalWidth ?? 0) > 0,
+      buttons: [...chip.querySelectorAll('button')].map((button) => button.getAttribute('aria-label') ?? button.title),
+    }));
+    // The frames come one in the other.
+    return this.chat.locator('#chips:not([hidden]) > .chip').evaluateAll(of).catch(() => undefined);
+  }
+
+  // Pastes or drops files into the box, as the browser does: no script of a page can put a file into the clipboard of a browser
+  // without a screen.
+  async chatFiles(way, files) {
+    await this.chat.locator('#text').evaluate((box, { way, files }) => {
+      const transfer = new DataTransfer();
+      for (const { name, type, data, text, uris } of files) {
+        if (uris) transfer.setData('text/uri-list', uris);
+        else if (text) transfer.setData('text/plain', text);
+        else transfer.items.add(new File([Uint8Array.from(atob(data), (one) => one.charCodeAt(0))], name, { type }));
+      }
+      const of = { bubbles: true, cancelable: true };
+      box.dispatchEvent(way === 'paste' ? new ClipboardEvent('paste', { ...of, clipboardData: transfer }) : new DragEvent('drop', { ...of, dataTransfer: transfer }));
+    }, { way, files });
+  }
+
+  // Returns what has the focus in the page of the chat: its name for screen readers, or its id.
+  async chatFocus() {
+    return this.chat.locator('body').evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.id, undefined, { timeout: 5_000 }).catch(() => undefined);
+  }
+
+  // Chooses an entry of the context menu of the editor, by the keyboard.
+  async editorMenu(label) {
+    await this.key('Shift+F10');
+    await this.pressMenu(label);
+  }
+
   // Folds or unfolds the change of a file, by its number from the top.
   async chatFold(file, number) {
     await this.chat.locator(`.fold[aria-label^="Lines of ${file}"]`).nth(number).click();

@@ -3,6 +3,7 @@
 'use strict';
 
 const { shown } = require('../display');
+const { size } = require('./chips');
 
 const ENDS = { completed: 'Done', stopped: 'Done', limit: 'Stopped at a limit', failed: 'Failed', cancelled: 'Cancelled' };
 const WORKING = ['pending', 'in_progress'];
@@ -21,6 +22,8 @@ const steps = (entries) => entries.map(({ status, content }) => ({ status, conte
 // Hidden characters are shown: what stands here may be compared with a question.
 const cut = (text) => (text.length > MOST ? `${shown(text.slice(0, MOST))}\n\n… the rest is in the transcript.` : shown(text));
 const words = (text) => shown(text.length > MOST_WORDS ? `${text.slice(0, MOST_WORDS)}…` : text);
+
+const image = ({ mimeType, bytes }) => `Image: ${mimeType}, ${size(bytes)}`;
 
 // One line about the changes of a file: how many lines, and what became of them.
 function changed({ path, hunks, operation }) {
@@ -87,9 +90,9 @@ function createConversation() {
     const at = seq + sub * PER_UPDATE;
     switch (update.sessionUpdate) {
       case 'user_message': {
-        const { text, added = '' } = update;
+        const { text, added = '', attached = [], images = [] } = update;
         const own = added && text.endsWith(added) ? text.slice(0, -added.length) : text;
-        return put(at, update.messageId, () => ({ kind: 'prompt', text: cut(own), more: cut(added.trim()) }));
+        return put(at, update.messageId, () => ({ kind: 'prompt', text: cut(own), more: cut(added.trim()), about: attached.length ? 'What was added, as the model gets it' : 'With its place in the file', attached: [...images.map(image), ...attached].map(words) }));
       }
       case 'agent_message': return put(at, update.messageId, () => ({ kind: 'reply', text: cut(update.text) }));
       case 'agent_message_chunk':

@@ -11,7 +11,7 @@ function html(webview, root) {
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; img-src data:; script-src 'nonce-${nonce}'">
 <link rel="stylesheet" href="${of('chat.css')}">
 <title>Chat</title>
 </head>
@@ -21,6 +21,7 @@ function html(webview, root) {
 <form id="composer">
 <p id="problem" role="alert" hidden></p>
 <div id="state" role="status"></div>
+<ul id="chips" aria-label="Added to the prompt" aria-live="polite" hidden></ul>
 <textarea id="text" rows="2" aria-label="Prompt" placeholder="What is to be done?"></textarea>
 <div id="foot"><div id="options"></div><button type="button" id="stop" hidden>Stop</button><button type="submit" id="send">Send</button></div>
 </form>

@@ -2,11 +2,11 @@
 // comes into sight. Never opens by itself, and keeps no more than which session is shown and what was typed and not sent.
 'use strict';
 
-const { randomUUID } = require('node:crypto');
 const vscode = require('vscode');
 const { line } = require('../display');
 const { row } = require('../session');
 const { createChanged } = require('./changed');
+const { NOT_RUNNING, createComposer } = require('./composer');
 const { createConversation } = require('./conversation');
 const { createHeld } = require('./held');
 const { buttonsOf, pickOption, pickValue } = require('./options');
@@ -17,23 +17,20 @@ const { cardOf } = require('./question');
 const PAGE = 200; // items that are loaded at a time
 const PAUSE_MS = 40; // between two messages to the page: at most 25 in a second
 const MOST_LISTED = 100;
-const MOST_DRAFTS = 50;
 const MOST_CARDS = 20;
 const MOST_PAST = 100; // prompts of before
-const CURES = ['adjutant.restart', 'adjutant.doctor', 'adjutant.provider.add', 'adjutant.demo'];
+const CURES = ['adjutant.restart', 'adjutant.doctor', 'adjutant.provider.add', 'adjutant.demo', 'adjutant.task.choose'];
 const LOST = ['SessionNotFound', 'SessionDamaged'];
-const NOT_RUNNING = 'the server is not running; the status bar says more';
 const KEPT = 'adjutant.chat'; // by the window, over a reload
 
 // `client()` is the language client of now; `here()` the place that a new task is about; `questions` what is asked;
-// `decide` keeps or undoes a change; `readiness` knows whether a model is set up, and `add` sets one up.
-function createChat(context, { client, here, complain, started, questions, decide, readiness, add }) {
+// `decide` keeps or undoes a change; `files` makes chips of what was dropped; `readiness` knows whether a model is set up, and `add` sets one up.
+function createChat(context, { client, here, complain, started, questions, decide, files, readiness, add }) {
   const root = context.extensionUri;
   const kept = context.workspaceState.get(KEPT) ?? {};
-  let view, conversation = createConversation(), session = kept.session, before, loads = 0, sending = false, drafts = new Map(kept.drafts);
+  let view, conversation = createConversation(), session = kept.session, before, loads = 0;
   let drawnCards, wanted; // the questions that the page has, and the one to lead to
   let made; // the conversation that began here with a choice: the server has it once it has a prompt
-  let unsure; // the prompt of which it is not known whether the server has it
   const request = async (method, params) => {
     if (!isReady()) throw new Error(NOT_RUNNING);
     return client().sendRequest(method, params);
@@ -42,12 +39,26 @@ function createChat(context, { client, here, complain, started, questions, decid
   const isReady = () => client()?.isRunning();
   const folder = () => vscode.workspace.workspaceFolders?.find((one) => one.uri.scheme === 'file');
 
-  const keep = () => void context.workspaceState.update(KEPT, { session, drafts: [...drafts].slice(-MOST_DRAFTS) });
-  const typed = (of, text) => {
-    drafts.delete(of ?? '');
-    if (text) drafts.set(of ?? '', text);
-    keep();
-  };
+  const post = (message) => void view?.webview.postMessage(message);
+  const keep = () => void context.workspaceState.update(KEPT, { session, drafts: drafts.all() });
+  // The first prompt of a conversation says where the user is.
+  const isNew = (of) => !of || (of === session && conversation.isEmpty());
+  const composer = createComposer(context, {
+    kept: kept.drafts,
+    keep,
+    of: () => session,
+    post,
+    isReady: () => isReady(),
+    execute: (command, argument) => execute(command, argument),
+    place: (of) => (isNew(of) ? here() : {}),
+    started,
+    sent: async (of, sessionId) => {
+      made = undefined;
+      if (session !== sessionId && session === of) await showOrSay(sessionId);
+    },
+    complain,
+  });
+  const { drafts } = composer;
   const { now: draw, later, drawn, dispose: rest } = createPace((reset = false, draft = undefined) => {
     if (!view?.visible) return false;
     const { state, usage, plan, title, options } = conversation.head();
@@ -59,7 +70,7 @@ function createChat(context, { client, here, complain, started, questions, decid
     drawnCards = json;
     const reveal = cards.some(({ id }) => id === wanted) ? wanted : undefined;
     if (reveal) wanted = undefined;
-    view.webview.postMessage({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options), held: held.view(session), bare: readiness().isWithoutModel() });
+    post({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options), held: held.view(session), bare: readiness().isWithoutModel() });
     return true;
   }, PAUSE_MS);
 
@@ -82,17 +93,15 @@ function createChat(context, { client, here, complain, started, questions, decid
   const show = async (sessionId, { takesDraft = false } = {}) => {
     loads++;
     held.forget();
-    const [left, other] = [session ?? '', sessionId ?? ''];
-    const goesAlong = !takesDraft && left !== other && drafts.has(left) && !drafts.has(other);
-    if (goesAlong) {
-      drafts.set(other, drafts.get(left));
-      drafts.delete(left);
-    }
+    const left = session;
+    const goesAlong = !takesDraft && drafts.move(left, sessionId);
     [session, before, conversation] = [sessionId, undefined, createConversation()];
     keep();
     // The box itself is the newest of what is typed in it.
-    const own = goesAlong || left === other ? undefined : drafts.get(other);
-    draw(true, takesDraft ? drafts.get(other) ?? '' : own);
+    const isOther = !goesAlong && (left ?? '') !== (sessionId ?? '');
+    const own = isOther && drafts.has(sessionId) ? drafts.text(sessionId) : undefined;
+    draw(true, takesDraft ? drafts.text(sessionId) : own);
+    await composer.show();
     // A page that comes into sight asks again.
     if (!sessionId || !isReady() || !view?.visible) return;
     const shown = conversation;
@@ -113,32 +122,6 @@ function createChat(context, { client, here, complain, started, questions, decid
     if (isReady()) complain(error);
   });
 
-  // What helps after a refusal, as a command of the extension.
-  const cureOf = (error) => {
-    if (!isReady()) return { label: 'Restart the Server', command: 'adjutant.restart' };
-    return error.data?.name === 'ProviderUnavailable' ? { label: 'Check the Set-up…', command: 'adjutant.doctor' } : undefined;
-  };
-  // The first prompt of a conversation says where the user is.
-  const isNew = (of) => !of || (of === session && conversation.isEmpty());
-  // A prompt is for the conversation in which it was typed, whatever is shown by now.
-  const send = async (of, text, id) => {
-    try {
-      if (!isReady()) throw new Error(NOT_RUNNING);
-      started();
-      sending = true;
-      // The same text again after a failure is the same prompt: the server may have it.
-      if (unsure?.text !== text || unsure.of !== of) unsure = { text, of, params: { text, key: randomUUID(), sessionId: of, ...(isNew(of) ? here() : {}) } };
-      const { sessionId } = await execute('adjutant.start', unsure.params);
-      [unsure, made] = [undefined, undefined];
-      if (drafts.get(of ?? '') === text) typed(of, '');
-      view?.webview.postMessage({ type: 'sent', id });
-      if (session !== sessionId && session === of) await showOrSay(sessionId);
-    } catch (error) {
-      view?.webview.postMessage({ type: 'refused', id, message: line(error.message, 300), cure: cureOf(error) });
-    } finally {
-      sending = false;
-    }
-  };
   const pick = async () => {
     const sessions = await listed();
     const rows = sessions.slice(0, MOST_LISTED).map((one) => {
@@ -159,7 +142,7 @@ function createChat(context, { client, here, complain, started, questions, decid
     } catch (error) {
       problem = line(error.message, 300);
     }
-    view?.webview.postMessage({ type: 'answered', askId, problem });
+    post({ type: 'answered', askId, problem });
   };
   // Chooses an option of the conversation in sight; without one a new conversation begins with it.
   const choose = async (id) => {
@@ -181,7 +164,7 @@ function createChat(context, { client, here, complain, started, questions, decid
     try {
       if (folder() && isReady()) ({ prompts } = await request('agent/prompt/history', { cwd: client().code2ProtocolConverter.asUri(folder().uri), limit: MOST_PAST }));
     } finally {
-      view?.webview.postMessage({ type: 'history', prompts: prompts?.map(({ text }) => text) });
+      post({ type: 'history', prompts: prompts?.map(({ text }) => text) });
     }
   };
   // Sends the page what a step gave, which is unfolded there.
@@ -193,16 +176,24 @@ function createChat(context, { client, here, complain, started, questions, decid
     } catch (error) {
       read = { problem: line(error.message, 300) };
     }
-    if (of === session) view?.webview.postMessage({ type: 'output', call, ...read });
+    if (of === session) post({ type: 'output', call, ...read });
   };
-  const changed = createChanged({ request, decide, of: () => session, send: (message) => view?.webview.postMessage(message) });
+  const changed = createChanged({ request, decide, of: () => session, send: post });
+  const dropped = async ({ session: of, uris }) => {
+    for (const chip of files(uris)) await composer.attach(of, chip);
+  };
   const heard = (message) => {
     switch (message.type) {
       // A page that is new.
       case 'ready': return showOrSay(session, { takesDraft: true });
       case 'drawn': return drawn();
-      case 'draft': return typed(message.session, message.text);
-      case 'send': return send(message.session, message.text, message.id);
+      case 'draft': return drafts.type(message.session, message.text);
+      case 'send': return composer.send(message.session, message.text, message.id);
+      case 'image': return composer.image(message.session, message).catch(complain);
+      case 'focused': return composer.focused();
+      case 'files': return dropped(message).catch(complain);
+      case 'detach': return composer.detach(message.session, message.chip).catch(complain);
+      case 'openChip': return composer.open(message.session, message.chip).catch(complain);
       case 'stop': return execute('adjutant.cancel', { sessionId: session }).catch(complain);
       case 'older': return before === undefined ? undefined : load().catch(complain);
       case 'answer': return answer(message);
@@ -251,13 +242,18 @@ function createChat(context, { client, here, complain, started, questions, decid
       await vscode.commands.executeCommand('adjutant.chat.focus');
       await show(undefined, { takesDraft: true });
     },
+    // Opens the chat and puts chips into its box.
+    attach: async (chips) => {
+      await vscode.commands.executeCommand('adjutant.chat.focus');
+      for (const chip of chips) await composer.attach(session, chip);
+    },
     pick,
     choose,
     told(params) {
       const { update, sessionId } = params;
       // A task that was given elsewhere in this window is followed, unless one is at work here or something is typed for this one.
       const begins = update.sessionUpdate === '_run' && update.phase === 'started';
-      const isBusy = sending || drafts.has(session ?? '') || ['running', 'requires_action'].includes(conversation.head().state);
+      const isBusy = composer.isSending() || drafts.has(session) || ['running', 'requires_action'].includes(conversation.head().state);
       if (begins && sessionId !== session && !isBusy) showOrSay(sessionId);
       if (sessionId !== session) return;
       conversation.fold(params);
@@ -282,6 +278,7 @@ function createChat(context, { client, here, complain, started, questions, decid
     ready: () => void (session && showOrSay(session)),
     dispose() {
       rest();
+      composer.dispose();
       provider.dispose();
     },
   };

@@ -57,10 +57,13 @@ pub const REPORTED: &str = "\n\nReported there:\n";
 /// What begins the user's place, after both.
 pub const PLACE_OF_USER: &str = "\n\nThe user is ";
 
-/// Returns the words of a prompt without the place and the problems that the editor added to it.
+/// What begins the resources that the user attached, after all of that.
+pub const ATTACHED: &str = "\n\nThe user attached, as the editor has it now:\n";
+
+/// Returns the words of a prompt without what the editor added to it and what the user attached.
 pub fn words_of(prompt: &str) -> &str {
-    let words = prompt.rfind(PLACE_OF_USER).map_or(prompt, |end| &prompt[..end]);
-    words.rfind(REPORTED).map_or(words, |end| &words[..end])
+    let before = |text: &'_ str, mark: &str| text.rfind(mark).unwrap_or(text.len());
+    [ATTACHED, PLACE_OF_USER, REPORTED].into_iter().fold(prompt, |words, mark| &words[..before(words, mark)])
 }
 
 /// The prompts of an open run.

@@ -3,6 +3,7 @@
 //! No other file has these texts. It gets the text to quote as an argument and bounds every quote. Never reads a
 //! document and never decides what may run.
 
+mod attached;
 mod comment;
 mod excerpt;
 #[cfg(test)]
@@ -17,6 +18,7 @@ use crate::text::display::one_line;
 use crate::text::position::{Encoding, PositionError, Range};
 use crate::tool::MAX_TITLE;
 
+pub use attached::{Attachment, MAX_ATTACHMENTS, attached, attached_names};
 pub use comment::touches_comment;
 
 /// Diagnostics that one prompt lists; it gives the number of the others.

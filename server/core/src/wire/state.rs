@@ -8,6 +8,7 @@ use adjutant_protocol::update::{
     TurnPhase as WireTurnPhase, TurnView, Update,
 };
 
+use super::start::attached_names;
 use super::{ask, call, options, plan};
 use crate::machine::retry::CallFailure;
 use crate::policy::unsaved;
@@ -140,6 +141,7 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
             message_id: message.clone(),
             text: text.to_string(),
             images: images.iter().map(Into::into).collect(),
+            attached: attached_names(text),
             added: text.get(words_of(text).len()..).filter(|added| !added.is_empty()).map(str::to_owned),
         }],
         Event::RunStarted { run, continues, model, not_before, title, origin, .. } => {

@@ -72,6 +72,7 @@ impl Story {
                 message_id: "u1".into(),
                 text: "go".into(),
                 images: Vec::new(),
+                attached: Vec::new(),
                 added: None,
             })
             .add(turn(TurnPhase::Started))
@@ -468,6 +469,7 @@ fn what_a_resumed_client_missed_is_no_fault() {
             message_id: "u1".into(),
             text: "go".into(),
             images: Vec::new(),
+            attached: Vec::new(),
             added: None,
         })
         .add(turn(TurnPhase::Started))
@@ -476,6 +478,7 @@ fn what_a_resumed_client_missed_is_no_fault() {
             message_id: "u2".into(),
             text: "steer".into(),
             images: Vec::new(),
+            attached: Vec::new(),
             added: None,
         })
         .add(chunk("m8", "."))

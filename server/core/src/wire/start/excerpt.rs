@@ -49,8 +49,14 @@ pub fn selected(text: &Rope, range: Range, encoding: Encoding) -> String {
 
 /// Returns the lines and some around them, numbered as `read_file` numbers them.
 pub fn numbered(text: &Rope, lines: &RangeInclusive<usize>) -> String {
-    let first = lines.start().saturating_sub(CONTEXT);
-    let wanted = (lines.end() + CONTEXT).saturating_sub(first).saturating_add(1);
+    let around = lines.start().saturating_sub(CONTEXT)..=lines.end().saturating_add(CONTEXT);
+    exactly(text, &around, "; read the file")
+}
+
+/// Returns these lines alone, numbered in the same way. `rest_hint` ends the sentence about the lines that are left out.
+pub fn exactly(text: &Rope, lines: &RangeInclusive<usize>, rest_hint: &str) -> String {
+    let first = *lines.start();
+    let wanted = lines.end().saturating_sub(first).saturating_add(1);
     let mut out = String::new();
     let mut given = 0;
     for (number, line) in text.get_lines_at(first).into_iter().flatten().enumerate().take(wanted) {
@@ -70,7 +76,7 @@ pub fn numbered(text: &Rope, lines: &RangeInclusive<usize>) -> String {
     let there = text.len_lines().saturating_sub(first + 1);
     let rest = wanted.min(there).saturating_sub(given);
     if rest > 0 {
-        out.push_str(&format!("[{rest} more lines; read the file]\n"));
+        out.push_str(&format!("[{rest} more lines{rest_hint}]\n"));
     }
     out
 }

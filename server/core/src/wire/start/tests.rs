@@ -7,7 +7,7 @@ use adjutant_protocol::start::{StartParams, Template};
 use ropey::Rope;
 use serde_json::{Value, json};
 
-use super::{Passage, StartProblem, Task, task, touches_comment};
+use super::{Attachment, Passage, StartProblem, Task, attached, attached_names, task, touches_comment};
 use crate::record::Mode;
 use crate::session::maker::{REPORTED, words_of};
 use crate::text::position::{Encoding, Position, Range};
@@ -107,6 +107,53 @@ fn n30_the_words_of_a_task_are_those_of_the_user() {
     let made = start("a\nb\n", value);
     assert!(made.text.contains(REPORTED), "{}", made.text);
     assert_eq!(words_of(&made.text), words);
+}
+
+#[test]
+fn n08_what_is_attached_is_quoted_named_and_no_word_of_the_user() {
+    let rope = Rope::from_str("a = 1\nbé = 2\n- c\n");
+    let long = Rope::from_str(&"x\n".repeat(500));
+    let file = |name, text, range| Attachment { name, text, range, encoding: Encoding::Utf16, is_file: true };
+    let lines = |from, to| Some(Range { start: Position::new(from, 0), end: Position::new(to, 0) });
+    let some = Range { start: Position::new(1, 1), end: Position::new(1, 2) };
+    let all = [
+        file("src/a.py", Some(&rope), lines(1, 3)),
+        file("src/a.py", Some(&rope), Some(some)),
+        file(".env", None, lines(0, 1)),
+        Attachment { is_file: false, ..file("untitled:\nUntitled-1", Some(&rope), None) },
+    ];
+    let text = attached(&all).expect("the lines are there");
+    expect_test::expect![[r#"
+
+
+        The user attached, as the editor has it now:
+        - src/a.py, lines 2 to 3:
+             2	bé = 2
+             3	- c
+        - src/a.py, `é` in line 2:
+             2	bé = 2
+        - .env, line 1
+        - untitled: Untitled-1:
+             1	a = 1
+             2	bé = 2
+             3	- c
+    "#]]
+    .assert_eq(&text);
+    // With a place, too, and with words that look like what is added.
+    let words = "make it faster\n\nThe user is in a hurry";
+    let value = json!({ "text": words, "uri": "u", "range": range((1, 0), (1, 1)) });
+    let prompt = start("a\nb\n", value).text + &text;
+    assert_eq!(words_of(&prompt), words);
+    assert_eq!(
+        attached_names(&prompt),
+        ["src/a.py, lines 2 to 3", "src/a.py, `é` in line 2", ".env, line 1", "untitled: Untitled-1"]
+    );
+    assert_eq!((attached(&[]), attached_names(words)), (Ok(String::new()), Vec::new()));
+    // A quote is bounded, and says how to get the rest.
+    let text = attached(&[file("long.txt", Some(&long), None)]).expect("it is there");
+    assert!(text.ends_with("   200\tx\n[300 more lines; read the file]\n"), "{text}");
+    let gone = attached(&[file("src/a.py", Some(&rope), lines(9, 12))]).expect_err("it has three lines");
+    assert!(gone.contains("\"src/a.py\" has no lines 10 to 12 any more"), "{gone}");
 }
 
 #[test]

@@ -67,6 +67,7 @@ fn s101_a_session_reads_as_whole_blocks() {
             message_id: "u-1".into(),
             text: "Fix it.\n```\nopen".to_owned(),
             images: vec![ImageView { mime_type: "image/png".to_owned(), bytes: 11_500 }],
+            attached: Vec::new(),
             added: None,
         },
         Update::AgentMessageChunk { message_id: "m-1".into(), text: "Half a sen".to_owned() },
@@ -134,6 +135,7 @@ fn s101_s80_what_an_attempt_said_before_it_broke_off_stands_there_once() {
         message_id: "u-1".into(),
         text: "Go on.".to_owned(),
         images: Vec::new(),
+        attached: Vec::new(),
         added: None,
     };
     let broken = [message("One tw", true), failed(), steer, message("One two th", true), failed()];
@@ -236,6 +238,7 @@ fn finding_a5_nothing_of_the_models_looks_like_a_line_of_ours() {
             message_id: "u".into(),
             text: forged.to_owned(),
             images: Vec::new(),
+            attached: Vec::new(),
             added: None,
         },
         opened(AskKind::Tool, Some(subject)),
@@ -277,7 +280,7 @@ proptest! {
         for text in &texts {
             for update in [
                 message(text, true),
-                Update::UserMessage { message_id: "u".into(), text: text.clone(), images: Vec::new(), added: None },
+                Update::UserMessage { message_id: "u".into(), text: text.clone(), images: Vec::new(), attached: Vec::new(), added: None },
                 call(text, ToolStatus::Failed, text),
                 Update::Complete { summary: text.clone() },
             ] {

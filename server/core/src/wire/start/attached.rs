@@ -1,0 +1,76 @@
+//! Words what the user attached to a prompt: parts of files, whole files and texts.
+//!
+//! Quotes only the text that it gets, bounds every quote, and never reads a file.
+
+use ropey::Rope;
+
+use super::{NAME_CHARS, excerpt};
+use crate::session::maker::ATTACHED;
+use crate::text::display::one_line;
+use crate::text::position::{Encoding, Range, offsets_of};
+
+/// Resources of one prompt.
+pub const MAX_ATTACHMENTS: usize = 10;
+/// What begins the name of each; a quoted line begins with its number.
+const HEAD: &str = "- ";
+
+/// A resource that the user attached.
+#[derive(Clone, Debug)]
+pub struct Attachment<'a> {
+    /// The path as tools accept it, or the name of a text that is no file.
+    pub name: &'a str,
+    /// `None` for a file that is not quoted because it may contain secrets or is no text; the model must ask to read it.
+    pub text: Option<&'a Rope>,
+    /// `None` means the whole.
+    pub range: Option<Range>,
+    pub encoding: Encoding,
+    /// Whether the model can read more of it with its tools.
+    pub is_file: bool,
+}
+
+impl Attachment<'_> {
+    fn short_name(&self) -> String {
+        let name = one_line(self.name, NAME_CHARS);
+        match (self.range, self.text) {
+            (Some(range), Some(text)) => format!("{name}, {}", excerpt::selected(text, range, self.encoding)),
+            (Some(range), None) => format!("{name}, {}", excerpt::lines_named(&excerpt::lines_of(range))),
+            (None, _) => name,
+        }
+    }
+}
+
+/// Returns the text for the model, which comes after the prompt; empty if nothing is attached. An error names the attachment
+/// whose range its text does not have.
+pub fn attached(attachments: &[Attachment<'_>]) -> Result<String, String> {
+    let mut out = String::new();
+    for attachment in attachments {
+        out.push_str(if out.is_empty() { ATTACHED } else { "" });
+        let range = attachment.range;
+        if let (Some(text), Some(range)) = (attachment.text, range)
+            && (range.start.line as usize >= text.len_lines()
+                || offsets_of(text, range, attachment.encoding).is_err())
+        {
+            let lines = excerpt::lines_named(&excerpt::lines_of(range));
+            let name = one_line(attachment.name, NAME_CHARS);
+            return Err(format!(
+                "\"{name}\" has no {lines} any more; take them out of the prompt and select them again"
+            ));
+        }
+        let name = attachment.short_name();
+        let Some(text) = attachment.text else {
+            out.push_str(&format!("{HEAD}{name}\n"));
+            continue;
+        };
+        let lines = range.map_or(0..=usize::MAX - 1, excerpt::lines_of);
+        let rest_hint = if attachment.is_file { "; read the file" } else { " are left out" };
+        out.push_str(&format!("{HEAD}{name}:\n{}", excerpt::exactly(text, &lines, rest_hint)));
+    }
+    Ok(out)
+}
+
+/// Returns the short names of what is attached to a prompt.
+pub fn attached_names(prompt: &str) -> Vec<String> {
+    let Some(at) = prompt.rfind(ATTACHED) else { return Vec::new() };
+    let heads = prompt[at + ATTACHED.len()..].lines().filter_map(|line| line.strip_prefix(HEAD));
+    heads.map(|head| head.strip_suffix(':').unwrap_or(head).to_owned()).collect()
+}
