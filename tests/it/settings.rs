@@ -271,7 +271,10 @@ fn p26_the_settings_of_vscode_are_those_of_the_server() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let lines: Vec<String> =
             wanted.iter().map(|(name, of)| format!("        \"{name}\": {of}")).collect();
-        let from = text.find("        \"adjutant.model\":").expect("the first generated setting");
+        // The one setting that is written by hand is the first.
+        let own = text.find("\"adjutant.server.path\"").expect("the extension's own setting");
+        let from =
+            text[own..].find("        },\n").map(|at| own + at + "        },\n".len()).expect("its end");
         let to =
             text[from..].find("\n      }\n    }\n").map(|at| from + at).expect("the end of the settings");
         text.replace_range(from..to, &lines.join(",\n"));
