@@ -2,15 +2,17 @@
 //!
 //! Never looks into the server.
 
+use adjutant_testkit::editor::Options;
 use adjutant_testkit::model::Reply;
+use adjutant_testkit::process::Server;
 use serde_json::json;
 
 use super::changes::wait_told;
-use super::scenes::{chat, each, press};
+use super::scenes::{chat, each, notices, press};
 use super::{Neovim, VERSIONS};
 use crate::editor::Editor;
 use crate::scenes;
-use crate::stage::{Stage, shipped, wait_for};
+use crate::stage::{SERVER, Stage, shipped, wait_for};
 
 /// What a request has that offers the tool for edits.
 const EDITS: &str = "\"name\":\"edit_file\"";
@@ -81,7 +83,7 @@ fn n08_a_text_is_a_sub_command_only_if_every_word_of_it_is() {
             for _, action in ipairs(commands.ACTIONS) do \
               if vim.fn.maparg(commands.plug(action), 'n') == '' then missing[#missing + 1] = action.name end end \
             return #commands.ACTIONS .. ' ' .. table.concat(missing, ', ')";
-        assert_eq!(editor.lua(unmapped), "32 ");
+        assert_eq!(editor.lua(unmapped), "33 ");
     });
 }
 
@@ -139,6 +141,34 @@ fn p27_a_session_is_chosen_shown_gone_on_with_and_opened_as_a_page() {
             if vim.endswith(vim.api.nvim_buf_get_name(buffer), 'transcript.md') and text:find('Third words', 1, true) \
             then return true end end return false";
         editor.wait_true("the session as a page", page);
+    });
+}
+
+/// A second Neovim says who has a session, and offers to take it over once that process is gone.
+#[test]
+fn p27_a_session_of_another_window_is_taken_over_once_its_process_is_gone() {
+    each(talk, |editor| {
+        let says = |part: &str| wait_for(part, || notices(editor).contains(part).then_some(()));
+        let mut first = Server::spawn_with(SERVER, &editor.stage.workspace, &["lsp"], |_| {});
+        let window = first.editor(Options::new(&editor.stage.workspace));
+        let session = window.new_session();
+        let run = window.prompt(&session, "Look at it").run_id;
+        window.await_run_end(&session, &run);
+        editor.lua("vim.cmd('Adjutant take over')");
+        says("Adjutant: no session waits to be taken over; :Adjutant sessions lists those of this project");
+        editor.lua("vim.cmd('Adjutant sessions')");
+        let shown = wait_for("the sessions", || editor.asked());
+        assert_eq!(shown, "Go on in a session:\nLook at it · open in another window · now");
+        editor.choose("Look at it");
+        let whose = format!("Adjutant: this session is open in another window (process {}).", first.pid());
+        says(&whose);
+        window.expect_loss();
+        first.kill();
+        says("Adjutant: the window that had “Look at it” has let it go · :Adjutant take over");
+        editor.lua("vim.cmd('Adjutant take over')");
+        wait_for("the session", || chat(editor).contains("First words.").then_some(()));
+        let request = say(editor, "Adjutant and what now", 2, "Second words.");
+        assert!(request.contains("First words."), "{request}");
     });
 }
 

@@ -30,6 +30,7 @@ M.ACTIONS = {
   row("stop all", "stops every task", of("sessions", "stop", { all = true })),
   row("sessions", "lists the sessions, or those with a word in the title; choose one",
     of("sessions", "pick"), { value = "WORD", values = values_of("titles") }),
+  row("take over", "goes on here with a session that another window had open", of("held", "take_over")),
   row("rename", "gives this session a title of your own, or asks for it",
     of("sessions", "rename"), { words = "TITLE" }),
   row("model", "lists the models; the chosen one counts for this session", of("sessions", "model"),

@@ -31,6 +31,7 @@ capabilities.experimental = { agent = {
   asks = { request = true },
   review = { hunks = true },
   overview = true,
+  sessions = true,
   -- Only where the user says so, edits are applied at once and reviewed afterwards.
   workspace = { trusted = settings.trusted == true },
 } }
@@ -216,6 +217,7 @@ function M.config()
       ["agent/ask/resolved"] = asks.resolved,
       ["agent/review/update"] = hunks.update,
       ["agent/overview"] = status.overview,
+      ["agent/session/changed"] = function(_, params) require("adjutant.held").changed(_, params) end,
       ["window/showMessageRequest"] = asks.message,
       ["window/showMessage"] = function(_, params)
         notices.show(params.message)

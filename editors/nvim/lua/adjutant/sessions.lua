@@ -4,6 +4,7 @@ local about = require("adjutant.about")
 local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
 local display = require("adjutant.display")
+local held = require("adjutant.held")
 local images = require("adjutant.images")
 local notices = require("adjutant.notices")
 
@@ -268,12 +269,14 @@ function M.row(entry)
   if entry.damaged then parts[#parts + 1] = "damaged" end
   local open = entry.unreviewedHunks or 0
   if open > 0 then parts[#parts + 1] = many(open, "change") .. " to review" end
+  if entry.openIn then parts[#parts + 1] = "open in another window" end
   parts[#parts + 1] = age_of(entry.updatedAt)
   return table.concat(parts, " · ")
 end
 
 -- Shows a session in the chat, and lets the next text go on in it. A page that is here already stays as the user left it.
-local function open(client, entry)
+local open
+function open(client, entry)
   local session, has = entry.sessionId, chat.has(entry.sessionId)
   local params = { sessionId = session, replayFrom = not has and { type = "last", items = SHOWN } or nil }
   request(client, "agent/session/resume", params, function(state)
@@ -285,7 +288,12 @@ local function open(client, entry)
       chat.note("Earlier messages are left out here; :Adjutant export has all.", "page", session)
     end
     opened(client, state)
+    held.opened(session)
     show(true)
+  end, function(err)
+    local name = type(err.data) == "table" and err.data.name
+    if name ~= "SessionLocked" then return failed(client, err) end
+    held.refused(entry, function() open(client, { sessionId = session, title = entry.title }) end)
   end)
 end
 

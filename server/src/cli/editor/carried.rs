@@ -49,6 +49,7 @@ pub fn neovim() -> Vec<ClientFile> {
         "lua/adjutant/float.lua",
         "lua/adjutant/folds.lua",
         "lua/adjutant/health.lua",
+        "lua/adjutant/held.lua",
         "lua/adjutant/history.lua",
         "lua/adjutant/hunks.lua",
         "lua/adjutant/images.lua",
