@@ -58,7 +58,7 @@ impl Code<'_> {
 
 #[test]
 fn p27_what_a_row_of_the_list_of_conversations_says() {
-    super::node_finds_nothing("sessions.mjs", "editors/vscode/src/session.js");
+    super::node_finds_nothing("sessions.mjs", "editors/vscode/src/session.ts");
 }
 
 /// Writes the log of a conversation without a prompt, of a time long ago.
