@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 
 const OUT = 'dist';
-const COMMON = { bundle: true, minify: true, metafile: true, logLevel: 'warning' };
+// The settings of the types are not for this program, which never reads them.
+const COMMON = { tsconfigRaw: { compilerOptions: { strict: true } }, bundle: true, minify: true, metafile: true, logLevel: 'warning' };
 // The name of a package comes after the last of these in a path.
 const PACKAGES = 'node_modules/';
 
@@ -30,8 +31,8 @@ async function licenceOf(folder) {
 
 await rm(OUT, { recursive: true, force: true });
 const built = await Promise.all([
-  build({ ...COMMON, entryPoints: ['src/extension.js'], platform: 'node', target: 'node20', external: ['vscode'], outfile: `${OUT}/extension.js` }),
-  build({ ...COMMON, entryPoints: ['page/chat.js', 'page/chat.css'], platform: 'browser', target: 'chrome120', outdir: OUT }),
+  build({ ...COMMON, entryPoints: ['src/extension.ts'], platform: 'node', target: 'node20', external: ['vscode'], outfile: `${OUT}/extension.js` }),
+  build({ ...COMMON, entryPoints: ['page/chat.ts', 'page/chat.css'], platform: 'browser', target: 'chrome120', outdir: OUT }),
 ]);
 const sources = built.flatMap(({ metafile }) => Object.keys(metafile.inputs));
 const folders = [...new Set(sources.map(packageOf).filter(Boolean))];

@@ -84,6 +84,36 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
     entries.map(file).collect()
 }
 
+/// The types of the wire are those that the server generates, and a wrong one is found.
+#[test]
+fn n27_the_sources_of_the_extension_fit_their_types_and_those_of_the_wire() {
+    let place = tempfile::tempdir().expect("a folder");
+    let scratch = place.path().join("editors/vscode");
+    let types = place.path().join("docs/protocol");
+    for folder in [&scratch, &types] {
+        fs::create_dir_all(folder).expect("make a folder");
+    }
+    let copied = ["package.json", "tsconfig.json", "src", "page"];
+    let copied = copied.map(|name| shipped("editors/vscode").join(name));
+    let done = Command::new("cp").arg("-r").args(copied).arg(&scratch).status().expect("run cp");
+    assert!(done.success(), "the sources could not be copied");
+    fs::copy(shipped("docs/protocol/protocol.d.ts"), types.join("protocol.d.ts")).expect("copy the types");
+    symlink(installed("vscode-extension/node_modules"), scratch.join("node_modules"))
+        .expect("link the packages");
+    let check = || {
+        let mut tsc = Command::new(scratch.join("node_modules/.bin/tsc"));
+        let said = tsc.args(["-p", "."]).current_dir(&scratch).output().expect("run tsc");
+        (said.status.success(), String::from_utf8_lossy(&said.stdout).into_owned())
+    };
+    assert_eq!(check(), (true, String::new()));
+    // A field that the server does not send.
+    let wrong =
+        "import type { ReviewHunk } from './wire';\nexport const of = (hunk: ReviewHunk) => hunk.author;\n";
+    fs::write(scratch.join("src/wrong.ts"), wrong).expect("write a wrong source");
+    let (fits, said) = check();
+    assert!(!fits && said.contains("src/wrong.ts") && said.contains("'author'"), "{said}");
+}
+
 /// `cargo build` needs no Node, because the built extension is in the repository. `UPDATE_DOCS` builds it again.
 #[test]
 fn n27_the_bundle_in_the_repository_is_built_from_its_sources() {

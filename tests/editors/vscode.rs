@@ -19,14 +19,16 @@ mod setup;
 
 use std::cell::RefCell;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{MutexGuard, OnceLock};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::editor::Editor;
-use crate::stage::{Stage, shipped, wait_for};
+use crate::stage::{Stage, installed, shipped, wait_for};
 use driver::Driver;
 
 /// Returns labels as [`Code::answers`] does.
@@ -34,11 +36,28 @@ fn answers(labels: &[&str]) -> Vec<String> {
     labels.iter().map(|&label| label.to_owned()).collect()
 }
 
+/// Returns a source of the extension as node runs it. The sources are TypeScript: each becomes a file of its own, with the same name
+/// and no types.
+fn runnable(source: &str) -> PathBuf {
+    static FOLDER: OnceLock<TempDir> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut esbuild = Command::new(installed("vscode-extension/node_modules/.bin/esbuild"));
+        esbuild.args(["src/*.ts", "src/chat/*.ts", "--outbase=src", "--format=cjs", "--platform=node"]);
+        esbuild.arg("--log-level=warning").arg(format!("--outdir={}", folder.path().display()));
+        let made = esbuild.current_dir(shipped("editors/vscode")).output().expect("run esbuild");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        folder
+    });
+    let name = source.strip_prefix("editors/vscode/src/").expect("a source of the extension");
+    folder.path().join(name).with_extension("js")
+}
+
 /// Runs a check of one file of the extension under node alone. Fails with what it prints.
 #[track_caller]
 fn node_finds_nothing(check: &str, of: &str) {
     let mut node = Command::new("node");
-    node.arg(shipped("tests/editors/vscode").join(check)).arg(shipped(of));
+    node.arg(shipped("tests/editors/vscode").join(check)).arg(runnable(of));
     let said = node.output().expect("node is installed: run tests/editors/install.sh");
     let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
     assert!(said.status.success() && wrong.is_empty(), "{wrong}");

@@ -43,7 +43,7 @@ fn image(name: &str) -> Value {
 /// Names, blocks, moved lines and drafts.
 #[test]
 fn n08_what_is_attached_has_short_names_and_follows_its_lines() {
-    super::node_finds_nothing("chips.mjs", "editors/vscode/src/chat/drafts.js");
+    super::node_finds_nothing("chips.mjs", "editors/vscode/src/chat/drafts.ts");
 }
 
 #[test]

@@ -256,7 +256,7 @@ fn n03_changes_are_still_there_after_a_reload() {
 /// The words of a change are the same without VS Code, where every case can be tried.
 #[test]
 fn n03_what_a_change_looks_like() {
-    super::node_finds_nothing("change.mjs", "editors/vscode/src/change.js");
+    super::node_finds_nothing("change.mjs", "editors/vscode/src/change.ts");
 }
 
 #[test]

@@ -40,13 +40,13 @@ impl Code<'_> {
 /// Pages and live updates come in any order, and each of them in the numbers of its session.
 #[test]
 fn finding_d9_s105_the_chat_draws_the_same_in_whatever_order_it_is_told() {
-    super::node_finds_nothing("chat.mjs", "editors/vscode/src/chat/conversation.js");
+    super::node_finds_nothing("chat.mjs", "editors/vscode/src/chat/conversation.ts");
 }
 
 /// However many parts of a reply come, the page gets at most 25 messages a second, and the first at once.
 #[test]
 fn finding_d9_s105_what_streams_reaches_the_page_in_few_messages() {
-    super::node_finds_nothing("pace.mjs", "editors/vscode/src/chat/pace.js");
+    super::node_finds_nothing("pace.mjs", "editors/vscode/src/chat/pace.ts");
 }
 
 /// The chat has the room; the lists below it are a press away.
@@ -267,7 +267,7 @@ fn p01_a_change_is_undone_and_a_run_is_reviewed_in_the_chat() {
 /// What the chat shows of a change that is unfolded is the diff, cut only where it says so.
 #[test]
 fn p01_the_lines_of_a_change_are_its_parts_in_the_order_of_the_file() {
-    super::node_finds_nothing("lines.mjs", "editors/vscode/src/chat/lines.js");
+    super::node_finds_nothing("lines.mjs", "editors/vscode/src/chat/lines.ts");
 }
 
 /// A step unfolds to what it gave: live while a command prints, from the server once it is over.

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 const [, , extension, table] = process.argv;
-const display = createRequire(import.meta.url)(extension);
+const display = { ...createRequire(import.meta.url)(extension) };
 // A diff comes line by line, each with its mark.
 const { diff } = display;
 display.diff = (text) => {

@@ -200,5 +200,5 @@ fn finding_d15_a_failed_task_is_tried_again_in_the_chat() {
 /// What a card shows, under node alone.
 #[test]
 fn finding_a1_d8_a_card_shows_all_of_a_question_or_allows_nothing() {
-    super::node_finds_nothing("question.mjs", "editors/vscode/src/chat/question.js");
+    super::node_finds_nothing("question.mjs", "editors/vscode/src/chat/question.ts");
 }

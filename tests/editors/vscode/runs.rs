@@ -123,5 +123,5 @@ fn p04_a_run_and_everything_after_it_is_shown_undone_and_restored() {
 /// The words of a run are the same without VS Code, where every case can be tried.
 #[test]
 fn p04_what_a_run_looks_like() {
-    super::node_finds_nothing("runs.mjs", "editors/vscode/src/runs.js");
+    super::node_finds_nothing("runs.mjs", "editors/vscode/src/runs.ts");
 }

@@ -227,7 +227,7 @@ fn finding_d2_how_adjutant_asks_can_be_set_in_vs_code() {
     let offered = package["contributes"]["configuration"]["properties"].as_object().expect("the settings");
     let mut offered: Vec<&str> = offered.keys().filter_map(|key| key.strip_prefix("adjutant.")).collect();
     offered.retain(|key| *key != "server.path");
-    let source = read("editors/vscode/src/settings.js");
+    let source = read("editors/vscode/src/settings.ts");
     let sent =
         source.split("const KEYS = [").nth(1).and_then(|rest| rest.split(']').next()).expect("the keys");
     let mut sent: Vec<&str> = sent.split(", ").map(|key| key.trim_matches('\'')).collect();
@@ -299,7 +299,7 @@ fn n06_save_and_run_saves_the_file_that_the_question_names() {
 fn finding_a1_the_extension_shows_texts_as_the_server_does() {
     let mut node = Command::new("node");
     node.arg(shipped("tests/editors/vscode/display.mjs"));
-    node.arg(shipped("editors/vscode/src/display.js")).arg(shipped("tests/corpus/display.jsonl"));
+    node.arg(super::runnable("editors/vscode/src/display.ts")).arg(shipped("tests/corpus/display.jsonl"));
     let said = node.output().expect("node is installed: run tests/editors/install.sh");
     let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
     assert!(said.status.success() && wrong.is_empty(), "{wrong}");

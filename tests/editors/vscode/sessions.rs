@@ -60,12 +60,12 @@ impl Code<'_> {
 
 #[test]
 fn p27_what_a_row_of_the_list_of_conversations_says() {
-    super::node_finds_nothing("sessions.mjs", "editors/vscode/src/session.js");
+    super::node_finds_nothing("sessions.mjs", "editors/vscode/src/session.ts");
 }
 
 #[test]
 fn p27_what_the_chat_says_of_a_conversation_that_another_window_has() {
-    super::node_finds_nothing("held.mjs", "editors/vscode/src/chat/held.js");
+    super::node_finds_nothing("held.mjs", "editors/vscode/src/chat/held.ts");
 }
 
 /// A second window says who has a conversation, and offers to take it over once that process is gone.

@@ -1,0 +1,270 @@
+// The page of the chat. Holds no truth: it draws what it is sent.
+// Never makes a link, loads anything, or runs what a text says.
+import type { Item } from '../src/chat/conversation';
+import type { Draw, FromPage, OptionButton, ToPage } from '../src/chat/messages';
+import { createChanges } from './change';
+import { createChips } from './chips';
+import { button, element } from './element';
+import { createHistory } from './history';
+import { createCards } from './question';
+import { createReplies } from './reply';
+import { createSteps } from './step';
+
+interface Place { at: number; kind: Item['kind']; element: HTMLElement }
+
+const page = acquireVsCodeApi<{ typed?: Record<string, string> }>();
+// A part of the document, which `src/chat/page.ts` has under this name.
+function part<T extends HTMLElement>(id: string, kind: new () => T): T {
+  const found = document.getElementById(id);
+  if (found instanceof kind) return found;
+  throw new Error(`the page has no ${id}`);
+}
+const [items, plan, problem, state, options] = [part('items', HTMLElement), part('plan', HTMLElement), part('problem', HTMLElement), part('state', HTMLElement), part('options', HTMLElement)];
+const [composer, text, stop, send] = [part('composer', HTMLFormElement), part('text', HTMLTextAreaElement), part('stop', HTMLButtonElement), part('send', HTMLButtonElement)];
+const tell = (message: FromPage) => page.postMessage(message);
+const places = new Map<string, Place>(); // of each item its element
+const NAMES: Partial<Record<string, string>> = { prompt: 'You', reply: 'Answer', thought: 'Thought', tool: 'Step', change: 'Change', ask: 'Question', end: 'End', notice: 'Notice' };
+const STEPS: Partial<Record<string, string>> = { pending: '☐', in_progress: '◐', completed: '☑' };
+const STATES: Partial<Record<string, string>> = { running: 'At work', requires_action: 'Waits for your answer', resumable: 'Was cut short' };
+const STEPS_TO_MODEL: [label: string, title: string, command: string][] = [
+  ['Add a Provider…', 'Set up a service, its key and a model', 'adjutant.provider.add'],
+  ['Try Without a Key', 'Run a demo with a scripted model in a terminal', 'adjutant.demo'],
+];
+let session: string | undefined, sending: string | undefined, given = '', running = false, bareOf = false;
+
+const drafted = () => {
+  tell({ type: 'draft', session, text: text.value });
+  label();
+};
+// A prompt of before that only stands there is no draft: what was typed stays it.
+const history = createHistory(text, () => tell({ type: 'history' }), () => label());
+const changes = createChanges(tell);
+const replies = createReplies();
+const steps = createSteps(tell);
+const cards = createCards(items, tell, page);
+const complain = (message: string) => {
+  problem.textContent = message;
+  problem.hidden = false;
+};
+const chips = createChips({ list: part('chips', HTMLElement), box: text, composer, send: (message) => tell({ ...message, session }), complain, changed: () => label() });
+
+function body(item: Item): HTMLElement[] {
+  const parts: HTMLElement[] = [];
+  switch (item.kind) {
+    case 'reply': return replies.body(item);
+    case 'thought': {
+      const made = element('details');
+      made.append(element('summary', '', 'Thought'), element('div', 'plain', item.text));
+      return [made];
+    }
+    case 'tool': return steps.body(item);
+    case 'change': return changes.body(item);
+    case 'ask':
+      return [element('span', '', `? ${item.text}`), element('span', 'note', item.note)];
+    default:
+      parts.push(element('div', 'plain', item.text));
+      if (item.more) {
+        const made = element('details');
+        made.append(element('summary', 'note', item.about), element('pre', '', item.more));
+        parts.push(made);
+      }
+      if (item.attached?.length) {
+        const list = element('ul', 'attached');
+        list.setAttribute('aria-label', 'Added to the prompt');
+        list.append(...item.attached.map((name) => element('li', 'chip', name)));
+        parts.splice(1, 0, list);
+      }
+      if (item.note) parts.push(element('div', 'note', item.note));
+      const { run } = item;
+      if (run) {
+        const row = element('div', 'answers');
+        if (item.waits) row.append(button('Review', 'Show all changes that wait for a review', () => tell({ type: 'review' })));
+        row.append(button('Undo Run…', 'Put back all files as they were before this task', () => tell({ type: 'undoRun', run })));
+        parts.push(row);
+      }
+      return parts;
+  }
+}
+
+// Who went to an item by key stays at the same button, or at the item: another press does nothing else there.
+function refocus(made: HTMLElement, before: Element) {
+  const name = (one: HTMLElement) => `${one.tagName} ${one.title} ${one.className}`;
+  made.tabIndex = -1;
+  const same = [...made.querySelectorAll<HTMLElement>('button, summary, [tabindex]')].find((one) => one === before || (before instanceof HTMLElement && name(one) === name(before)));
+  (same ?? made).focus({ preventScroll: true });
+}
+
+function put(item: Item): void {
+  const old = places.get(item.id);
+  if (old && old.at === item.at && item.kind === 'tool' && steps.prints(item)) return;
+  if (old && old.at === item.at && item.kind === 'reply' && old.kind === 'reply' && replies.grows(item, old.element)) return;
+  // Before parts of the old one move into the new one.
+  const focused = old?.element.contains(document.activeElement) ? document.activeElement : undefined;
+  const made = element('article', item.bad ? `${item.kind} bad` : item.kind);
+  if (item.kind !== 'reply') made.dir = 'auto';
+  made.setAttribute('aria-label', NAMES[item.kind] ?? item.kind);
+  made.append(...body(item));
+  const fold = old?.element.querySelector('details');
+  if (fold?.open) made.querySelector('details')?.setAttribute('open', '');
+  Object.assign(made.dataset, { id: item.id, at: String(item.at) });
+  places.set(item.id, { at: item.at, kind: item.kind, element: made });
+  if (old && old.at === item.at) {
+    old.element.replaceWith(made);
+    if (focused) refocus(made, focused);
+    return;
+  }
+  old?.element.remove();
+  // Nearly always the last one.
+  let after = items.lastElementChild;
+  while (after && (after === cards.place || Number((after as HTMLElement).dataset.at) > item.at)) after = after.previousElementSibling;
+  if (after) after.after(made);
+  else items.prepend(made);
+}
+
+// The first item that is in sight, by its place now.
+function inSight() {
+  const all = [...items.children].filter((child) => child instanceof HTMLElement);
+  const one = all.find((child) => child.dataset.id && child.offsetTop + child.offsetHeight > items.scrollTop);
+  return one?.dataset.id ? { id: one.dataset.id, top: one.offsetTop } : undefined;
+}
+
+function draw({ reset, draft, session: of, items: drawn, plan: entries, state: now, share, older: more, questions, reveal, options: chosen, held, bare }: Draw) {
+  const atEnd = items.scrollHeight - items.scrollTop - items.clientHeight < 40;
+  const read = atEnd ? undefined : inSight();
+  if (reset) {
+    places.clear();
+    replies.clear();
+    cards.clear();
+    changes.clear();
+    steps.clear();
+    items.replaceChildren();
+  }
+  session = of;
+  if (draft !== undefined) {
+    history.forget();
+    text.value = draft;
+    chips.clear();
+    problem.hidden = true;
+  }
+  items.querySelector('.empty')?.remove();
+  items.querySelector('.older')?.remove();
+  drawn.forEach(put);
+  if (more) {
+    const made = button('Show what was before', 'Load older parts of this conversation', () => tell({ type: 'older' }));
+    made.className = 'older';
+    items.prepend(made);
+  }
+  // A conversation that was begun stays as it is.
+  const needsModel = bare && places.size === 0;
+  bareOf = needsModel || held !== undefined;
+  show();
+  if (held) {
+    const made = element('div', 'empty');
+    made.append(element('p', '', held.text));
+    if (held.isFree) made.append(button('Take Over', 'Go on with this conversation in this window', () => page.postMessage({ type: 'takeOver' })));
+    items.append(made);
+  } else if (needsModel) {
+    const made = element('div', 'empty');
+    made.append(element('p', '', 'No model is set up yet. Choose the service that has one: Adjutant asks for its key, tries it once and writes your settings.'));
+    const row = element('div', 'answers');
+    row.append(...STEPS_TO_MODEL.map(([label, title, command]) => button(label, title, () => tell({ type: 'cure', command }))));
+    made.append(row);
+    items.append(made);
+  } else if (places.size === 0 && !session) {
+    const made = element('div', 'empty');
+    made.append(element('p', '', 'Say what is to be done, in your words. Adjutant looks at the files that are open here, and asks before it runs anything.'));
+    made.append(button('Conversations…', 'Show an earlier conversation', () => tell({ type: 'conversations' })));
+    items.append(made);
+  }
+  const asked = questions && cards.draw(questions);
+  // Who reads the end stays at the end, and sees a new question from its begin; who reads elsewhere stays there.
+  if (atEnd || reset) items.scrollTop = asked ? Math.min(items.scrollHeight, asked.offsetTop - 8) : items.scrollHeight;
+  else if (read) items.scrollTop += (places.get(read.id)?.element.offsetTop ?? read.top) - read.top;
+  if (reveal) cards.reveal(reveal);
+  plan.hidden = entries.length === 0;
+  const done = entries.filter(({ status }) => status === 'completed').length;
+  plan.replaceChildren(...(entries.length ? [element('strong', '', `Plan ${done}/${entries.length}`), ...entries.map(({ content, status }) => element('div', status, `${STEPS[status] ?? STEPS.pending} ${content}`))] : []));
+  running = now === 'running' || now === 'requires_action';
+  state.textContent = [STATES[now], share].filter(Boolean).join(' · ');
+  stop.hidden = !running;
+  drawOptions(chosen);
+  label();
+}
+
+// The buttons stay while they say the same, so that one that is pressed is not replaced under the pointer.
+function drawOptions(chosen: OptionButton[]) {
+  const all: OptionButton[] = chosen.length ? chosen : [{ label: 'Model…', title: 'Choose model, mode or effort' }];
+  const json = JSON.stringify(all);
+  if (options.dataset.drawn === json) return;
+  options.dataset.drawn = json;
+  options.replaceChildren(...all.map(({ id, label: name, title }) => button(name, title, () => tell({ type: 'choose', option: id }))));
+}
+
+// What is in the box is not hidden.
+function show() {
+  composer.hidden = bareOf && !text.value && chips.isEmpty();
+}
+
+function label() {
+  send.textContent = running ? 'Steer' : 'Send';
+  send.title = running ? 'Tell it to the task that is at work (Enter)' : 'Give it to the agent (Enter)';
+  send.disabled = isHeld();
+}
+
+// Why nothing can be sent now: something is on its way, or there are no words, or an image is not read yet.
+const isHeld = () => sending !== undefined || !text.value.trim() || chips.isReading();
+
+composer.addEventListener('submit', (event) => {
+  event.preventDefault();
+  if (isHeld()) return;
+  sending = crypto.randomUUID();
+  given = text.value;
+  problem.hidden = true;
+  tell({ type: 'send', session, text: text.value, id: sending });
+  label();
+});
+text.addEventListener('keydown', (event) => {
+  if (history.key(event) || chips.key(event)) return event.preventDefault();
+  if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return undefined;
+  event.preventDefault();
+  return composer.requestSubmit();
+});
+text.addEventListener('input', () => {
+  history.typed();
+  drafted();
+});
+stop.addEventListener('click', () => tell({ type: 'stop' }));
+
+window.addEventListener('message', ({ data }: MessageEvent<ToPage>): unknown => {
+  switch (data.type) {
+    case 'draw':
+      draw(data);
+      // What is new meanwhile comes after the picture, in one message.
+      return requestAnimationFrame(() => tell({ type: 'drawn' }));
+    case 'chips':
+      chips.draw(data);
+      return show();
+    case 'answered': return cards.answered(data);
+    case 'output': return steps.given(data);
+    case 'unfolded': return changes.unfolded(data);
+    case 'history': return history.given(data.prompts);
+    case 'sent':
+    case 'refused':
+      if (data.id !== sending) return undefined;
+      sending = undefined;
+      if (data.type === 'refused') {
+        // The prompt stays in the box.
+        const { cure } = data;
+        complain(data.message);
+        if (cure) problem.append(button(cure.label, data.message, () => tell({ type: 'cure', command: cure.command })));
+      } else if (text.value === given) {
+        text.value = '';
+        history.forget();
+      }
+      return label();
+  }
+  return undefined;
+});
+
+label();
+tell({ type: 'ready' });

@@ -1,0 +1,192 @@
+// The cards of the questions, last in the chat. A card that did not change is left alone: what is typed in it stays.
+// Never lets an approval count before all of what it allows was in sight, and for a moment after.
+import type { Answer, Card as View } from '../src/chat/question';
+import type { Answered, FromPage } from '../src/chat/messages';
+import { button, element } from './element';
+import { lineOf } from './line';
+
+const READ_MS = 400; // before what is drawn counts as seen
+const PIECE = 80; // characters of a line that are looked at together: a part of a long line is in sight, too
+const MOST_TYPED = 20; // reasons that are kept
+
+interface Kept { typed?: Record<string, string> }
+type Page = { getState(): Kept | undefined; setState(state: Kept): void };
+interface Card {
+  id: string; json: string; element: HTMLElement; buttons: Map<Answer, HTMLButtonElement>; unseen: Set<Element>; isRead: boolean; isSent: boolean; canAllow: boolean;
+  hint: HTMLElement; problem: HTMLElement; input?: HTMLInputElement; timer?: ReturnType<typeof setTimeout>;
+}
+
+// `send` takes a message to the extension; `page` keeps what is typed over a time out of sight.
+export function createCards(scroller: HTMLElement, send: (message: FromPage) => void, page: Page) {
+  const cards = new Map<string, Card>(); // by id
+  const place = element('div', 'questions');
+  const typed = () => page.getState()?.typed ?? {};
+  const type = (id: string, text: string) => {
+    const { [id]: _, ...others } = typed();
+    const all = Object.entries(text ? { ...others, [id]: text } : others);
+    page.setState({ typed: Object.fromEntries(all.slice(-MOST_TYPED)) });
+  };
+
+  // What was in sight of a card; when all was, the approvals come to life a moment later.
+  const seer = new IntersectionObserver((entries) => {
+    for (const { target, intersectionRatio } of entries) {
+      const card = [...cards.values()].find((one) => one.unseen.has(target));
+      if (!card || intersectionRatio < 0.9) continue;
+      card.unseen.delete(target);
+      seer.unobserve(target);
+      if (card.unseen.size === 0) wake(card);
+    }
+    for (const card of cards.values()) card.hint.hidden = card.unseen.size === 0 || !card.canAllow;
+  }, { root: scroller, threshold: 0.9 });
+  const wake = (card: Card) => {
+    clearTimeout(card.timer);
+    card.isRead = false;
+    allow(card);
+    card.timer = setTimeout(() => {
+      card.isRead = true;
+      allow(card);
+    }, READ_MS);
+  };
+  const allow = (card: Card) => {
+    for (const [option, made] of card.buttons) made.disabled = card.isSent || (option.approves && !card.isRead);
+    if (card.input) card.input.disabled = card.isSent;
+  };
+  const answer = (card: Card, option: string | undefined, text?: string) => {
+    if (card.isSent || !cards.has(card.id)) return;
+    card.isSent = true;
+    card.problem.hidden = true;
+    allow(card);
+    send({ type: 'answer', askId: card.id, optionId: option, text });
+  };
+
+  // Puts a text into an element, piece by piece: of one that is taller than the chat each part comes into sight.
+  function fill(made: HTMLElement, text: string, watched: Element[]) {
+    const characters = [...text];
+    for (let at = 0; at < Math.max(1, characters.length); at += PIECE) {
+      const piece = element('span', '', characters.slice(at, at + PIECE).join('') || '\u00a0');
+      watched.push(piece);
+      made.append(piece);
+    }
+    return made;
+  }
+  function make(view: View): Card {
+    const made = element('section', 'question');
+    made.tabIndex = -1;
+    made.setAttribute('role', 'group');
+    made.setAttribute('aria-label', `Question: ${view.title}`);
+    const card: Card = {
+      id: view.id, json: JSON.stringify(view), element: made, buttons: new Map(), unseen: new Set(), isRead: false, isSent: false,
+      canAllow: view.options.some(({ approves }) => approves), hint: element('div', 'note', 'It can be allowed once you have seen all of it.'), problem: element('p', 'bad'),
+    };
+    const watched: Element[] = [];
+    made.append(fill(element('div', 'title'), view.title, watched));
+    if (view.why) made.append(fill(element('div', 'why plain'), view.why, watched));
+    for (const { kind, name, lines } of view.parts) {
+      if (name) made.append(fill(element('div', 'note'), name, watched));
+      const body = element('div', `subject ${kind}`);
+      body.append(...lines.map((one) => lineOf(one, kind, (line, text) => fill(line, text, watched))));
+      made.append(body);
+    }
+    if (view.of) made.append(element('div', 'note', view.opened ? `It has ${view.of} lines; the whole of it is open beside.` : `It has ${view.of} lines, too many for here. Show opens the whole of it; then it can be allowed.`));
+    const row = element('div', 'answers');
+    const show = () => button('Show', 'Open the whole of it beside', () => send({ type: 'show', askId: view.id }));
+    let hasShow = !view.shows;
+    for (const option of view.options) {
+      // No approval comes to stand where Show was.
+      if (option.approves && !hasShow) {
+        row.append(show());
+        hasShow = true;
+      }
+      const one = button(option.label, option.title, () => answer(card, option.id));
+      card.buttons.set(option, one);
+      row.append(one);
+    }
+    if (!hasShow) row.append(show());
+    made.append(row);
+    view.explained.forEach((text) => made.append(fill(element('div', 'note'), text, watched)));
+    card.hint.hidden = true;
+    const { words } = view;
+    if (words) {
+      const input = element('input');
+      card.input = input;
+      Object.assign(input, { type: 'text', placeholder: words.placeholder, value: typed()[view.id] ?? '' });
+      input.setAttribute('aria-label', words.placeholder);
+      input.addEventListener('input', () => type(view.id, input.value));
+      input.addEventListener('keydown', (event) => {
+        // Whatever is held with it: in this line Enter never allows.
+        if (event.key !== 'Enter' || event.isComposing) return;
+        event.preventDefault();
+        if (!event.repeat && input.value.trim()) answer(card, words.optionId, input.value.trim());
+      });
+      made.append(input);
+    }
+    card.problem.setAttribute('role', 'alert');
+    card.problem.hidden = true;
+    made.append(card.problem, card.hint);
+    made.addEventListener('keydown', (event) => {
+      // Only of the question itself: in its line for words, and at its buttons, Enter has another meaning.
+      if (event.key !== 'Enter' || !event.ctrlKey || event.repeat || event.target !== made) return;
+      event.preventDefault();
+      const [, once] = [...card.buttons].find(([{ kind }]) => kind === 'allow_once') ?? [];
+      if (once && !once.disabled) once.click();
+    });
+    // What an approval allows: all of it has to come into sight.
+    card.unseen = new Set(watched);
+    allow(card);
+    return card;
+  }
+
+  return {
+    // Draws the questions anew; returns the first that was not there before.
+    draw(views: View[]) {
+      const ids = new Set(views.map(({ id }) => id));
+      let moved = false;
+      for (const [id, card] of cards) {
+        if (ids.has(id)) continue;
+        card.element.remove();
+        cards.delete(id);
+        // What was typed for a question that comes again, of another server, is there again.
+        if (card.isSent) type(id, '');
+        moved = true;
+      }
+      // Another question may stand under the pointer now.
+      if (moved) [...cards.values()].filter(({ unseen }) => unseen.size === 0).forEach(wake);
+      let first: HTMLElement | undefined;
+      for (const view of views) {
+        const old = cards.get(view.id);
+        if (old?.json === JSON.stringify(view)) continue;
+        const card = make(view);
+        const focused = old?.element.contains(document.activeElement);
+        const inInput = old?.input !== undefined && old.input === document.activeElement;
+        if (old) old.unseen.forEach((one) => seer.unobserve(one));
+        cards.set(view.id, card);
+        if (old) old.element.replaceWith(card.element);
+        else place.append(card.element);
+        if (focused) (inInput && card.input ? card.input : card.element).focus({ preventScroll: true });
+        card.unseen.forEach((one) => seer.observe(one));
+        if (!old) first ??= card.element;
+      }
+      if (scroller.lastElementChild !== place) scroller.append(place);
+      return first;
+    },
+    answered({ askId, problem }: Answered) {
+      const card = cards.get(askId);
+      if (!card || !problem) return;
+      card.isSent = false;
+      card.problem.textContent = problem;
+      card.problem.hidden = false;
+      allow(card);
+    },
+    reveal(id: string) {
+      const card = cards.get(id)?.element;
+      card?.scrollIntoView({ block: 'start' });
+      card?.focus({ preventScroll: true });
+    },
+    clear() {
+      seer.disconnect();
+      cards.clear();
+      place.replaceChildren();
+    },
+    place,
+  };
+}

@@ -1,0 +1,184 @@
+// What the chat shows of one session, folded from the server's updates: `fold`s them in any order, the higher number
+// of two updates of one item counts. Never needs VS Code, and knows nothing that the server did not say.
+
+import { shown } from '../display';
+import type { AskOption, ChangeSetView, ConfigOption, ContextUsage, HunkState, ImageView, PlanEntry, Resolution, ResumeResult, SessionUpdateParams, State } from '../wire';
+import { size } from './chips';
+
+// What the page draws of one item; what is only kept here is in `Folded`.
+export interface Item {
+  id: string; at: number; kind: Kind; text: string; note?: string; more?: string; about?: string; attached?: string[]; live?: string; over?: boolean; bad?: boolean;
+  streams?: boolean; opens?: boolean; waits?: boolean; run?: string;
+}
+type Kind = 'prompt' | 'reply' | 'thought' | 'tool' | 'change' | 'ask' | 'end' | 'notice';
+// What an update says of an item. A question that is closed before it is known has no text.
+interface Said extends Omit<Item, 'id' | 'at' | 'text'> { text?: string; raw?: string; open?: boolean; ask?: { options: AskOption[] }; resolution?: Resolution }
+interface Folded extends Said { id: string; at: number; upTo: number }
+export interface Head { title: string; state: State; usage?: ContextUsage; plan: PlanEntry[]; options: ConfigOption[] }
+
+const ENDS: Partial<Record<string, string>> = { completed: 'Done', stopped: 'Done', limit: 'Stopped at a limit', failed: 'Failed', cancelled: 'Cancelled' };
+const WORKING = ['pending', 'in_progress'];
+const MARKS: Partial<Record<string, string>> = { pending: '…', in_progress: '…', completed: '✓' };
+const OVER: Partial<Record<string, string>> = { decided: 'Decided change by change', cancelled: 'The task was cancelled', superseded: 'Another question took its place', withdrawn: 'No answer is needed any more' };
+// States of a change in which its lines are in the text.
+export const IN_TEXT: HunkState[] = ['applied', 'amended', 'kept'];
+const TO_REVIEW: HunkState[] = ['applied', 'amended'];
+const MOST = 100_000; // characters of one item
+const MOST_LIVE = 4_000; // characters of what a command prints while it is at work
+const MOST_WORDS = 2_000; // of a title or a note
+const PER_UPDATE = 1e-9; // an update that is not numbered comes after the one that is
+const COUNTED: Partial<Record<HunkState, string>> = { applied: 'to review', amended: 'changed by you', kept: 'kept', proposed: 'proposed', undone: 'undone', rejected: 'rejected', not_applied: 'not applied', conflicted: 'in conflict', away: 'away' };
+
+const steps = (entries: PlanEntry[]) => entries.map(({ status, content }) => ({ status, content: shown(content).replace(/\s+/gu, ' ') }));
+// Hidden characters are shown: what stands here may be compared with a question.
+const cut = (text: string) => (text.length > MOST ? `${shown(text.slice(0, MOST))}\n\n… the rest is in the transcript.` : shown(text));
+const words = (text: string) => shown(text.length > MOST_WORDS ? `${text.slice(0, MOST_WORDS)}…` : text);
+
+const image = ({ mimeType, bytes }: ImageView) => `Image: ${mimeType}, ${size(bytes)}`;
+
+// One line about the changes of a file: how many lines, and what became of them.
+function changed({ path, hunks, operation }: ChangeSetView): Said {
+  const sum = (name: 'inserted' | 'removed') => hunks.reduce((all, hunk) => all + hunk[name], 0);
+  const states = new Map<HunkState, number>();
+  for (const { state } of hunks) states.set(state, (states.get(state) ?? 0) + 1);
+  const became = [...states].map(([state, count]) => `${states.size > 1 ? `${count} ` : ''}${COUNTED[state] ?? state}`);
+  const size = operation?.kind === 'delete' ? 'deleted' : operation?.kind === 'move' ? `moved to ${operation.path}` : `+${sum('inserted')} −${sum('removed')}`;
+  const opens = operation?.kind !== 'delete' && hunks.some(({ state }) => IN_TEXT.includes(state));
+  const waits = hunks.some(({ state }) => TO_REVIEW.includes(state));
+  return { kind: 'change', text: words(`${path} ${size}`), note: became.join(', '), opens, waits };
+}
+
+// A reply so far. What comes after the most that is drawn changes nothing.
+function streamed(before: Folded | undefined, more: string): Said {
+  if (before?.raw && before.raw.length > MOST) return before;
+  const raw = (before?.raw ?? '') + more;
+  return { kind: 'reply', text: raw, raw, streams: true };
+}
+
+// The end of what a command has printed so far: from a whole line on, unless one line is longer than all that is shown.
+function endOf(printed: string) {
+  if (printed.length <= MOST_LIVE) return printed;
+  const end = printed.slice(-MOST_LIVE).replace(/^[\udc00-\udfff]/u, '');
+  const at = end.indexOf('\n') + 1;
+  return at < end.length ? end.slice(at) : end;
+}
+
+function answered(ask: Folded['ask'], resolution: Resolution) {
+  switch (resolution.type) {
+    case 'selected': {
+      const option = ask?.options.find(({ optionId }) => optionId === resolution.optionId);
+      const name = option ? option.label ?? option.name : resolution.optionId;
+      return resolution.text ? `${name}: ${resolution.text}` : name;
+    }
+    case 'answered': return resolution.text;
+    default: return OVER[resolution.type] ?? resolution.type;
+  }
+}
+
+export function createConversation() {
+  const items = new Map<string, Folded>();
+  let changes = new Set<string>(), head: Head = { title: '', state: 'none', usage: undefined, plan: [], options: [] }, told = 0;
+  const numbers = { state: -1, plan: -1 };
+
+  // `make` gets the item as it was, if this update is the newest of the item.
+  const put = (at: number, id: string, make: (before?: Folded) => Said) => {
+    const before = items.get(id);
+    const begins = Math.min(at, before?.at ?? at);
+    // An older update says only what no newer one has said.
+    const fill = before?.kind === 'ask' ? make() : {};
+    const is: Omit<Folded, 'at'> = before && at < before.upTo ? { ...fill, ...before } : { ...make(before), id, upTo: at };
+    items.set(id, { ...is, at: begins });
+    // The same text again is nothing to draw.
+    if (!before || is.text !== before.text || is.kind !== 'reply' || is.streams !== before.streams || begins !== before.at) changes.add(id);
+  };
+  const newest = (what: keyof typeof numbers, at: number) => {
+    if (at < numbers[what]) return false;
+    numbers[what] = at;
+    return true;
+  };
+
+  function fold({ seq, sub = 0, runId, update }: SessionUpdateParams): void {
+    const at = seq + sub * PER_UPDATE;
+    switch (update.sessionUpdate) {
+      case 'user_message': {
+        const { text, added = '', attached = [], images = [] } = update;
+        const own = added && text.endsWith(added) ? text.slice(0, -added.length) : text;
+        return put(at, update.messageId, () => ({ kind: 'prompt', text: cut(own), more: cut(added.trim()), about: attached.length ? 'What was added, as the model gets it' : 'With its place in the file', attached: [...images.map(image), ...attached].map(words) }));
+      }
+      case 'agent_message': return put(at, update.messageId, () => ({ kind: 'reply', text: cut(update.text) }));
+      case 'agent_message_chunk':
+        return put(at, update.messageId, (before) => streamed(before, update.text));
+      case 'agent_thought': return put(at, update.messageId, () => ({ kind: 'thought', text: cut(update.text) }));
+      case 'tool_call_update': {
+        // The plan is drawn as the plan.
+        if (update.tool === 'update_plan' && !['failed', '_denied'].includes(update.status)) return undefined;
+        const { title, status, summary, argumentsText } = update;
+        return put(at, update.toolCallId, () => ({ kind: 'tool', over: !WORKING.includes(status), text: words(`${MARKS[status] ?? '✗'} ${title}`), note: summary && words(summary), more: cut(argumentsText ?? '') }));
+      }
+      // Of a call that is not known yet the page has the line, and the server the result.
+      case 'tool_call_content_chunk':
+        if (items.get(update.toolCallId)?.over ?? true) return undefined;
+        return put(at, update.toolCallId, (before) => ({ ...before, kind: 'tool', raw: endOf((before?.raw ?? '') + update.text) }));
+      case 'plan_update': {
+        if (newest('plan', at)) head = { ...head, plan: steps(update.entries) };
+        return undefined;
+      }
+      case '_ask':
+        if (update.phase === 'closed') {
+          return put(at, update.askId, (before) => ({ ...before, kind: 'ask', open: false, resolution: update.resolution }));
+        }
+        // What could come next after a run that is over is no question.
+        if (update.ask.group === 'idle') return undefined;
+        return put(at, update.ask.askId, () => ({ kind: 'ask', open: true, text: words(update.ask.title), ask: { options: update.ask.options } }));
+      case '_change_set': return put(at, update.changeSetId, () => changed(update));
+      case '_complete': return put(at, `complete ${runId}`, () => ({ kind: 'reply', text: cut(update.summary) }));
+      case '_run': {
+        if (update.phase === 'started') {
+          if (!head.title) head = { ...head, title: update.title };
+          return undefined;
+        }
+        const { outcome, summary, edits } = update.end;
+        const why = summary && (outcome === 'failed' || outcome === 'limit') ? `: ${summary}` : '';
+        return put(at, `end ${update.runId}`, () => ({ kind: 'end', run: edits?.line ? update.runId : undefined, waits: (edits?.unreviewed ?? 0) > 0, text: words(`${ENDS[outcome] ?? outcome}${why}`), note: edits?.line, bad: outcome === 'failed' || outcome === 'limit' }));
+      }
+      case 'state_update':
+        if (newest('state', at)) head = { ...head, state: update.state };
+        return undefined;
+      case 'config_option_update':
+        head = { ...head, options: update.configOptions };
+        return undefined;
+      case 'usage_update':
+        head = { ...head, usage: update };
+        return undefined;
+      case 'notice': return put(at, `notice ${told++}`, () => ({ kind: 'notice', text: words(update.message) }));
+      default: return undefined;
+    }
+  }
+
+  return {
+    fold,
+    // What a client is told of a session once: its title and state.
+    begin({ title, state, plan, usage, configOptions }: Partial<Pick<ResumeResult, 'title' | 'plan' | 'usage' | 'configOptions'>> & { state?: { state: State } }) {
+      head = { ...head, options: configOptions ?? head.options, title: title || head.title, state: state?.state ?? head.state, plan: plan ? steps(plan) : head.plan, usage: usage ?? head.usage };
+    },
+    head: () => head,
+    isEmpty: () => items.size === 0,
+    // Leaves the items: whoever comes into sight again asks the server.
+    forget() {
+      items.clear();
+      changes.clear();
+    },
+    // The items that changed since the last call, in their order.
+    take(): Item[] {
+      // An open question is a card of its own.
+      const isDrawn = (item: Folded | undefined): item is Folded & { text: string } => item?.text !== undefined && !item.open;
+      const taken = [...changes].map((id) => items.get(id)).filter(isDrawn);
+      changes = new Set();
+      // Many parts may come before one drawing.
+      const lives = ({ kind, over, raw }: Folded) => (kind === 'tool' && !over && raw ? { live: shown(raw) } : {});
+      const said = ({ streams, raw }: Folded) => (streams && raw !== undefined ? { text: cut(raw) } : {});
+      const noted = ({ ask, resolution, upTo, raw, open, ...drawn }: Folded & { text: string }): Item => (resolution ? { ...drawn, note: words(answered(ask, resolution)) } : drawn);
+      return taken.map((item) => ({ ...noted(item), ...lives(item), ...said(item) })).sort((one, other) => one.at - other.at);
+    },
+  };
+}

@@ -1,0 +1,30 @@
+// The document of the chat: its parts, and what it may load. Never holds a text of a session.
+
+import { randomBytes } from 'node:crypto';
+import * as vscode from 'vscode';
+
+export function html(webview: vscode.Webview, root: vscode.Uri) {
+  const nonce = randomBytes(16).toString('hex');
+  const of = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(root, 'dist', name));
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; img-src data:; script-src 'nonce-${nonce}'">
+<link rel="stylesheet" href="${of('chat.css')}">
+<title>Chat</title>
+</head>
+<body>
+<main id="items" role="log" aria-label="Conversation" tabindex="0"></main>
+<section id="plan" aria-label="Plan" hidden></section>
+<form id="composer">
+<p id="problem" role="alert" hidden></p>
+<div id="state" role="status"></div>
+<ul id="chips" aria-label="Added to the prompt" aria-live="polite" hidden></ul>
+<textarea id="text" rows="2" aria-label="Prompt" placeholder="What is to be done?"></textarea>
+<div id="foot"><div id="options"></div><button type="button" id="stop" hidden>Stop</button><button type="submit" id="send">Send</button></div>
+</form>
+<script nonce="${nonce}" src="${of('chat.js')}"></script>
+</body>
+</html>`;
+}
