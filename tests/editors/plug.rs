@@ -163,8 +163,12 @@ fn a_task_begun_in_vscode_whose_plug_is_pulled_is_ended_in_neovim_with_the_same_
         }
         assert_eq!(stage.workspace.read("notes/new.txt"), "painted\n", "seed {seed}");
         let told = stage.model.requests().last().map(turns_of).expect("a request").concat();
-        let questions = told.iter().filter(|(tool, ..)| tool == "ask_user").count();
-        assert_eq!(questions, 1, "seed {seed}: the question was not asked once: {told:?}");
+        let export = ["sessions", "export", &entry(&stage).session_id.0];
+        let log = Line::new(SERVER, &stage.workspace, &export).run();
+        let is_question =
+            |line: &&str| line.contains("\"phase\":\"opened\"") && line.contains("\"followup\"");
+        let questions = log.expect(0).stdout.lines().filter(is_question).count();
+        assert_eq!(questions, 1, "seed {seed}: the user was not asked the question once: {told:?}");
         let traces =
             fs::read_to_string(stage.workspace.path().join("ledger")).unwrap_or_default().lines().count();
         let commands: Vec<_> = told.iter().filter(|(tool, ..)| tool == "run_command").collect();

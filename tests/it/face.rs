@@ -175,11 +175,11 @@ fn s101_the_end_of_a_task_is_one_message_with_the_beginning_of_the_answer() {
     let started = start(&plain);
     plain.finish(&started);
     let first = plain.rig.await_answers(1);
-    assert_eq!(first, ["Adjutant: The greeting\\u{1b}[2J is mended."]);
+    assert_eq!(first, ["Adjutant: done. The answer begins: “The greeting\\u{1b}[2J is mended”"]);
     let again = |text: &str| json!({ "sessionId": started["sessionId"], "text": text });
     let second = plain.command("adjutant.prompt", json!([again("go on")])).expect("it is started");
     plain.finish(&second);
-    assert_eq!(plain.rig.await_answers(2)[1], "Adjutant: Nothing to do.");
+    assert_eq!(plain.rig.await_answers(2)[1], "Adjutant: done. The answer begins: “Nothing to do.”");
     let third = plain.command("adjutant.prompt", json!([again("and on")])).expect("it is started");
     plain.model.wait_for_requests(3);
     plain.command("adjutant.cancel", json!([])).expect("it is cancelled");

@@ -46,7 +46,7 @@ const complain = (message: string) => {
   problem.textContent = message;
   problem.hidden = false;
 };
-const chips = createChips({ list: part('chips', HTMLElement), box: text, composer, send: (message) => tell({ ...message, session }), complain, changed: () => label() });
+const chips = createChips({ list: part('chips', HTMLElement), box: text, composer, send: (message, of) => tell({ ...message, session: of }), here: () => session, complain, changed: () => label() });
 
 function body(item: Item): HTMLElement[] {
   const parts: HTMLElement[] = [];
@@ -161,7 +161,7 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
   if (held) {
     const made = element('div', 'empty');
     made.append(element('p', '', held.text));
-    if (held.isFree) made.append(button('Take Over', 'Go on with this conversation in this window', () => page.postMessage({ type: 'takeOver' })));
+    if (held.again) made.append(button(held.again, 'Go on with this conversation in this window', () => page.postMessage({ type: 'takeOver' })));
     items.append(made);
   } else if (needsModel) {
     const made = element('div', 'empty');

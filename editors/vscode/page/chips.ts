@@ -5,7 +5,7 @@ import type { Chips, FromChips } from '../src/chat/messages';
 import { button, element } from './element';
 
 interface Parts {
-  list: HTMLElement; box: HTMLTextAreaElement; composer: HTMLElement; send: (message: FromChips) => void; complain: (sentence: string) => void; changed: () => void;
+  list: HTMLElement; box: HTMLTextAreaElement; composer: HTMLElement; send: (message: FromChips, session: string | undefined) => void; here: () => string | undefined; complain: (sentence: string) => void; changed: () => void;
 }
 
 const TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
@@ -22,14 +22,14 @@ const base64 = (file: File) => new Promise<string>((read, failed) => {
   reader.readAsDataURL(file);
 });
 
-// `send` takes a message to the extension, `complain` shows a sentence, `changed` is called when the number of chips or of images that are being read is
+// `send` takes a message about a conversation to the extension, `here` is the one in sight, `complain` shows a sentence, `changed` is called when the number of chips or of images that are being read is
 // another.
-export function createChips({ list, box, composer, send, complain, changed }: Parts) {
+export function createChips({ list, box, composer, send, here, complain, changed }: Parts) {
   let chips: ChipView[] = [], reading = 0, next: number | undefined;
 
   const remove = (id: string) => {
     next = chips.findIndex((chip) => chip.id === id);
-    send({ type: 'detach', chip: id });
+    send({ type: 'detach', chip: id }, here());
   };
   const chipOf = ({ id, label, title, opens, src }: ChipView) => {
     const made = element('li', 'chip');
@@ -38,7 +38,7 @@ export function createChips({ list, box, composer, send, complain, changed }: Pa
       Object.assign(picture, { src, alt: '' });
       made.append(picture);
     }
-    const name = opens ? button(label, `Open ${title}`, () => send({ type: 'openChip', chip: id })) : element('span', '', label);
+    const name = opens ? button(label, `Open ${title}`, () => send({ type: 'openChip', chip: id }, here())) : element('span', '', label);
     name.classList.add('name');
     if (!opens) name.title = title;
     const away = button('×', `Remove ${title}`, () => remove(id));
@@ -53,6 +53,8 @@ export function createChips({ list, box, composer, send, complain, changed }: Pa
     return made;
   };
   const take = async (files: File[]) => {
+    // To read an image takes a moment; it is for the conversation in which it was pasted.
+    const of = here();
     const images = files.filter(({ type }) => TYPES.includes(type));
     if (images.length < files.length) complain('Only PNG, JPEG, GIF and WebP images can be added here. For another file use Adjutant: Add File to Prompt.');
     for (const file of images) {
@@ -63,7 +65,7 @@ export function createChips({ list, box, composer, send, complain, changed }: Pa
       reading += 1;
       changed();
       try {
-        send({ type: 'image', name: file.name === PASTED ? 'Pasted image' : file.name, mimeType: file.type, data: await base64(file) });
+        send({ type: 'image', name: file.name === PASTED ? 'Pasted image' : file.name, mimeType: file.type, data: await base64(file) }, of);
       } catch {
         complain(`“${file.name}” could not be read.`);
       } finally {
@@ -91,7 +93,7 @@ export function createChips({ list, box, composer, send, complain, changed }: Pa
     // Marked words that are dropped are words.
     if (uris.length === 0 && dataTransfer.files.length === 0) return;
     event.preventDefault();
-    if (uris.length) send({ type: 'files', uris });
+    if (uris.length) send({ type: 'files', uris }, here());
     else take([...dataTransfer.files]);
   });
 
@@ -118,7 +120,7 @@ export function createChips({ list, box, composer, send, complain, changed }: Pa
       const after = next === undefined ? undefined : list.children[Math.min(next, chips.length - 1)];
       if (focus) {
         box.focus();
-        send({ type: 'focused' });
+        send({ type: 'focused' }, here());
       } else if (isHere) (after?.querySelector<HTMLElement>('.remove') ?? box).focus();
       next = undefined;
       changed();

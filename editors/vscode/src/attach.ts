@@ -16,10 +16,11 @@ function selected({ document, selection }: vscode.TextEditor): NewChip {
   const path = vscode.workspace.asRelativePath(document.uri, false);
   const range = selection.isEmpty ? undefined : { start: at(selection.start), end: at(selection.end) };
   if (isHere(document.uri)) return { kind: 'link', uri: document.uri.toString(), path, range };
-  // The server opens no other file, so it gets the text.
+  // The server judges which files may be shown to a model; another view of one, such as its text in a commit, would go past that.
+  if (document.uri.scheme !== 'untitled') throw new Error('only files of the open folders and untitled texts can be added; copy other lines into the box');
   const text = document.getText(selection.isEmpty ? undefined : selection);
   if (text.length > MOST_TEXT) throw new Error(`this is too long for a prompt, because it is no file of the workspace: select at most ${MOST_TEXT.toLocaleString('en')} characters`);
-  return { kind: 'text', path: document.uri.scheme === 'file' ? document.uri.fsPath : path, range, text };
+  return { kind: 'text', path, range, text };
 }
 
 function file(uri: vscode.Uri): NewChip {

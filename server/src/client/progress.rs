@@ -186,14 +186,13 @@ pub fn end_words(end: &RunEnd) -> String {
     }
 }
 
-/// Returns the first line of the answer of a run that was done, as a sentence.
+/// Returns that a run was done, and how the answer of the model begins, in quotation marks: those are its words, not Adjutant's.
 pub fn answer_words(end: &RunEnd) -> String {
-    let first = end.summary.as_deref().and_then(|answer| answer.lines().find(|line| !line.trim().is_empty()));
+    let has_words = |line: &&str| line.chars().any(char::is_alphanumeric);
+    let first = end.summary.as_deref().and_then(|answer| answer.lines().find(has_words));
     // A heading of Markdown is a sentence here.
-    let first = first.map(|line| line.trim_start_matches('#').trim());
-    let line = first.map(|line| one_line(line, 200)).unwrap_or_else(|| "done".to_owned());
-    let is_sentence = line.ends_with(['.', '!', '?', '…', ':', '。', '！', '？']);
-    if is_sentence { line } else { format!("{line}.") }
+    let line = first.map(|line| one_line(line.trim_start_matches('#').trim(), 200));
+    line.map_or_else(|| "done.".to_owned(), |line| format!("done. The answer begins: “{line}”"))
 }
 
 #[cfg(test)]

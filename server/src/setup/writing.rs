@@ -124,6 +124,27 @@ pub fn write(file: &Path, provider: &NewProvider, key: Option<&Key>) -> anyhow::
     replace(&fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()), &text)
 }
 
+/// Removes one key. The comments above it stay, above what follows, or at the end of the keys.
+fn remove(document: &mut DocumentMut, key: &str) {
+    let table = document.as_table_mut();
+    let comments = table.key(key).and_then(|key| key.leaf_decor().prefix()?.as_str().map(str::to_owned));
+    let next = table.iter().map(|(name, _)| name.to_owned()).skip_while(|name| name != key).nth(1);
+    table.remove(key);
+    let Some(comments) = comments.filter(|text| text.contains('#')) else { return };
+    let Some(next) = next else {
+        let present = document.trailing().as_str().unwrap_or_default().to_owned();
+        return document.set_trailing(format!("{comments}{present}"));
+    };
+    let above = |decor: &mut toml_edit::Decor| {
+        let present = decor.prefix().and_then(toml_edit::RawString::as_str).unwrap_or_default().to_owned();
+        decor.set_prefix(format!("{comments}{present}"));
+    };
+    match table.get_mut(&next) {
+        Some(Item::Table(table)) => above(table.decor_mut()),
+        _ => drop(table.key_mut(&next).map(|mut key| above(key.leaf_decor_mut()))),
+    }
+}
+
 /// Writes one key of the settings, or removes it. No other write comes between.
 pub fn write_choice(file: &Path, key: &str, choice: Option<&str>) -> anyhow::Result<()> {
     folder_of(file)?;
@@ -131,7 +152,7 @@ pub fn write_choice(file: &Path, key: &str, choice: Option<&str>) -> anyhow::Res
     let mut document = parsed(&read(file)?, file)?;
     match choice {
         Some(choice) => set(document.as_table_mut(), key, choice),
-        None => drop(document.remove(key)),
+        None => remove(&mut document, key),
     }
     replace(&fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()), &document.to_string())
 }

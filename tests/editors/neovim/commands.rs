@@ -2,6 +2,7 @@
 //!
 //! Never looks into the server.
 
+use adjutant_protocol::session::SessionListResult;
 use adjutant_testkit::editor::Options;
 use adjutant_testkit::model::Reply;
 use adjutant_testkit::process::Server;
@@ -112,6 +113,14 @@ fn p26_the_mode_and_the_model_of_the_session_are_chosen_from_the_lists_of_the_se
         editor.choose("* local/test");
         editor.lua("vim.cmd('Adjutant model local/other')");
         wait_told(editor, "Adjutant: model of this session: local/other, from the next task on");
+        editor.lua("vim.cmd('Adjutant model')");
+        let shown = wait_for("the models", || editor.asked());
+        assert!(shown.ends_with("\n+ For new sessions too: local/other"), "{shown}");
+        editor.choose("+ For new sessions too");
+        wait_for("the settings", || {
+            let settings = std::fs::read_to_string(editor.stage.workspace.config_file()).ok()?;
+            settings.starts_with("model = \"local/other\"").then_some(())
+        });
         let request = say(editor, "Adjutant Go on", 3, "Third words.");
         assert!(request.contains(EDITS) && request.contains("First words."), "{request}");
         assert!(request.contains("\"model\":\"other\""), "{request}");
@@ -169,6 +178,34 @@ fn p27_a_session_of_another_window_is_taken_over_once_its_process_is_gone() {
         wait_for("the session", || chat(editor).contains("First words.").then_some(()));
         let request = say(editor, "Adjutant and what now", 2, "Second words.");
         assert!(request.contains("First words."), "{request}");
+    });
+}
+
+/// A page that is still here is drawn anew once another window may have gone on with its session.
+#[test]
+fn p27_a_page_shows_what_another_window_did_after_the_own_server_had_died() {
+    each(talk, |editor| {
+        say(editor, "Adjutant Look at it", 1, "First words.");
+        say(editor, "Adjutant! Another thing", 2, "Second words.");
+        editor.stage.kill_server();
+        editor.restart();
+        let mut other = Server::spawn_with(SERVER, &editor.stage.workspace, &["lsp"], |_| {});
+        let window = other.editor(Options::new(&editor.stage.workspace));
+        let listed: SessionListResult = window.call("agent/session/list", json!({}));
+        let first = listed.sessions.into_iter().find(|one| one.title == "Look at it").expect("it is listed");
+        let session = first.session_id;
+        // The session of the last text alone is open here again.
+        window.resume(&session, None);
+        let run = window.prompt(&session, "Go on").run_id;
+        window.await_run_end(&session, &run);
+        window.shutdown();
+        assert!(other.wait().success());
+        editor.lua("vim.cmd('Adjutant sessions')");
+        wait_for("the sessions", || editor.asked());
+        editor.choose("Look at it");
+        wait_for("what the other window did", || {
+            chat(editor).contains("Third words.\n\n— done").then_some(())
+        });
     });
 }
 

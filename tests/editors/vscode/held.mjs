@@ -6,8 +6,9 @@ const { createHeld } = createRequire(import.meta.url)(process.argv[2]);
 const is = (what, found, wanted) => {
   if (JSON.stringify(found) !== JSON.stringify(wanted)) console.log(`${what}: ${JSON.stringify(found)} is not ${JSON.stringify(wanted)}`);
 };
-const elsewhere = (who) => ({ text: `This conversation is open in ${who}. Go on with it there, or here once that window has closed it or is gone.`, isFree: false });
-const free = { text: 'The window that had this conversation open has let it go.', isFree: true };
+const elsewhere = (who) => ({ text: `This conversation is open in ${who}. Go on with it there, or here once that window has closed it or is gone.` });
+const free = { text: 'The window that had this conversation open has let it go.', again: 'Take Over' };
+const unseen = { text: 'Another process has this conversation open, or had it a moment ago. Which one cannot be seen from here.', again: 'Try Again' };
 
 let drawn = 0, entries = [{ sessionId: 'a', openIn: 7 }];
 const held = createHeld({ list: () => (entries ? Promise.resolve(entries) : Promise.reject(new Error('no server'))), changed: () => drawn++ });
@@ -31,7 +32,7 @@ is('what is not waited for', held.view('a'), undefined);
 // Where nobody knows who has it, the user may try.
 entries = [];
 await held.hold('a');
-is('not in the list', held.view('a'), free);
+is('not in the list', held.view('a'), unseen);
 entries = undefined;
 await held.hold('a');
-is('no list', held.view('a'), free);
+is('no list', held.view('a'), unseen);

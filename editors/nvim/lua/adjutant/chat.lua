@@ -164,6 +164,13 @@ end
 -- A session was made here, so its page has all of it.
 function M.made(session) page_of(session).whole = true end
 
+-- A server ended: another window may go on with its sessions, so no page is known to be whole. With `session` that one alone.
+function M.unsure(session)
+  for name, at in pairs(pages) do
+    if not session or name == session then at.whole = nil end
+  end
+end
+
 -- Whether the page of a session is here, with all that the client was told of it.
 function M.has(session) return pages[session] ~= nil and pages[session].whole == true end
 

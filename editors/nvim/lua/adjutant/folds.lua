@@ -26,7 +26,7 @@ end
 function M.text()
   local line = CLOSED .. vim.fn.getline(vim.v.foldstart)
   local window = vim.fn.getwininfo(api.nvim_get_current_win())[1]
-  local room = window.width - window.textoff
+  local room = math.max(1, window.width - window.textoff)
   if vim.fn.strdisplaywidth(line) <= room then return line end
   line = vim.fn.strcharpart(line, 0, room - 1)
   while vim.fn.strdisplaywidth(line) > room - 1 do line = vim.fn.strcharpart(line, 0, vim.fn.strchars(line) - 1) end

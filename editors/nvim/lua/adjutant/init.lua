@@ -237,6 +237,7 @@ starting.setup({
     hunks.forget(client)
     prompt.forget(client)
     status.forget(client)
+    chat.unsure()
   end,
 })
 

@@ -188,7 +188,8 @@ function M.task(text, line)
     return say("the next text begins a new session")
   end
   local place = (not session or empty[session] or line.range > 0) and place_of(line) or nil
-  if session and not place then
+  -- What starts with a place takes no images.
+  if session and not place or images.has(text) then
     return M.send(root, session, text, {
       taken = function() end, refused = function(why, is_gone) keep(root, not is_gone and session or nil, text, why) end,
     })
@@ -293,6 +294,7 @@ function open(client, entry)
   end, function(err)
     local name = type(err.data) == "table" and err.data.name
     if name ~= "SessionLocked" then return failed(client, err) end
+    chat.unsure(session)
     held.refused(entry, function() open(client, { sessionId = session, title = entry.title }) end)
   end)
 end
@@ -347,11 +349,13 @@ local function with_options(client, done)
   end, function(err) failed(client, err) end)
 end
 
-local function set(client, session, option, value)
-  local params = { sessionId = session, configId = option.id, value = value }
+-- With the scope `user` the value is that of new sessions, too.
+local function set(client, session, option, value, scope)
+  local params = { sessionId = session, configId = option.id, value = value, scope = scope }
   request(client, "agent/session/set_config_option", params, function(result)
     about.options(session, result.configOptions)
     goes_on(client, session)
+    if result.text then return say(display.plain(result.text)) end
     local when = option.id == "mode" and "" or ", from the next task on"
     say(("%s of this session: %s%s"):format(option.id, display.plain(value), when))
   end)
@@ -378,15 +382,20 @@ local function choose(id, value, details)
     end
     empty[session] = empty[session] or is_new
     if value ~= "" then return set(client, session, option, value) end
-    details(client, function(known)
+    details(client, function(known, of_new)
       local prompt = id == "mode" and "Mode of this session:" or "Model of this session:"
       local rows, row_of = vim.list_slice(option.options), value_row(option, known)
       if id == "model" then table.insert(rows, 1, { adds = true }) end
-      local function format(value) return value.adds and "+ Add a provider…" or row_of(value) end
+      if of_new and of_new ~= option.currentValue then rows[#rows + 1] = { keeps = true } end
+      local function format(value)
+        if value.keeps then return "+ For new sessions too: " .. display.plain(option.currentValue) end
+        return value.adds and "+ Add a provider…" or row_of(value)
+      end
       vim.ui.select(rows, { prompt = prompt, format_item = format }, function(chosen)
         if chosen and chosen.adds then
           return require("adjutant.setup").begin(function(model) set(client, session, option, model) end)
         end
+        if chosen and chosen.keeps then return set(client, session, option, option.currentValue, "user") end
         if chosen then return set(client, session, option, chosen.value) end
         if is_new then request(client, "agent/session/close", { sessionId = session }, nil, true) end
       end)
@@ -413,7 +422,8 @@ function M.model(line)
     request(client, "agent/model/list", vim.empty_dict(), function(result)
       local details = {}
       for _, model in ipairs(result.models) do details[model.model] = model_detail(model) end
-      show(details)
+      -- The first model is the one of new sessions.
+      show(details, result.models[1] and result.models[1].model)
     end)
   end)
 end

@@ -45,7 +45,7 @@ export function createComposer(context: vscode.ExtensionContext, { kept, keep, o
     }));
     if (number === drawings && session === of()) post({ type: 'chips', chips: views, focus: wantsFocus });
   };
-  const tidy = () => void images.keepOnly(drafts.files()).catch(complain);
+  const tidy = () => void images.keepOnly(drafts.files).catch(complain);
   const blocks = (chips: readonly Chip[]) => Promise.all(chips.map(async (chip): Promise<ContentBlock> => {
     if (chip.kind !== 'image') return blockOf(chip);
     const data = await images.read(chip.file);

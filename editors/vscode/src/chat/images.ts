@@ -32,16 +32,18 @@ export function createImages(context: vscode.ExtensionContext, complain: Complai
         return undefined;
       }
     },
-    // Removes what no draft has.
-    async keepOnly(files: string[]) {
-      [...written.keys()].filter((file) => !files.includes(file)).forEach((file) => written.delete(file));
+    // Removes what no draft has; `files` returns what they have now.
+    async keepOnly(files: () => string[]) {
       let all: [string, vscode.FileType][];
       try {
         all = await fs.readDirectory(folder);
       } catch {
         return; // No image was ever kept.
       }
-      await Promise.all(all.filter(([file]) => !files.includes(file)).map(([file]) => fs.delete(vscode.Uri.joinPath(folder, file))));
+      // Asked only now: an image may have come meanwhile.
+      const kept = files();
+      [...written.keys()].filter((file) => !kept.includes(file)).forEach((file) => written.delete(file));
+      await Promise.all(all.filter(([file]) => !kept.includes(file)).map(([file]) => fs.delete(vscode.Uri.joinPath(folder, file))));
     },
   };
 }

@@ -13,7 +13,8 @@ import { line, status } from '../display';
 // For the buttons of the chat: which options there are, and what is chosen.
 export const buttonsOf = (options: ConfigOption[]): OptionButton[] => options.map(({ id, name, currentValue, options: values }) => ({
   id,
-  label: line(values.find(({ value }) => value === currentValue)?.name ?? currentValue, 60),
+  // A value that the provider decides says less than the name of its option.
+  label: line(currentValue === 'default' ? name : values.find(({ value }) => value === currentValue)?.name ?? currentValue, 60),
   title: `${line(name, 60)}: ${line(currentValue, 200)}`,
 }));
 

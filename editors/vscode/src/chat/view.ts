@@ -293,7 +293,13 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
     },
     // The server is gone. What it said stays in sight; the next one is asked.
     lost() {
-      if (made) [session, made] = [session === made.of ? undefined : session, undefined];
+      if (made && session === made.of) {
+        // The next server does not know it; what was written for it is for a new one.
+        drafts.move(session, undefined);
+        session = undefined;
+        composer.show().catch(complain);
+      }
+      made = undefined;
       conversation.begin({ state: { state: 'none' } });
       draw();
     },

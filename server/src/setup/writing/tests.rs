@@ -106,3 +106,18 @@ fn a_file_that_cannot_be_read_is_left_alone_and_said() {
         changed("providers = 1\n", &acme(), None, Path::new("config.toml")).unwrap_err().to_string();
     assert!(refused.contains("no table"), "{refused}");
 }
+
+#[test]
+fn the_comments_above_a_key_that_is_removed_stay() {
+    let removed = |present: &str| {
+        let mut document: DocumentMut = present.parse().unwrap();
+        remove(&mut document, "effort");
+        document.to_string()
+    };
+    let first = "# Mine.\n# Of the whole file.\neffort = \"high\"\nmodel = \"a/b\" # for now\n";
+    assert_eq!(removed(first), "# Mine.\n# Of the whole file.\nmodel = \"a/b\" # for now\n");
+    let before_a_table = "model = \"a/b\"\n# Slow.\neffort = \"high\"\n\n# Bounds.\n[limits]\nmistakes = 2\n";
+    assert_eq!(removed(before_a_table), "model = \"a/b\"\n# Slow.\n\n# Bounds.\n[limits]\nmistakes = 2\n");
+    assert_eq!(removed("# Mine.\neffort = \"high\"\n"), "# Mine.\n");
+    assert_eq!(removed("model = \"a/b\"\n"), "model = \"a/b\"\n");
+}

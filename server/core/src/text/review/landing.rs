@@ -45,8 +45,11 @@ fn is_evident(text: &str, before: Option<&str>, hunks: &[Hunk]) -> bool {
     })
 }
 
+/// How many lines of others may have come between a hunk and its context on each side.
+const MOST_BETWEEN: usize = 16;
+
 /// Whether each hunk has brought a line that `before` does not have: its lines stand once in the text, next to one line of their
-/// context, and those that it removes are gone.
+/// context or between lines of both sides of it, and those that it removes are gone.
 fn have_come(text: &str, before: &str, hunks: &[Hunk]) -> bool {
     let (now, before): (Vec<&str>, Vec<&str>) = (lines(text).collect(), lines(before).collect());
     hunks.iter().all(|hunk| {
@@ -55,10 +58,20 @@ fn have_come(text: &str, before: &str, hunks: &[Hunk]) -> bool {
         let above = at.checked_sub(1).and_then(|line| now.get(line).copied());
         let below = now.get(at + inserted.len()).copied();
         let touches = above == hunk.context_before.last().map(String::as_str)
-            || below == hunk.context_after.first().map(String::as_str);
+            || below == hunk.context_after.first().map(String::as_str)
+            || stands_between(&now, at, inserted.len(), hunk);
         let is_gone = || places_of(&now, &removed).len() < places_of(&before, &removed).len();
         touches && inserted.iter().any(|line| !before.contains(line)) && (removed.is_empty() || is_gone())
     })
+}
+
+/// Whether lines of the context of a hunk stand above and below this place, perhaps with lines of others between.
+fn stands_between(now: &[&str], at: usize, count: usize, hunk: &Hunk) -> bool {
+    let has = |context: &[String], place: &[&str]| context.iter().any(|line| place.contains(&line.as_str()));
+    let above = now.get(at.saturating_sub(MOST_BETWEEN)..at).unwrap_or_default();
+    let from = at + count;
+    let below = now.get(from..now.len().min(from + MOST_BETWEEN)).unwrap_or_default();
+    has(&hunk.context_before, above) && has(&hunk.context_after, below)
 }
 
 fn as_strs(lines: &[String]) -> Vec<&str> {
@@ -107,6 +120,18 @@ mod tests {
         assert_eq!(presence_of_cut_short(&now, None, &edit), Presence::Unclear, "the line may be older");
         let never = text.replace("line 07\n", "other;\nline 07\n");
         assert_ne!(presence_of_cut_short(&never, Some(&text), &edit), Presence::Landed);
+        let around = now.replace("line 07 new;\n", "line 07 new;\nanother;\n");
+        assert_eq!(
+            presence_of_cut_short(&around, Some(&text), &edit),
+            Presence::Landed,
+            "lines on both sides"
+        );
+        let elsewhere = text.replace("line 07\n", "").replace("line 00\n", "line 07 new;\nline 00\n");
+        assert_ne!(
+            presence_of_cut_short(&elsewhere, Some(&text), &edit),
+            Presence::Landed,
+            "of somebody else"
+        );
         let twice = now.replace("line 02\n", "line 02\nline 07 new;\n");
         assert_ne!(presence_of_cut_short(&twice, Some(&text), &edit), Presence::Landed, "which one is it?");
         let both = now.replace("line 02\n", "line 02\nline 07\n");
