@@ -61,7 +61,9 @@ fn finding_c2_an_allowed_edit_is_made_once_and_reported_as_made() {
     with(scenes::one_edit(), |editor| {
         edits(editor, None);
         let seen = editor.stage.seen();
-        assert_eq!(seen.count("out", "window/showMessage"), 0, "nothing to warn of:\n{}", seen.shown());
+        // The beginning of the answer, and nothing to warn of.
+        seen.wait("out", "window/showMessage", 1);
+        assert_eq!(seen.count("out", "window/showMessage"), 1, "{}", seen.shown());
         let request = editor.stage.model.requests().last().expect("a request").json().to_string();
         assert!(request.contains("Edited greet.py: +1 -1 lines."), "{request}");
     });

@@ -145,11 +145,10 @@ local function finish()
     vim.cmd.tabclose({ api.nvim_tabpage_get_number(was.tab) })
   end
   for _, buffer in ipairs(api.nvim_list_bufs()) do
-    local is_new = api.nvim_buf_is_loaded(buffer) and not was.there[buffer] and #vim.fn.win_findbuf(buffer) == 0
+    local is_ours = api.nvim_buf_is_loaded(buffer) and not was.there[buffer] and #vim.fn.win_findbuf(buffer) == 0
     local kind = vim.bo[buffer].buftype
-    if is_new and kind == "quickfix" then pcall(api.nvim_buf_delete, buffer, {})
-    -- What the user opened elsewhere meanwhile is theirs.
-    elseif is_new and was.shown[buffer] and kind == "" and not vim.bo[buffer].modified then
+    if is_ours and kind == "quickfix" then pcall(api.nvim_buf_delete, buffer, {})
+    elseif is_ours and kind == "" and not vim.bo[buffer].modified then
       -- The list still names it.
       vim.bo[buffer].buflisted = false
       pcall(api.nvim_buf_delete, buffer, { unload = true })
@@ -160,9 +159,7 @@ end
 local function watch()
   local group = api.nvim_create_augroup("adjutant.review", {})
   api.nvim_create_autocmd("BufEnter", { group = group, callback = function()
-    if not open or api.nvim_get_current_win() ~= open.file then return end
-    open.shown[api.nvim_get_current_buf()] = true
-    turn()
+    if open and api.nvim_get_current_win() == open.file then turn() end
   end })
   -- However one of the two is closed, the other one alone would be of no use.
   api.nvim_create_autocmd("WinClosed", { group = group, callback = function(event)
@@ -203,13 +200,12 @@ function M.open()
       return vim.cmd("cc " .. first)
     end
     local there = {}
-    for _, buffer in ipairs(api.nvim_list_bufs()) do there[buffer] = api.nvim_buf_is_loaded(buffer) or vim.bo[buffer].buflisted or nil end
+    for _, buffer in ipairs(api.nvim_list_bufs()) do there[buffer] = api.nvim_buf_is_loaded(buffer) or nil end
     vim.cmd.tabedit(vim.fn.fnameescape(vim.fn.fnamemodify(items[first].filename, ":.")))
     local file = api.nvim_get_current_win()
     vim.cmd(("botright copen %d"):format(math.min(LIST_LINES, #items)))
     api.nvim_set_current_win(file)
-    open = { tab = api.nvim_get_current_tabpage(), file = file, base = open_base(file), there = there, shown = {} }
-    open.shown[api.nvim_win_get_buf(file)] = true
+    open = { tab = api.nvim_get_current_tabpage(), file = file, base = open_base(file), there = there }
     vim.cmd("cc " .. first)
     turn()
   end)

@@ -32,7 +32,7 @@ fn a_client_says_what_it_can_do() {
     assert_eq!(params["initializationOptions"]["x"], 1);
     let agent = json!({
         "version": 0, "sessionMethods": ["new"], "updateKinds": [], "modes": ["code"], "fallbacks": {},
-        "promptCapabilities": {"image": true},
+        "promptCapabilities": {"image": true, "embeddedContext": true},
         "limits": {
             "maxPromptBytes": 1, "maxImages": 1, "maxImageBytes": 1, "maxImagesEncodedBytes": 1, "maxQueue": 1,
         },
