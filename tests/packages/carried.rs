@@ -10,12 +10,18 @@ fn package() -> PathBuf {
     packages().join(format!("adjutant-{VERSION}-linux-x64.vsix"))
 }
 
-/// Installs the package with the VS Code of the tests and returns the folder of the extension.
-fn installed(scratch: &Path) -> PathBuf {
+/// Returns a program of the editors of the tests.
+fn of_editors(part: &str) -> PathBuf {
     let editors = std::env::var_os("ADJUTANT_EDITORS")
         .map_or_else(|| repository().join("target/editors"), PathBuf::from);
-    let program = editors.join("vscode/code-server");
+    let program = editors.join(part);
     assert!(program.is_file(), "{} is missing; run tests/editors/install.sh", program.display());
+    program
+}
+
+/// Installs the package with the VS Code of the tests and returns the folder of the extension.
+fn installed(scratch: &Path) -> PathBuf {
+    let program = of_editors("vscode/code-server");
     // The discard port: no program listens on port 9 of this machine.
     let nowhere = "http://127.0.0.1:9";
     let mut command = Command::new(program);
@@ -79,8 +85,10 @@ fn n27_the_extension_starts_the_program_that_is_set_or_else_the_carried_one_or_e
     for name in ["src", "node_modules/vscode"] {
         fs::create_dir_all(folder.join(name)).expect("make a folder");
     }
-    fs::copy(repository().join("editors/vscode/src/settings.js"), folder.join("src/settings.js"))
-        .expect("copy the file");
+    let mut esbuild = Command::new(of_editors("vscode-extension/node_modules/.bin/esbuild"));
+    esbuild.args(["--bundle", "--platform=node", "--external:vscode", "--log-level=warning"]);
+    esbuild.arg(format!("--outfile={}", folder.join("src/settings.js").display()));
+    said(esbuild.arg("src/settings.ts").current_dir(repository().join("editors/vscode")));
     let settings = "const globalValue = process.env.SET_PATH || undefined;\n\
                     module.exports = { workspace: { getConfiguration: () => ({ inspect: () => ({ globalValue }) }) } };\n";
     fs::write(folder.join("node_modules/vscode/index.js"), settings).expect("write the settings");
