@@ -1,7 +1,7 @@
 //! The plug is pulled in the middle of a task in VS Code: its server and its extensions die together. A terminal answers what is
 //! asked, VS Code is gone for good, and Neovim goes on and ends the review, as if nothing had happened.
 //!
-//! Judges by the disk and by what the model was told. Gives a prompt again only if it was never accepted.
+//! Judges by the disk and by the requests to the model. Gives a prompt again only if the server never accepted it.
 
 use std::fs;
 
@@ -99,7 +99,7 @@ fn goes_on_at_a_terminal(stage: &Stage, dice: &mut Dice) {
         let id = ask["askId"].as_str().expect("an id");
         let option = if ask["kind"] == "followup" { "option-1" } else { "allow" };
         let answered = Line::new(SERVER, &stage.workspace, &["answer", id, option]).run();
-        // A command is allowed for one environment; a terminal has another one than VS Code, and is asked anew.
+        // An approval is for one environment. A terminal has another one than VS Code, so the server asks anew.
         let is_asked_anew = answered.stdout.contains("the environment it would run");
         assert!(answered.status.success() || is_asked_anew, "{answered}");
     }
@@ -131,7 +131,7 @@ fn ends_in_neovim(stage: &Stage) {
     wait_for("every change to be kept", || (entry(stage).unreviewed_hunks == 0).then_some(()));
 }
 
-/// Whether the model was told of everything, and said so.
+/// Whether the last request has the answer to the question, and the session is at rest.
 fn is_painted(stage: &Stage) -> bool {
     let told = stage.model.requests().last().map(turns_of).unwrap_or_default().concat();
     let is_answered = told.iter().any(|(_, _, output)| output == "The user answered: red");

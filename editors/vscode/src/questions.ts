@@ -8,7 +8,7 @@ import type { Complain } from './failure';
 import type { AskKind, AskResolvedParams, AskRespondResult, AskView, PermissionResponse, SessionUpdateParams } from './wire';
 
 export type Questions = ReturnType<typeof createQuestions>;
-// `opened`: the whole was opened beside. `told`: a notification was about it. `ends` end the requests that ask it.
+// `opened`: the user opened the whole of it beside. `told`: a notification named it. `ends` end the requests of the server that ask it.
 export interface OpenQuestion { ask: AskView; opened: boolean; told: boolean; ends: (() => void)[] }
 interface Given { askId: string; optionId?: string; text?: string }
 interface Surfaces { client: () => LanguageClient; isInSight: (sessionId: string) => boolean; reveal: (ask: AskView) => Promise<void>; complain: Complain }

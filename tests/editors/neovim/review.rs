@@ -68,7 +68,7 @@ fn p01_a_review_compares_each_file_and_its_keys_decide() {
         editor.lua("vim.cmd('tabclose')");
         let now = crate::stage::wait_or(|| (editor.lua(LEFT) == left).then_some(()));
         assert!(now.is_some(), "{left} is left as {}", editor.lua(LEFT));
-        // The server tells of the undo a moment after it, and only then are the lines before drawn in the text again.
+        // The server tells of the undo a moment later; only then Neovim draws the lines from before in the text again.
         editor.wait_true(
             "the lines before in the text",
             "return Drawn(0):find('DiffDelete three', 1, true) ~= nil",

@@ -1,5 +1,5 @@
-// The chat view: one conversation and a box for the next prompt. The page is drawn anew from the server each time it
-// comes into sight. Never opens by itself, and keeps no more than which session is shown and what was typed and not sent.
+// The chat view: one conversation and a box for the next prompt. Each time it comes into sight, it asks the server and draws its page
+// anew. Never opens by itself, and keeps only which session it shows and what the user typed and has not sent.
 
 import * as vscode from 'vscode';
 import type { LanguageClient } from 'vscode-languageclient/node';
