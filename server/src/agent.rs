@@ -3,7 +3,6 @@
 //! Posts to sessions and answers. Never holds state of a session, and never depends on a face: a face passes in what
 //! its client can do, and routes the methods of the table here.
 
-mod attached;
 pub mod configured;
 mod content;
 mod history;

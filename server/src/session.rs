@@ -4,6 +4,7 @@
 //! follow and starts the steps that should run. Never sets a phase by hand and
 //! never decides anything about the run.
 
+pub mod attached;
 mod choosing;
 mod commenting;
 mod cut_short;
@@ -20,6 +21,7 @@ mod page;
 pub mod paging;
 mod prepare;
 mod publish;
+pub mod quotable;
 mod recording;
 mod renaming;
 pub mod replay;

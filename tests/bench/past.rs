@@ -38,6 +38,7 @@ impl Past {
     /// Adds a run of [`TURNS`] turns.
     pub fn run(&mut self) {
         self.input(Input::Prompt(Prompt {
+            added: String::new(),
             text: "Look at it.".to_owned(),
             title: None,
             expected_run: None,

@@ -213,6 +213,7 @@ impl Past {
         line::put_header(&mut past.log, &id.0, 1);
         line::put_epoch(&mut past.log, &id.0, 1, 1);
         past.input(Input::Prompt(Prompt {
+            added: String::new(),
             text: "Look at it.".to_owned(),
             title: None,
             expected_run: None,

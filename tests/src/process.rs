@@ -246,6 +246,16 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     held.unwrap_or_else(|| panic!("waited {DEADLINE:?} for {what}"));
 }
 
+/// Waits until a text has `part`. If it does not come, the panic shows the last text.
+pub fn wait_for_text(part: &str, mut read: impl FnMut() -> String) {
+    let mut last = String::new();
+    let found = poll(DEADLINE, || {
+        last = read();
+        last.contains(part).then_some(())
+    });
+    found.unwrap_or_else(|| panic!("waited {DEADLINE:?} for {part:?} in:\n{last}"));
+}
+
 /// Polls `ask`, because the system does not announce the end of a process that is not a child.
 fn poll<T>(deadline: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let until = Instant::now() + deadline;

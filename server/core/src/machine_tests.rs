@@ -262,6 +262,7 @@ pub fn names(events: &[Event]) -> String {
 /// Returns a prompt whose run follows every choice of its session.
 pub fn prompt(text: &str) -> Prompt {
     Prompt {
+        added: String::new(),
         text: text.to_owned(),
         images: Vec::new(),
         takes_images: true,

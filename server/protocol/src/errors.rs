@@ -28,10 +28,11 @@ pub enum ErrorName {
     AnswerInvalid,
     DeliveryUnsupported,
     ImagesUnsupported,
+    PromptInvalid,
 }
 
 impl ErrorName {
-    pub const ALL: [ErrorName; 16] = [
+    pub const ALL: [ErrorName; 17] = [
         ErrorName::SessionNotFound,
         ErrorName::Overloaded,
         ErrorName::SessionLocked,
@@ -48,6 +49,7 @@ impl ErrorName {
         ErrorName::AnswerInvalid,
         ErrorName::DeliveryUnsupported,
         ErrorName::ImagesUnsupported,
+        ErrorName::PromptInvalid,
     ];
 
     /// Returns the JSON-RPC code: -33001 for the first error, then descending.
@@ -81,6 +83,7 @@ impl ErrorName {
             ErrorName::AnswerInvalid => "the ask has no such option, or accepts no text",
             ErrorName::DeliveryUnsupported => "this `delivery` of a prompt is not supported",
             ErrorName::ImagesUnsupported => "the model for this prompt accepts no images",
+            ErrorName::PromptInvalid => "something that is attached to the prompt cannot be quoted",
         }
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn read(blocks: Vec<ContentBlock>) -> Result<Content, String> {
         match block {
             ContentBlock::Text { text } => texts.push(text),
             ContentBlock::Image { mime_type, data } => encoded.push((mime_type, data)),
-            // Worded before; see `attached.rs`.
+            // The session words them; see `session/attached.rs`.
             ContentBlock::ResourceLink { .. } | ContentBlock::Resource { .. } => {}
         }
     }

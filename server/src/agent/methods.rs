@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use adjutant_core::config::{Settings, editor_schema};
-use adjutant_core::machine::input::{Choice, HunkComment};
+use adjutant_core::machine::input::Choice;
 use adjutant_core::wire::round;
 use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, AskRespondResult};
 use adjutant_protocol::config::{ConfigSchemaParams, ConfigSchemaResult};
@@ -37,8 +37,9 @@ use crate::aside::aside;
 use crate::client::Level;
 use crate::doctor::examine;
 use crate::reviews::{self, earlier::EarlierTexts};
+use crate::session::attached::AttachedBlocks;
 use crate::session::inbox::ReviewRequest;
-use crate::session::mailbox::{ClientError, Mailbox, Message, PostedPrompt, ResumePoint};
+use crate::session::mailbox::{ClientError, Mailbox, Message, PostedPrompt, ResumePoint, Wording};
 use crate::session::{self, SURFACE_OF_CLIENTS, World};
 use crate::sessions::list::{Cursor, ListFilter};
 use crate::sessions::{committing, unreviewed};
@@ -176,36 +177,27 @@ impl Agent {
         // Only a prompt with a key needs the digest. It is computed here, although images may have megabytes,
         // because a cancel that follows must not overtake the prompt.
         let body = params.key.as_ref().map(|_| digest_of(&params)).transpose()?.unwrap_or_default();
-        // A prompt with resources waits for the disk, and the command that cancels waits for such a prompt.
-        let has_resources = params.prompt.iter().any(ContentBlock::is_resource);
-        let _under_way = if has_resources { Some(self.starts.begun().await) } else { None };
-        self.post_prompt(params, None, body).await
+        let attached = self.attached(&params.prompt).map_err(ErrorBody::invalid_params)?;
+        self.post_prompt(params, Wording { attached, ..Wording::default() }, body).await
     }
 
-    /// Posts a prompt; `body` is the digest of its request.
+    /// Takes what is attached from the blocks of a prompt that has just arrived, before the first wait, so that text typed later
+    /// does not count.
+    pub(super) fn attached(&self, blocks: &[ContentBlock]) -> std::result::Result<AttachedBlocks, String> {
+        AttachedBlocks::of(blocks, &self.sessions.world().documents, self.configured.folders())
+    }
+
+    /// Posts a prompt without a wait before it, so that prompts and cancels keep their order; `body` is the digest of its request.
     pub async fn post_prompt(
         &self,
-        params: PromptParams,
-        title: Option<String>,
-        body: String,
-    ) -> Result<PromptResult> {
-        self.post_round(params, title, body, Vec::new()).await
-    }
-
-    /// Posts a prompt whose text has these comments.
-    async fn post_round(
-        &self,
         mut params: PromptParams,
-        title: Option<String>,
+        wording: Wording,
         body: String,
-        comments: Vec<HunkComment>,
     ) -> Result<PromptResult> {
         // The session takes the settings for its run from the world.
         self.settings_now();
         let blocks = std::mem::take(&mut params.prompt);
-        let attached = self.attached(&blocks).await.map_err(ErrorBody::invalid_params)?;
-        let Content { mut text, images } = content::read(blocks).map_err(ErrorBody::invalid_params)?;
-        text.push_str(&attached);
+        let Content { text, images } = content::read(blocks).map_err(ErrorBody::invalid_params)?;
         let images = self.sessions.world().images.reserve(images).ok_or_else(|| {
             ClientError::new(
                 ErrorName::Overloaded,
@@ -215,7 +207,7 @@ impl Agent {
         let session = params.session_id.clone();
         let mailbox = self.mailbox(&session)?;
         let before = self.starts.set_last(&session);
-        let prompt = Box::new(PostedPrompt { params, text, images, title, body, comments });
+        let prompt = Box::new(PostedPrompt { params, text, images, wording, body });
         // Popups that were closed without an answer come back, except those that the prompt answers.
         let _acts = self.sessions.world().link.user_acts();
         let result = answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await;
@@ -405,8 +397,9 @@ impl Agent {
             overrides: Overrides::default(),
             key: None,
         };
-        let sent = comments.into_iter().map(|about| about.comment).collect();
-        self.post_round(prompt, Some(title), body, sent).await
+        let comments = comments.into_iter().map(|about| about.comment).collect();
+        let wording = Wording { title: Some(title), comments, ..Wording::default() };
+        self.post_prompt(prompt, wording, body).await
     }
 
     /// Posts an answer that came by `surface`.

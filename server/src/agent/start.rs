@@ -4,11 +4,9 @@
 //! open document has when the request arrives.
 
 use std::collections::VecDeque;
-use std::io::Read;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use adjutant_core::text::document::Snapshot;
 use adjutant_core::wire::start::{Passage, Task, task};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::origin::Origin;
@@ -18,22 +16,14 @@ use tokio::sync::{RwLock, RwLockReadGuard};
 
 use super::configured::folders_for;
 use super::{Agent, Result, content, digest_of};
-use crate::documents::Text;
-use crate::session::World;
-use crate::tools::paths::{ResolvedPath, Roots, open_read, resolve};
-use crate::tools::protected::held_by;
+use crate::session::attached::AttachedBlocks;
+use crate::session::mailbox::Wording;
+use crate::session::quotable::{self, FoundFile};
+use crate::tools::paths::Roots;
 use crate::transport::ErrorBody;
 
 /// How many keys of starts in new sessions are remembered.
 const MAX_KEYS: usize = 1_000;
-/// The largest file on disk that lines are quoted from, in bytes.
-const MAX_FILE: u64 = 4 * 1024 * 1024;
-
-/// Why nothing can be started at a document.
-pub const NO_FOLDER: &str = "no workspace folder is open; open the folder of this file first";
-pub const NO_FILE: &str = "this document is not a file on disk; save it in the workspace first";
-pub const OUTSIDE: &str = "this file is outside the workspace folders; open its folder first";
-
 /// What one connection has started.
 #[derive(Default)]
 pub struct Starts {
@@ -105,12 +95,10 @@ impl Starts {
 }
 
 /// A file of the workspace at which something is started.
-pub(super) struct FoundPlace {
+struct FoundPlace {
     /// The workspace folders; the one that contains the file is the first.
     folders: Vec<PathBuf>,
-    pub(super) display: String,
-    /// `None` if no lines of it may be quoted.
-    pub(super) text: Option<Snapshot>,
+    file: FoundFile,
 }
 
 impl Agent {
@@ -122,6 +110,7 @@ impl Agent {
                 "`attach` has no block of the type `text`; give the words as `text`",
             ));
         }
+        let attached = self.attached(&params.attach).map_err(ErrorBody::invalid_params)?;
         let _under_way = self.starts.begun().await;
         let found = match &params.uri {
             Some(uri) => Some(find(self, uri).await.map_err(ErrorBody::invalid_params)?),
@@ -129,18 +118,24 @@ impl Agent {
         };
         let encoding = self.sessions.world().documents.encoding();
         let passage = found.as_ref().map(|found| Passage {
-            path: &found.display,
-            text: found.text.as_ref().map(|snapshot| &snapshot.text),
+            path: &found.file.display,
+            text: found.file.text.as_ref().map(|snapshot| &snapshot.text),
             encoding,
         });
         let task =
             task(&params, passage.as_ref()).map_err(|why| ErrorBody::invalid_params(why.to_string()))?;
         let folders = found.map_or_else(|| self.configured.folders(), |found| found.folders);
-        self.begin(params, task, &folders).await
+        self.begin(params, task, attached, &folders).await
     }
 
     /// Posts the prompt of a start, without a wait before it, so that starts keep their order.
-    async fn begin(&self, mut params: StartParams, task: Task, folders: &[PathBuf]) -> Result<StartResult> {
+    async fn begin(
+        &self,
+        mut params: StartParams,
+        task: Task,
+        attached: AttachedBlocks,
+        folders: &[PathBuf],
+    ) -> Result<StartResult> {
         let body = digest_of(&params)?;
         let by_key = || params.key.as_deref().and_then(|key| self.starts.session_of(key));
         let known = params.session_id.clone().or_else(by_key);
@@ -165,7 +160,8 @@ impl Agent {
             overrides: Overrides { mode: task.mode.map(Into::into), ..Overrides::default() },
             key: params.key,
         };
-        match self.post_prompt(prompt, task.title, body).await {
+        let wording = Wording { title: task.title, added: task.added, attached, ..Wording::default() };
+        match self.post_prompt(prompt, wording, body).await {
             Ok(result) => Ok(StartResult {
                 session_id,
                 run_id: result.run_id,
@@ -188,65 +184,12 @@ impl Agent {
 /// Finds the file of a URI in the workspace, and its text: the editor's if it is open, else the disk's.
 async fn find(agent: &Agent, uri: &str) -> std::result::Result<FoundPlace, String> {
     let world = agent.sessions.world().clone();
-    let documents = world.documents.clone();
     // Read before the first wait, so that text typed later does not count.
-    let open = documents.under(uri);
+    let open = world.documents.under(uri);
     let (folders, uri) = (agent.configured.folders(), uri.to_owned());
-    let found = tokio::task::spawn_blocking(move || resolve_place(folders, &world, &uri, open)).await;
-    found.unwrap_or_else(|error| Err(format!("the file could not be read: {error}")))
-}
-
-pub(super) fn resolve_place(
-    folders: Vec<PathBuf>,
-    world: &World,
-    uri: &str,
-    open: Text,
-) -> std::result::Result<FoundPlace, String> {
-    let at = inside(&folders, uri)?;
-    let open = if let Text::Closed = open { world.documents.text(&at.absolute) } else { open };
-    let (roots, _) = Roots::open(&folders);
-    let secret = held_by(&at, &world.own(&roots)).is_some();
-    let root_names: Vec<String> = roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
-    let denied = world.settings().deny.denial_of_file("read_file", &at.display, &root_names).is_some();
-    let text = match open {
-        Text::Unsynced(reason) => {
-            return Err(format!(
-                "the text of \"{}\" in the editor is not known ({reason}); close it and open it again",
-                at.display
-            ));
-        }
-        // Its text may be sent only after the user has allowed a read of it.
-        _ if secret || denied => None,
-        Text::Open(snapshot) => Some(snapshot),
-        Text::Closed => on_disk(&at, uri)?,
-    };
-    Ok(FoundPlace { folders: folders_for(folders, uri), display: at.display, text })
-}
-
-fn inside(folders: &[PathBuf], uri: &str) -> std::result::Result<ResolvedPath, String> {
-    if !uri.starts_with("file:") {
-        return Err(NO_FILE.to_owned());
-    }
-    let (roots, _) = Roots::open(folders);
-    let at = resolve(&roots, uri).map_err(|refusal| refusal.to_string())?;
-    if at.inside {
-        return Ok(at);
-    }
-    if roots.is_empty() {
-        return Err(NO_FOLDER.to_owned());
-    }
-    Err(format!("\"{}\" is outside the workspace folders; open its folder first", at.display))
-}
-
-/// Returns the text of a file that is not open; `None` if it is too large or not UTF-8. The model can still read
-/// it with its tools.
-fn on_disk(at: &ResolvedPath, uri: &str) -> std::result::Result<Option<Snapshot>, String> {
-    let failed = |why: String| format!("\"{}\" cannot be read: {why}", at.display);
-    let mut file = open_read(at).map_err(|refusal| failed(refusal.to_string()))?.take(MAX_FILE + 1);
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Ok(None);
-    }
-    Ok(String::from_utf8(bytes).ok().map(|text| Snapshot::of_file(uri, &text)))
+    let found = tokio::task::spawn_blocking(move || {
+        let file = quotable::find(&folders, &world, &uri, open)?;
+        Ok(FoundPlace { folders: folders_for(folders, &uri), file })
+    });
+    found.await.unwrap_or_else(|error| Err(format!("the file could not be read: {error}")))
 }

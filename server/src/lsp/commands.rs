@@ -25,7 +25,7 @@ use tower_lsp::ls_types::ExecuteCommandParams;
 use crate::agent::{Agent, Result, digest_of, reopen};
 use crate::client::{Level, message};
 use crate::session::SURFACE_OF_COMMANDS;
-use crate::session::mailbox::ClientError;
+use crate::session::mailbox::{ClientError, Wording};
 use crate::transport::ErrorBody;
 use arguments::{CommandArguments, read};
 use cancel::cancel_command;
@@ -104,7 +104,7 @@ async fn prompt_command(agent: &Agent, given: CommandArguments) -> Result<Option
         overrides: Overrides::default(),
         key: None,
     };
-    let posted = agent.post_prompt(prompt, None, body).await?;
+    let posted = agent.post_prompt(prompt, Wording::default(), body).await?;
     Ok(Some(json!({ "sessionId": session_id, "runId": posted.run_id })))
 }
 

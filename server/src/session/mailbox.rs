@@ -20,6 +20,7 @@ use adjutant_protocol::session::{Done, PromptParams, PromptResult, ReplayFrom, R
 use adjutant_protocol::{AskId, ChangeSetId, RunId};
 use tokio::sync::{mpsc, oneshot};
 
+use super::attached::AttachedBlocks;
 use super::images::PendingImages;
 use super::paging::PublishedPage;
 use super::transcript_files::TranscriptFile;
@@ -63,10 +64,20 @@ pub struct PostedPrompt {
     pub params: PromptParams,
     pub text: String,
     pub images: PendingImages,
-    /// The title of the run, unless it is the first line of the prompt.
-    pub title: Option<String>,
+    pub wording: Wording,
     /// The digest of the request's body. A repeated key must come with the same digest.
     pub body: String,
+}
+
+/// What a prompt has beside its words.
+#[derive(Default)]
+pub struct Wording {
+    /// The title of the run, unless it is the first line of the prompt.
+    pub title: Option<String>,
+    /// The place and the problems that the editor knows; follows the words.
+    pub added: String,
+    /// Follows `added`, once it is read.
+    pub attached: AttachedBlocks,
     /// The comments on hunks that its text has.
     pub comments: Vec<HunkComment>,
 }

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 
 use super::deciding::ReviewWait;
 use super::images::{self, PendingImages};
-use super::mailbox::{ClientError, MAX_WORDS, Message, PostedPrompt, Reply, ResumePoint};
+use super::mailbox::{ClientError, MAX_WORDS, Message, PostedPrompt, Reply, ResumePoint, Wording};
 use super::paging::PublishedPage;
 use super::publish::Follower;
 use super::recording::RecordError;
@@ -117,8 +117,15 @@ impl SessionTask {
 
     async fn prompted(&mut self, mut posted: PostedPrompt) -> Result<PromptResult, ClientError> {
         let images = std::mem::take(&mut posted.images);
-        let prompt = self.read_prompt(posted, images.names())?;
-        self.save_images(&prompt, images).await?;
+        let attached = std::mem::take(&mut posted.wording.attached);
+        let mut prompt = self.read_prompt(posted, images.names())?;
+        // Nothing is read or saved for a prompt that will be refused, or that was accepted before.
+        let is_accepted = || accept(&self.session, &super::stamp(), Input::Prompt(prompt.clone())).is_ok();
+        if self.stopped.is_none() && is_accepted() {
+            let attached = attached.worded(&self.place.world).await;
+            prompt.added.push_str(&attached.map_err(|why| ClientError::new(ErrorName::PromptInvalid, why))?);
+            self.save_images(images).await?;
+        }
         let key = prompt.key.as_ref().map(|key| key.key.clone());
         let accepted = self.record_input(Input::Prompt(prompt)).await;
         point("prompt-accepted");
@@ -143,10 +150,8 @@ impl SessionTask {
 
     /// Saves the images of a prompt as blobs, before the event that names them. The session waits for
     /// it, so that the next message finds the prompt accepted or refused.
-    async fn save_images(&mut self, prompt: &Prompt, images: PendingImages) -> Result<(), ClientError> {
-        // Nothing is saved for a prompt that will be refused, or that was accepted before.
-        let is_accepted = || accept(&self.session, &super::stamp(), Input::Prompt(prompt.clone())).is_ok();
-        if images.is_empty() || self.stopped.is_some() || !is_accepted() {
+    async fn save_images(&mut self, images: PendingImages) -> Result<(), ClientError> {
+        if images.is_empty() {
             return Ok(());
         }
         let saved = images::save(self.place.blobs.clone(), images).await;
@@ -171,7 +176,9 @@ impl SessionTask {
 
     /// Checks a prompt and resolves its model, mode and policy by the settings.
     fn read_prompt(&self, posted: PostedPrompt, images: Vec<Image>) -> Result<Prompt, ClientError> {
-        let PostedPrompt { params, text, title, body: digest, comments, .. } = posted;
+        let PostedPrompt {
+            params, text, wording: Wording { title, added, comments, .. }, body: digest, ..
+        } = posted;
         if !matches!(params.delivery, Delivery::Auto | Delivery::Steer) {
             return Err(ClientError::new(
                 ErrorName::DeliveryUnsupported,
@@ -201,6 +208,7 @@ impl SessionTask {
         let seen_by = self.session.open_run().map_or(model.as_str(), |run| run.current_model());
         Ok(Prompt {
             text,
+            added,
             takes_images: images.is_empty() || settings.takes_images(seen_by),
             images,
             title,

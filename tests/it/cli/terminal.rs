@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use adjutant_testkit::command::{Line, Ran, Running};
 use adjutant_testkit::fixture::Workspace;
-use adjutant_testkit::process::wait_until;
+use adjutant_testkit::process::{wait_for_text, wait_until};
 use adjutant_testkit::terminal::Screen;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");

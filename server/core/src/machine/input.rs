@@ -117,6 +117,8 @@ pub enum Input {
 #[derive(Clone, Debug)]
 pub struct Prompt {
     pub text: String,
+    /// Follows the words in the text: the place and the problems that the editor knows, and what the user attached.
+    pub added: String,
     pub images: Vec<Image>,
     /// Whether the model that will see it supports images: the model of the open run, else `model`.
     pub takes_images: bool,

@@ -75,6 +75,10 @@ pub enum Event {
         /// Adjutant worded it: the task of a template, or a round of comments.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         worded: bool,
+        /// How many bytes at the end of `text` were added to the words of the prompt: the place and the problems that the
+        /// editor knows, and what the user attached. `None` in older logs, where marks in the text say it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        added: Option<u32>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<KeyUse>,
     },

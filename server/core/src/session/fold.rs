@@ -17,7 +17,7 @@ use crate::prompt::image::{Image, Picture, withheld};
 use crate::prompt::message::{ModelMessage, Reply, Usage};
 use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, EditCheck, Event, Payload, Record, ToolCallId};
 use crate::session::hunks::{self, HunkState};
-use crate::session::maker::{Maker, words_of};
+use crate::session::maker::{Maker, split_words};
 use crate::session::rewind::RanCommand;
 use crate::session::run::{RunEnd, names_of_files};
 use crate::tool::Effect;
@@ -128,7 +128,7 @@ impl Session {
                 });
                 self.drop_unread_changes();
             }
-            Event::Prompted { run, text, images, steer, key, .. } => {
+            Event::Prompted { run, text, images, steer, added, key, .. } => {
                 if let Some(used) = key {
                     remember(
                         &mut self.keys,
@@ -139,8 +139,7 @@ impl Session {
                     let picture = |image: &Image| Picture { image: image.clone(), withheld: None };
                     let pictures = images.iter().map(picture).collect();
                     open.pending.push(ModelMessage::User { text: text.clone(), pictures });
-                    let is_from_place = open.origin.is_some() && !*steer;
-                    open.prompts.note(if is_from_place { words_of(text) } else { text });
+                    open.prompts.note(split_words(text, *added).0);
                 }
             }
             Event::RunEnded { .. } => self.end_run(record),

@@ -60,10 +60,17 @@ pub const PLACE_OF_USER: &str = "\n\nThe user is ";
 /// What begins the resources that the user attached, after all of that.
 pub const ATTACHED: &str = "\n\nThe user attached, as the editor has it now:\n";
 
-/// Returns the words of a prompt without what the editor added to it and what the user attached.
-pub fn words_of(prompt: &str) -> &str {
-    let before = |text: &'_ str, mark: &str| text.rfind(mark).unwrap_or(text.len());
-    [ATTACHED, PLACE_OF_USER, REPORTED].into_iter().fold(prompt, |words, mark| &words[..before(words, mark)])
+/// Splits a prompt into its words and what was added to them, which has this many bytes.
+pub fn split_words(prompt: &str, added: Option<u32>) -> (&str, &str) {
+    let at = match added {
+        Some(added) => prompt.len().saturating_sub(added as usize),
+        // An older log, which did not record it.
+        None => [ATTACHED, PLACE_OF_USER, REPORTED]
+            .into_iter()
+            .fold(prompt.len(), |end, mark| prompt[..end].rfind(mark).unwrap_or(end)),
+    };
+    // A damaged log may name a byte within a character.
+    prompt.split_at_checked(at).unwrap_or((prompt, ""))
 }
 
 /// The prompts of an open run.

@@ -44,7 +44,10 @@ pub struct Passage<'a> {
 /// The prompt of a start, with its title and, if it says one, its mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
+    /// The words of the user or of a template.
     pub text: String,
+    /// The problems and the user's place, which follow the words; empty without either.
+    pub added: String,
     /// `None` means the first line of the text.
     pub title: Option<String>,
     /// `None` means the mode of the session.
@@ -72,7 +75,7 @@ pub fn task(params: &StartParams, passage: Option<&Passage<'_>>) -> Result<Task,
     let added = params.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
     let Some(template) = params.template else {
         let text = added.ok_or(StartProblem::Nothing)?;
-        return Ok(Task { text: place.prompt(text, params), title: None, mode: None });
+        return Ok(Task { text: text.to_owned(), added: place.added(params), title: None, mode: None });
     };
     let Instruction { words, title } = match template {
         Template::Fix => fix(params, &place, added)?,
@@ -85,7 +88,7 @@ pub fn task(params: &StartParams, passage: Option<&Passage<'_>>) -> Result<Task,
         None => words,
     };
     let mode = (template == Template::Explain).then_some(Mode::Ask);
-    Ok(Task { text: place.prompt(&words, params), title: Some(title), mode })
+    Ok(Task { text: words, added: place.added(params), title: Some(title), mode })
 }
 
 /// What a template asks of the model, and the title of its run.
@@ -207,9 +210,9 @@ impl<'a> StartPlace<'a> {
         }
     }
 
-    /// Returns the whole prompt: the words, then the diagnostics, then the user's place and the lines around it.
-    fn prompt(&self, words: &str, params: &StartParams) -> String {
-        let mut text = words.to_owned();
+    /// Returns what follows the words: the diagnostics, then the user's place and the lines around it.
+    fn added(&self, params: &StartParams) -> String {
+        let mut text = String::new();
         if !params.diagnostics.is_empty() {
             text.push_str(REPORTED);
             let listed = params.diagnostics.iter().take(MAX_DIAGNOSTICS);

@@ -15,7 +15,7 @@ use crate::policy::unsaved;
 use crate::record::{
     AskKind, CallEnd, CallResult, ChangeSetId, Event, Record, ReviewState, Rule, RunId, ToolCallId,
 };
-use crate::session::maker::words_of;
+use crate::session::maker::split_words;
 use crate::session::run::SessionState;
 use crate::session::{AppliedHunk, HunkState};
 use crate::session::{Call, Session};
@@ -137,13 +137,16 @@ impl Projector {
 
 fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
     match &record.event {
-        Event::Prompted { message, text, images, .. } => vec![Update::UserMessage {
-            message_id: message.clone(),
-            text: text.to_string(),
-            images: images.iter().map(Into::into).collect(),
-            attached: attached_names(text),
-            added: text.get(words_of(text).len()..).filter(|added| !added.is_empty()).map(str::to_owned),
-        }],
+        Event::Prompted { message, text, images, added, .. } => {
+            let (_, added) = split_words(text, *added);
+            vec![Update::UserMessage {
+                message_id: message.clone(),
+                text: text.to_string(),
+                images: images.iter().map(Into::into).collect(),
+                attached: attached_names(added),
+                added: (!added.is_empty()).then(|| added.to_owned()),
+            }]
+        }
         Event::RunStarted { run, continues, model, not_before, title, origin, .. } => {
             vec![Update::Run(RunView::Started {
                 run_id: run.clone(),

@@ -12,8 +12,8 @@ use tower_lsp::ls_types::{self, CodeActionParams, CodeActionTriggerKind, Diagnos
 
 use super::{ActionOffer, FIX, MAX_TITLE, REWRITE, Trigger, is_from_adjutant};
 use crate::agent::Agent;
-use crate::agent::start::{NO_FILE, NO_FOLDER, OUTSIDE};
 use crate::documents::Text;
+use crate::session::quotable::{NO_FILE, NO_FOLDER, OUTSIDE};
 use crate::uri;
 
 /// Diagnostics that one action carries.

@@ -41,7 +41,7 @@ impl Terminal {
     }
 
     fn sees(&self, what: &str) {
-        wait_until(what, || self.drawn().contains(what));
+        wait_for_text(what, || self.drawn());
     }
 
     /// Waits until a prompt is the last line, and its line editor reads keys.
@@ -277,7 +277,7 @@ fn finding_e8_output_waits_for_a_typed_line_which_is_the_next_prompt_if_the_run_
     terminal.sees("Let me think");
     terminal.screen.types(b"go ");
     terminal.sees("> go");
-    wait_until("the run to end", || transcript(&workspace).contains("Done"));
+    wait_for_text("Done", || transcript(&workspace));
     let held = terminal.drawn();
     assert!(held.ends_with("\n> go") && !held.contains("word by word."), "{held}");
     terminal.screen.types(b"on\r");

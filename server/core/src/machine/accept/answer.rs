@@ -301,6 +301,7 @@ fn message(stamp: &Stamp, run: RunId, text: &str, steer: bool) -> Event {
         images: Vec::new(),
         steer,
         worded: false,
+        added: Some(0),
         key: None,
     }
 }

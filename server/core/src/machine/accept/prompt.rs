@@ -105,14 +105,16 @@ fn sent_comments(session: &Session, prompt: &Prompt) -> Option<Event> {
 }
 
 fn prompted(stamp: &Stamp, prompt: Prompt, run: RunId, steer: bool) -> Event {
+    let Prompt { text, added, .. } = prompt;
     Event::Prompted {
         run,
         message: stamp.id("msg").as_str().into(),
-        text: prompt.text.into(),
+        text: (text + &added).into(),
         images: prompt.images,
         steer,
         // What has a title of its own has words of its own.
         worded: prompt.title.is_some(),
+        added: u32::try_from(added.len()).ok(),
         key: prompt.key,
     }
 }

@@ -68,9 +68,9 @@ pub fn attached(attachments: &[Attachment<'_>]) -> Result<String, String> {
     Ok(out)
 }
 
-/// Returns the short names of what is attached to a prompt.
-pub fn attached_names(prompt: &str) -> Vec<String> {
-    let Some(at) = prompt.rfind(ATTACHED) else { return Vec::new() };
-    let heads = prompt[at + ATTACHED.len()..].lines().filter_map(|line| line.strip_prefix(HEAD));
+/// Returns the short names of what is attached, by what was added to the words of a prompt.
+pub fn attached_names(added: &str) -> Vec<String> {
+    let Some((_, attached)) = added.rsplit_once(ATTACHED) else { return Vec::new() };
+    let heads = attached.lines().filter_map(|line| line.strip_prefix(HEAD));
     heads.map(|head| head.strip_suffix(':').unwrap_or(head).to_owned()).collect()
 }

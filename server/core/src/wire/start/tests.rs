@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Attachment, Passage, StartProblem, Task, attached, attached_names, task, touches_comment};
 use crate::record::Mode;
-use crate::session::maker::{REPORTED, words_of};
+use crate::session::maker::{REPORTED, split_words};
 use crate::text::position::{Encoding, Position, Range};
 
 fn params(value: Value) -> StartParams {
@@ -24,6 +24,11 @@ fn start_in(text: &str, encoding: Encoding, value: Value) -> Result<Task, StartP
 
 fn start(text: &str, value: Value) -> Task {
     start_in(text, Encoding::Utf16, value).expect("it makes sense")
+}
+
+/// Returns what the model gets.
+fn whole(task: &Task) -> String {
+    format!("{}{}", task.text, task.added)
 }
 
 fn range(from: (u32, u32), to: (u32, u32)) -> Value {
@@ -55,7 +60,7 @@ fn n08_a_fix_says_what_is_reported_and_shows_the_lines_around_it() {
              2	    let x = foo;
              3	}
     "#]]
-    .assert_eq(&made.text);
+    .assert_eq(&whole(&made));
 }
 
 #[test]
@@ -64,7 +69,7 @@ fn n08_what_is_selected_is_quoted_by_the_agreed_encoding() {
     for (encoding, from, to) in [(Encoding::Utf8, 4, 10), (Encoding::Utf16, 4, 7), (Encoding::Utf32, 4, 6)] {
         let value = json!({ "template": "explain", "uri": "u", "range": range((0, from), (0, to)) });
         let made = start_in(text, encoding, value).expect("it makes sense");
-        assert!(made.text.contains("The user is at `🙂é` in line 1"), "{encoding:?}: {}", made.text);
+        assert!(made.added.contains("The user is at `🙂é` in line 1"), "{encoding:?}: {}", made.added);
     }
     let inside = json!({ "template": "explain", "uri": "u", "range": range((0, 5), (0, 6)) });
     let refused = start_in(text, Encoding::Utf16, inside).expect_err("half a character is no place");
@@ -90,7 +95,7 @@ fn n08_a_text_of_the_users_own_goes_with_its_place_and_names_the_run_itself() {
     let made = start("a\nb\n", value);
     assert_eq!((made.title, made.mode), (None, None));
     assert!(
-        made.text.starts_with("make it faster\n\nThe user is at `b` in line 2 of src/a.rs."),
+        whole(&made).starts_with("make it faster\n\nThe user is at `b` in line 2 of src/a.rs."),
         "{}",
         made.text
     );
@@ -105,8 +110,10 @@ fn n30_the_words_of_a_task_are_those_of_the_user() {
     let value =
         json!({ "text": words, "uri": "u", "range": range((1, 0), (1, 1)), "diagnostics": [diagnostic] });
     let made = start("a\nb\n", value);
-    assert!(made.text.contains(REPORTED), "{}", made.text);
-    assert_eq!(words_of(&made.text), words);
+    assert!(made.added.starts_with(REPORTED), "{}", made.added);
+    assert_eq!(made.text, words);
+    // Logs from before the length was recorded are split by the marks.
+    assert_eq!(split_words(&whole(&made), None), (words, made.added.as_str()));
 }
 
 #[test]
@@ -142,13 +149,14 @@ fn n08_what_is_attached_is_quoted_named_and_no_word_of_the_user() {
     // With a place, too, and with words that look like what is added.
     let words = "make it faster\n\nThe user is in a hurry";
     let value = json!({ "text": words, "uri": "u", "range": range((1, 0), (1, 1)) });
-    let prompt = start("a\nb\n", value).text + &text;
-    assert_eq!(words_of(&prompt), words);
+    let made = start("a\nb\n", value);
+    let added = made.added.clone() + &text;
+    assert_eq!(split_words(&(whole(&made) + &text), None), (words, added.as_str()));
     assert_eq!(
-        attached_names(&prompt),
+        attached_names(&added),
         ["src/a.py, lines 2 to 3", "src/a.py, `é` in line 2", ".env, line 1", "untitled: Untitled-1"]
     );
-    assert_eq!((attached(&[]), attached_names(words)), (Ok(String::new()), Vec::new()));
+    assert_eq!((attached(&[]), attached_names(&made.added)), (Ok(String::new()), Vec::new()));
     // A quote is bounded, and says how to get the rest.
     let text = attached(&[file("long.txt", Some(&long), None)]).expect("it is there");
     assert!(text.ends_with("   200\tx\n[300 more lines; read the file]\n"), "{text}");
@@ -220,9 +228,9 @@ fn n08_what_is_quoted_is_bounded() {
         "symbol": "s".repeat(5_000),
     });
     let made = start(&text, value);
-    assert!(made.text.len() < 80_000, "{} bytes", made.text.len());
-    assert!(made.text.contains("- and 80 more"), "{}", &made.text[..200]);
-    assert!(made.text.contains("more lines; read the file]"));
+    assert!(made.added.len() < 80_000, "{} bytes", made.added.len());
+    assert!(made.added.contains("- and 80 more"), "{}", &made.added[..200]);
+    assert!(made.added.contains("more lines; read the file]"));
     assert!(made.title.is_some_and(|title| title.chars().count() < 100));
 }
 
@@ -231,7 +239,7 @@ fn n08_a_file_that_may_hold_secrets_is_named_and_not_quoted() {
     let value = json!({ "template": "explain", "uri": "u", "range": range((0, 0), (0, 3)) });
     let passage = Passage { path: ".env", text: None, encoding: Encoding::Utf8 };
     let made = task(&params(value), Some(&passage)).expect("it makes sense");
-    assert!(made.text.ends_with("The user is at line 1 of .env."), "{}", made.text);
+    assert!(made.added.ends_with("The user is at line 1 of .env."), "{}", made.added);
 }
 
 #[test]

@@ -1,0 +1,81 @@
+//! Finds a file of the workspace by its URI, and the text that may be quoted from it without a question.
+//!
+//! Never quotes a file that the user would have to allow first.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use adjutant_core::text::document::Snapshot;
+
+use super::World;
+use crate::documents::Text;
+use crate::tools::paths::{ResolvedPath, Roots, open_read, resolve};
+use crate::tools::protected::held_by;
+
+/// The largest file on disk that lines are quoted from, in bytes.
+const MAX_FILE: u64 = 4 * 1024 * 1024;
+
+/// Why nothing can be quoted from a document.
+pub const NO_FOLDER: &str = "no workspace folder is open; open the folder of this file first";
+pub const NO_FILE: &str = "this document is not a file on disk; save it in the workspace first";
+pub const OUTSIDE: &str = "this file is outside the workspace folders; open its folder first";
+
+/// A file of the workspace.
+pub struct FoundFile {
+    /// The path as tools accept it.
+    pub display: String,
+    /// `None` if no lines of it may be quoted.
+    pub text: Option<Snapshot>,
+}
+
+/// Finds the file of a URI in these folders, and its text: `open` if it is open, else the disk's. Blocks. An error is a sentence
+/// for the user.
+pub fn find(folders: &[PathBuf], world: &World, uri: &str, open: Text) -> Result<FoundFile, String> {
+    let at = inside(folders, uri)?;
+    let open = if let Text::Closed = open { world.documents.text(&at.absolute) } else { open };
+    let (roots, _) = Roots::open(folders);
+    let secret = held_by(&at, &world.own(&roots)).is_some();
+    let root_names: Vec<String> = roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
+    let denied = world.settings().deny.denial_of_file("read_file", &at.display, &root_names).is_some();
+    let text = match open {
+        Text::Unsynced(reason) => {
+            return Err(format!(
+                "the text of \"{}\" in the editor is not known ({reason}); close it and open it again",
+                at.display
+            ));
+        }
+        // Its text may be sent only after the user has allowed a read of it.
+        _ if secret || denied => None,
+        Text::Open(snapshot) => Some(snapshot),
+        Text::Closed => on_disk(&at, uri)?,
+    };
+    Ok(FoundFile { display: at.display, text })
+}
+
+fn inside(folders: &[PathBuf], uri: &str) -> Result<ResolvedPath, String> {
+    if !uri.starts_with("file:") {
+        return Err(NO_FILE.to_owned());
+    }
+    let (roots, _) = Roots::open(folders);
+    let at = resolve(&roots, uri).map_err(|refusal| refusal.to_string())?;
+    if at.inside {
+        return Ok(at);
+    }
+    if roots.is_empty() {
+        return Err(NO_FOLDER.to_owned());
+    }
+    Err(format!("\"{}\" is outside the workspace folders; open its folder first", at.display))
+}
+
+/// Returns the text of a file that is not open; `None` if it is too large or not UTF-8. The model can still read
+/// it with its tools.
+fn on_disk(at: &ResolvedPath, uri: &str) -> Result<Option<Snapshot>, String> {
+    let failed = |why: String| format!("\"{}\" cannot be read: {why}", at.display);
+    let mut file = open_read(at).map_err(|refusal| failed(refusal.to_string()))?.take(MAX_FILE + 1);
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Ok(None);
+    }
+    Ok(String::from_utf8(bytes).ok().map(|text| Snapshot::of_file(uri, &text)))
+}
