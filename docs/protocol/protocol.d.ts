@@ -1447,7 +1447,7 @@ export type SavedDocument = { uri: string, saved: boolean,
  */
 message?: string, };
 
-export type ErrorName = "SessionNotFound" | "Overloaded" | "SessionLocked" | "RunMismatch" | "AskClosed" | "KeyReused" | "HunkConflict" | "ModeForbids" | "NotTrusted" | "ProviderUnavailable" | "VersionUnsupported" | "AskNotFound" | "SessionReadOnly" | "AnswerInvalid" | "DeliveryUnsupported" | "ImagesUnsupported";
+export type ErrorName = "SessionNotFound" | "Overloaded" | "SessionLocked" | "RunMismatch" | "AskClosed" | "KeyReused" | "HunkConflict" | "ModeForbids" | "NotTrusted" | "ProviderUnavailable" | "VersionUnsupported" | "AskNotFound" | "SessionReadOnly" | "AnswerInvalid" | "DeliveryUnsupported" | "ImagesUnsupported" | "PromptInvalid";
 
 export type ErrorDetail = { name: ErrorName, retryable: boolean, retryAfterMs?: number, };
 

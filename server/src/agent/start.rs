@@ -18,7 +18,7 @@ use super::configured::folders_for;
 use super::{Agent, Result, content, digest_of};
 use crate::session::attached::AttachedBlocks;
 use crate::session::mailbox::Wording;
-use crate::session::quotable::{self, FoundFile};
+use crate::session::quotable::{self, QuotableFile};
 use crate::tools::paths::Roots;
 use crate::transport::ErrorBody;
 
@@ -98,7 +98,7 @@ impl Starts {
 struct FoundPlace {
     /// The workspace folders; the one that contains the file is the first.
     folders: Vec<PathBuf>,
-    file: FoundFile,
+    file: QuotableFile,
 }
 
 impl Agent {

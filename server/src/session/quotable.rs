@@ -21,7 +21,7 @@ pub const NO_FILE: &str = "this document is not a file on disk; save it in the w
 pub const OUTSIDE: &str = "this file is outside the workspace folders; open its folder first";
 
 /// A file of the workspace.
-pub struct FoundFile {
+pub struct QuotableFile {
     /// The path as tools accept it.
     pub display: String,
     /// `None` if no lines of it may be quoted.
@@ -30,7 +30,7 @@ pub struct FoundFile {
 
 /// Finds the file of a URI in these folders, and its text: `open` if it is open, else the disk's. Blocks. An error is a sentence
 /// for the user.
-pub fn find(folders: &[PathBuf], world: &World, uri: &str, open: Text) -> Result<FoundFile, String> {
+pub fn find(folders: &[PathBuf], world: &World, uri: &str, open: Text) -> Result<QuotableFile, String> {
     let at = inside(folders, uri)?;
     let open = if let Text::Closed = open { world.documents.text(&at.absolute) } else { open };
     let (roots, _) = Roots::open(folders);
@@ -49,7 +49,7 @@ pub fn find(folders: &[PathBuf], world: &World, uri: &str, open: Text) -> Result
         Text::Open(snapshot) => Some(snapshot),
         Text::Closed => on_disk(&at, uri)?,
     };
-    Ok(FoundFile { display: at.display, text })
+    Ok(QuotableFile { display: at.display, text })
 }
 
 fn inside(folders: &[PathBuf], uri: &str) -> Result<ResolvedPath, String> {
