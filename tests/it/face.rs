@@ -8,7 +8,7 @@ use adjutant_protocol::session::ReplayFrom;
 use adjutant_protocol::state::Outcome;
 use adjutant_testkit::editor::{Capabilities, Options, Tokens};
 use adjutant_testkit::model::Reply;
-use adjutant_testkit::process::wait_until;
+use adjutant_testkit::process::{wait_for_text, wait_until};
 use serde_json::{Value, json};
 
 use crate::plain::Plain;
@@ -163,6 +163,28 @@ fn n08_a_replay_shows_nothing_that_is_over() {
     assert_eq!(begun[0]["title"], "Adjutant: once more");
     assert!(plain.rig.popups().is_empty());
     assert_eq!(plain.rig.diagnostics(&plain.workspace.uri("a.txt")), Value::Null);
+    plain.rig.end();
+}
+
+/// W14: who watches the transcript reads an answer while it comes.
+#[test]
+fn s101_the_transcript_has_the_whole_lines_of_a_text_that_streams() {
+    let answer = "The first line.\nThe second is being written.";
+    let plain = Plain::new(FILE, [Reply::text(answer).hold_behind("second"), Reply::text("Well.")]);
+    let started = start(&plain);
+    plain.model.wait_for_holding(1);
+    plain.command("adjutant.showTranscript", json!([])).expect("it is shown");
+    let params = plain.rig.await_shown(1);
+    let path = adjutant_testkit::fixture::path_of_uri(params["uri"].as_str().unwrap_or_default());
+    let path = path.expect("a file is shown");
+    let text = || std::fs::read_to_string(&path).unwrap_or_default();
+    wait_for_text("**Model:**\n\n> The first line.\n", text);
+    assert!(!text().contains("The second"), "{}", text());
+    plain.model.release();
+    plain.finish(&started);
+    wait_for_text("\n**Done", text);
+    let whole = "**Model:**\n\n> The first line.\n> The second is being written.\n\n";
+    assert_eq!(text().matches(whole).count(), 1, "{}", text());
     plain.rig.end();
 }
 

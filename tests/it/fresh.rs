@@ -460,6 +460,27 @@ fn n17_a_branch_switch_under_a_running_agent_is_named_to_the_user_and_the_model_
     stage.end();
 }
 
+/// What Neovim shows for a file that is not there yet. Told that it is gone, a model would read it again and again.
+#[test]
+fn n17_a_new_file_that_is_open_and_empty_is_not_gone() {
+    for text in ["", "\n"] {
+        let (workspace, _) = workspace();
+        let turns = vec![
+            calm(read("new.py")),
+            calm(read("new.py")),
+            calm(Reply::text("Seen.")),
+            calm(write("new.py", "y = 1\n")),
+        ];
+        let stage = Stage::of(workspace, AUTO, turns);
+        stage.rig.edit(|buffers| buffers.open_unsaved("new.py", text));
+        stage.run();
+        assert_eq!((stage.notices(), stage.notes()), (Vec::new(), Vec::new()), "{text:?}");
+        stage.run();
+        assert_eq!(stage.rig.text_of("new.py"), "y = 1\n", "{:?}", stage.outputs());
+        stage.end();
+    }
+}
+
 /// A client that watches files reports them while the model still answers: the user hears of it before the reply.
 /// Changes a file that the agent has read while the model answers, and lets the editor report it in its way. Both hear of it once.
 #[track_caller]

@@ -128,7 +128,7 @@ function inSight() {
   return one?.dataset.id ? { id: one.dataset.id, top: one.offsetTop } : undefined;
 }
 
-function draw({ reset, draft, session: of, items: drawn, plan: entries, state: now, share, older: more, questions, reveal, options: chosen, held, bare }: Draw) {
+function draw({ reset, draft, session: of, items: drawn, plan: entries, state: now, share, older: more, questions, reveal, options: chosen, held, bare, openFolder }: Draw) {
   const atEnd = items.scrollHeight - items.scrollTop - items.clientHeight < 40;
   const read = atEnd ? undefined : inSight();
   if (reset) {
@@ -173,6 +173,10 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
   } else if (places.size === 0 && !session) {
     const made = element('div', 'empty');
     made.append(element('p', '', 'Say what is to be done, in your words. Adjutant looks at the files that are open here, and asks before it runs anything.'));
+    if (openFolder) {
+      made.append(element('p', '', 'No folder is open here, so Adjutant can read and change no file. What you have typed goes along.'));
+      made.append(button('Open Folder…', 'Choose the folder of your project', () => tell({ type: 'cure', command: openFolder })));
+    }
     made.append(button('Conversations…', 'Show an earlier conversation', () => tell({ type: 'conversations' })));
     items.append(made);
   }
@@ -207,6 +211,7 @@ function show() {
 
 function label() {
   send.textContent = running ? 'Steer' : 'Send';
+  text.placeholder = running ? 'Say more while it works' : 'What is to be done?';
   send.title = running ? 'Tell it to the task that is at work (Enter)' : 'Give it to the agent (Enter)';
   send.disabled = isHeld();
 }

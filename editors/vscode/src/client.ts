@@ -5,6 +5,7 @@ import * as vscode from 'vscode';
 import { ErrorAction, LanguageClient, type ShowDocumentParams, type ShowDocumentResult, State } from 'vscode-languageclient/node';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { serverIsGone, toast } from './asks';
+import { line } from './display';
 import { save } from './save';
 import { OPEN } from './session';
 import { ofUser, serverPath } from './settings';
@@ -67,7 +68,7 @@ export function createClient(surfaces: Surfaces, outputChannel: vscode.OutputCha
         // A task from a code action is one that the user gave.
         executeCommand: (command, args, next) => {
           if (command === 'adjutant.start') started();
-          return next(command, args);
+          return Promise.resolve(next(command, args)).catch((error: unknown) => vscode.window.showErrorMessage(`Adjutant: ${line(wordsOf(error), 300)}`));
         },
         window: {
           showDocument: async (params, next) => {

@@ -7,6 +7,7 @@ import { status } from './display';
 import type { Check, DoctorResult, Health } from './wire';
 
 const ICONS: Partial<Record<Health, string>> = { ok: 'pass', note: 'info', warning: 'warning', error: 'error' };
+const WORST: Health[] = ['error', 'warning', 'note', 'ok'];
 const MAX_TEXT = 1_000; // characters of a row
 
 // All parts of a row may have icons, so the server's texts go through `status`.
@@ -22,7 +23,9 @@ function row({ check, health, text, cure }: Check) {
 export async function showDoctor(client: LanguageClient | undefined) {
   if (!client?.isRunning()) throw new Error('no server runs; run "adjutant doctor" in a terminal, or Adjutant: Restart the Server');
   const { checks } = await client.sendRequest<DoctorResult>('agent/doctor', {});
-  const picked = await vscode.window.showQuickPick(checks.map(row), {
+  // What has to be done comes first.
+  const sorted = [...checks].sort((one, other) => WORST.indexOf(one.health) - WORST.indexOf(other.health));
+  const picked = await vscode.window.showQuickPick(sorted.map(row), {
     title: 'Adjutant: Check the Set-up',
     placeHolder: 'A row with a cure opens a terminal with its command',
   });

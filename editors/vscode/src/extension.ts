@@ -20,7 +20,8 @@ import { createQuestions } from './questions';
 import { createReview } from './review';
 import { createRewind } from './rewind';
 import { createSessions } from './sessions';
-import { addProvider, copyInstall, createReadiness, demo } from './setup';
+import { isThere, serverPath } from './settings';
+import { addProvider, copyInstall, createReadiness, demo, program } from './setup';
 import { createStatus } from './status';
 import { createWalkthrough } from './walkthrough';
 import type { Origin, ReviewHunk, ReviewListResult, RunEnd } from './wire';
@@ -79,6 +80,12 @@ export async function activate(context: vscode.ExtensionContext) {
   const edited = (sessionId: string, runId: string, end: RunEnd) => manyFiles(rewind, sessionId, runId, end).catch(complain);
   // A client that could not start cannot start again, so each start has one of its own.
   const start = async () => {
+    if (!isThere(serverPath())) {
+      output.appendLine(`There is no program "${serverPath()}".`);
+      status.stopped();
+      void program().catch(complain);
+      return;
+    }
     // Its library takes longer to load than all the rest, and only the server needs it.
     const { createClient } = await import('./client');
     client = createClient({ status, answer, chat, questions, started, failed, edited, hunks, changes, closed, sessions, ready }, output);
@@ -93,17 +100,23 @@ export async function activate(context: vscode.ExtensionContext) {
   const ask = (command: string, ...args: object[]) => now().sendRequest('workspace/executeCommand', { command, arguments: args });
   const register = (name: string, run: (...given: never[]) => unknown) =>
     context.subscriptions.push(vscode.commands.registerCommand(name, (...given: never[]) => Promise.resolve(run(...given)).catch(complain)));
+  // A text that is not taken waits in the chat, where the way on stands.
+  const give = async (command: string, text: string, place: object) => {
+    try {
+      started();
+      await ask(command, { text, ...place });
+    } catch (error) {
+      await chat.keep(text);
+      throw error;
+    }
+  };
   register('adjutant.task.start', async () => {
     const text = await words('Start a Task', 'What is to be done?', { placeholder: 'make the failing test pass' });
-    if (!text) return;
-    started();
-    await ask('adjutant.start', { text, ...here() });
+    if (text) await give('adjutant.start', text, here());
   });
   register('adjutant.task.goOn', async () => {
     const text = await words('Go On', 'What comes next? While it works, this steers it.', { placeholder: 'and add a test for it' });
-    if (!text) return;
-    started();
-    await ask('adjutant.prompt', { text });
+    if (text) await give('adjutant.prompt', text, {});
   });
   register('adjutant.task.cancel', () => ask('adjutant.cancel'));
   register('adjutant.task.cancelAll', () => ask('adjutant.cancel', { all: true }));
@@ -140,6 +153,7 @@ export async function activate(context: vscode.ExtensionContext) {
   register('adjutant.provider.add', add);
   register('adjutant.demo', demo);
   register('adjutant.install.copy', copyInstall);
+  register('adjutant.program', program);
   register('adjutant.doctor', () => showDoctor(client));
   register('adjutant.restart', restart);
   context.subscriptions.push(vscode.workspace.onDidChangeConfiguration((changed) => {

@@ -20,6 +20,15 @@ const INSERTED: vscode.DecorationRenderOptions = {
   overviewRulerLane: vscode.OverviewRulerLane.Left,
   rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
 };
+// High contrast has no background for inserted lines.
+const EDGE: vscode.DecorationRenderOptions = {
+  isWholeLine: true,
+  borderStyle: 'solid',
+  borderWidth: '0 0 0 3px',
+  borderColor: colour('contrastActiveBorder'),
+  rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
+};
+const isHighContrast = () => [vscode.ColorThemeKind.HighContrast, vscode.ColorThemeKind.HighContrastLight].includes(vscode.window.activeColorTheme.kind);
 // Where lines were only removed there is no line to colour, so a border stands between two lines.
 const removedAt = (width: string): vscode.DecorationRenderOptions => ({
   isWholeLine: true,
@@ -32,11 +41,11 @@ const removedAt = (width: string): vscode.DecorationRenderOptions => ({
 });
 
 // The user's comment, which waits to be sent.
-const REMARK: vscode.DecorationRenderOptions = { after: { color: colour('editorCodeLens.foreground'), fontStyle: 'italic', margin: '0 0 0 2em' } };
+const REMARK: vscode.DecorationRenderOptions = { after: { color: colour('editor.foreground'), fontStyle: 'italic', margin: '0 0 0 2em' } };
 
 export function createHunks(proposed: Proposed) {
   const changed = new vscode.EventEmitter<string>();
-  const kinds = [INSERTED, removedAt('1px 0 0 0'), removedAt('0 0 1px 0'), REMARK].map((look) => vscode.window.createTextEditorDecorationType(look));
+  const kinds = [INSERTED, removedAt('1px 0 0 0'), removedAt('0 0 1px 0'), REMARK, EDGE].map((look) => vscode.window.createTextEditorDecorationType(look));
   const drawn = new Map<string, ReviewHunk[]>(); // by document: the last update whose version was that of the text
   const kept = new Map<string, ReviewUpdateParams>(); // by document: the update that waits for its version
   const known = new Map<string, string>(); // by document: what the server said last, without the places
@@ -56,7 +65,9 @@ export function createHunks(proposed: Proposed) {
     const hunks = of(document);
     const empty = hunks.filter((hunk) => hunk.line === hunk.endLine);
     const ranges = (some: ReviewHunk[]) => some.map((hunk) => range(document, hunk));
-    editor.setDecorations(kinds[0], ranges(hunks.filter((hunk) => hunk.line < (hunk.endLine ?? NaN))));
+    const inserted = ranges(hunks.filter((hunk) => hunk.line < (hunk.endLine ?? NaN)));
+    editor.setDecorations(kinds[0], inserted);
+    editor.setDecorations(kinds[4], isHighContrast() ? inserted : []);
     editor.setDecorations(kinds[1], ranges(empty.filter((hunk) => hunk.line < document.lineCount)));
     editor.setDecorations(kinds[2], ranges(empty.filter((hunk) => hunk.line >= document.lineCount)));
     editor.setDecorations(kinds[3], hunks.filter(remark).map((hunk) => {
@@ -101,6 +112,7 @@ export function createHunks(proposed: Proposed) {
   const parts = [
     changed, ...kinds,
     vscode.window.onDidChangeVisibleTextEditors((editors) => editors.forEach(paint)),
+    vscode.window.onDidChangeActiveColorTheme(() => vscode.window.visibleTextEditors.forEach(paint)),
     vscode.window.onDidChangeActiveTextEditor(tellHere),
     vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
       const key = keyOf(document);

@@ -1,8 +1,8 @@
 // What the user set under `adjutant`, in the words of the server.
 // Never what a workspace set: a project's settings may only tighten, and have a file of their own for that.
 
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { accessSync, constants, existsSync } from 'node:fs';
+import { delimiter, isAbsolute, join } from 'node:path';
 import * as vscode from 'vscode';
 import { contributes } from '../package.json';
 
@@ -26,4 +26,17 @@ export function ofUser() {
 export function serverPath(): string {
   const path = global('server.path');
   return (typeof path === 'string' && path) || (existsSync(CARRIED) ? CARRIED : 'adjutant');
+}
+
+// Whether there is such a program; a bare name is looked for in `PATH`.
+export function isThere(path: string): boolean {
+  const places = isAbsolute(path) || path.includes('/') ? [path] : (process.env.PATH ?? '').split(delimiter).map((place) => join(place, path));
+  return places.some((place) => {
+    try {
+      accessSync(place, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
 }

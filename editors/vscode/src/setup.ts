@@ -4,7 +4,7 @@
 import * as vscode from 'vscode';
 import type { CancellationToken, LanguageClient } from 'vscode-languageclient/node';
 import { line, status } from './display';
-import { serverPath } from './settings';
+import { isThere, serverPath } from './settings';
 import type { Step } from './walkthrough';
 import type { DoctorResult, ModelListResult, SetupKey, SetupParams, SetupProvider, SetupProvidersResult, SetupTryResult, SetupWriteResult } from './wire';
 
@@ -100,8 +100,18 @@ export function createReadiness(client: () => LanguageClient, done: (step: Step)
   };
 }
 
+// Says that there is no program, with the ways to it.
+export async function program() {
+  const path = serverPath();
+  if (isThere(path)) return void showInformationMessage(`Adjutant: the program is there: ${line(path, 200)}`);
+  const pressed = await showWarningMessage(`Adjutant: there is no program “${line(path, 200)}”. Set its path, or install it.`, 'Set Path', 'Install…');
+  if (pressed === 'Set Path') await vscode.commands.executeCommand('workbench.action.openSettings', 'adjutant.server.path');
+  if (pressed === 'Install…') await copyInstall();
+}
+
 // Runs the demo in a terminal: a scripted model in a project of its own, without key or network.
-export function demo() {
+export async function demo() {
+  if (!isThere(serverPath())) return program();
   const terminal = vscode.window.createTerminal('Adjutant: Demo');
   terminal.show();
   const path = serverPath();

@@ -68,6 +68,11 @@ impl CurrentFile {
         &self.text
     }
 
+    /// Returns the text as the model read it: a new document that is open may show an empty line.
+    pub fn shown_text(&self) -> &str {
+        self.blank.as_deref().unwrap_or(&self.text)
+    }
+
     /// Whether the file exists, or has text of the user in the editor.
     pub fn exists(&self) -> bool {
         self.exists

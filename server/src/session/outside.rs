@@ -168,9 +168,10 @@ fn found(place: &SessionWorld, target: &str, known: &[Arc<KnownRead>]) -> FoundF
     }
     let found = match (&stamp, known.first().map(|read| present_file(place, &read.path, target))) {
         (FileStamp::Missing, _) => FoundFile::Gone,
-        (_, Some(Ok(now))) if !now.exists() => FoundFile::Gone,
+        // A new document that is open and still empty is there, although no file is.
+        (FileStamp::Disk(..), Some(Ok(now))) if !now.exists() => FoundFile::Gone,
         (_, Some(Ok(now))) => {
-            let now = line_hashes(now.text());
+            let now = line_hashes(now.shown_text());
             let stands = known.iter().all(|read| read.lines.stand_in(&now));
             if stands {
                 FoundFile::Same

@@ -2,9 +2,11 @@
 //!
 //! Never reads a log: the task that writes the first part does, on a thread that may block.
 
-use adjutant_protocol::SessionId;
+use std::io;
+
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::update::SessionUpdateParams;
+use adjutant_protocol::{MessageId, SessionId};
 
 use super::mailbox::{ClientError, Reply};
 use super::transcript_files::TranscriptFile;
@@ -72,12 +74,31 @@ impl TranscriptProgress {
                 since.iter_mut().for_each(|since| since.push(params.clone()));
             }
             TranscriptProgress::Growing(file) => {
-                if let Err(error) = file.append(params.seq, &params.update) {
-                    // The next request for the transcript writes it again.
-                    tracing::warn!(%error, %session, "the transcript does not grow any more");
-                    *self = TranscriptProgress::Absent;
-                }
+                let appended = file.append(params.seq, &params.update);
+                self.check(session, appended);
             }
+        }
+    }
+
+    /// Appends the new whole lines of a text that streams; `text` is all of it so far.
+    pub fn add_streamed(&mut self, session: &SessionId, message: &MessageId, text: &str) {
+        // While the first part is written, nothing is kept: the next text has all of it.
+        if let TranscriptProgress::Growing(file) = self {
+            let appended = file.append_streamed(message, text);
+            self.check(session, appended);
+        }
+    }
+
+    /// Whether texts that stream are appended.
+    pub fn grows(&self) -> bool {
+        matches!(self, TranscriptProgress::Growing(_))
+    }
+
+    fn check(&mut self, session: &SessionId, appended: io::Result<()>) {
+        if let Err(error) = appended {
+            // The next request for the transcript writes it again.
+            tracing::warn!(%error, %session, "the transcript does not grow any more");
+            *self = TranscriptProgress::Absent;
         }
     }
 }

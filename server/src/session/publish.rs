@@ -18,7 +18,7 @@ use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::session::ResumeResult;
 use adjutant_protocol::state::{RequiredAction, State, StateView};
 use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
-use adjutant_protocol::{AskId, ChangeSetId, SessionId, ToolCallId};
+use adjutant_protocol::{AskId, ChangeSetId, MessageId, SessionId, ToolCallId};
 
 use super::SessionWorld;
 use super::mailbox::{ClientError, Message, Reply, ResumePoint};
@@ -31,6 +31,8 @@ use crate::client::{OpenRun, RenderedFile};
 
 enum QueuedUpdate {
     Update(Box<SessionUpdateParams>),
+    /// All text of a message that streams, for the transcript.
+    Streaming(MessageId, String),
     /// An ask closed; the number is that of the update that says so.
     Resolved(AskResolvedParams, u64),
     Resumed(Box<Follower>),
@@ -230,6 +232,12 @@ impl Publisher {
                 self.old_texts.clear();
                 self.shared_files.clear();
             }
+            Event::ReplyPartial { text, .. } if self.transcript.grows() => {
+                let message = session.open_run().and_then(|run| run.turn.as_ref()?.message.clone());
+                if let Some(message) = message {
+                    self.waiting.push_back((barrier, QueuedUpdate::Streaming(message, text.clone())));
+                }
+            }
             Event::ApplyStarted { change_set, allowed_by, .. } => {
                 if let Some(message) = self.shared_file(session, change_set, allowed_by.as_ref()) {
                     let notice = self.params(session, Update::Notice { message }, true);
@@ -408,6 +416,9 @@ impl Publisher {
                 QueuedUpdate::Update(params) if self.attached => self.place.world.link.update(*params),
                 QueuedUpdate::Resolved(params, seq) if self.attached => {
                     self.place.world.link.resolved(&params, seq);
+                }
+                QueuedUpdate::Streaming(message, text) => {
+                    self.transcript.add_streamed(&self.place.id, &message, &text);
                 }
                 QueuedUpdate::Update(_) | QueuedUpdate::Resolved(..) => {}
             }

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use adjutant_core::wire::transcript::Transcript;
-use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::AskView;
 use adjutant_protocol::update::Update;
+use adjutant_protocol::{MessageId, SessionId};
 
 use super::catalog::{Catalog, is_id};
 use super::replay;
@@ -48,7 +48,7 @@ fn written_at(path: PathBuf) -> RenderedFile {
     RenderedFile { uri: uri::of_path(&path), path }
 }
 
-/// The transcript of a session on disk. It grows by whole blocks.
+/// The transcript of a session on disk. It grows by whole blocks, and by whole lines while a text streams.
 pub struct TranscriptFile {
     transcript: Transcript,
     file: Arc<dyn StoredFile>,
@@ -67,7 +67,7 @@ impl TranscriptFile {
         let (mut transcript, mut text, mut left) = (Transcript::default(), String::new(), MAX_TRANSCRIPT);
         replay::replay_range(catalog, session, UpdateRange::of_updates(1, last), |message| {
             if let LastingMessage::Update(params) = message {
-                text.push_str(&block_of(&mut transcript, &params.update, &mut left, session));
+                text.push_str(&fitted(transcript.block(&params.update), &mut left, session));
             }
         })
         .map_err(|why| format!("the log could not be read: {why}"))?;
@@ -82,15 +82,20 @@ impl TranscriptFile {
             return Ok(());
         }
         self.seq = seq;
-        let block = block_of(&mut self.transcript, update, &mut self.left, &self.session);
-        append_all(&*self.file, block.as_bytes())
+        let block = self.transcript.block(update);
+        append_all(&*self.file, fitted(block, &mut self.left, &self.session).as_bytes())
+    }
+
+    /// Appends the new whole lines of a text that streams; `text` is all of it so far.
+    pub fn append_streamed(&mut self, message: &MessageId, text: &str) -> io::Result<()> {
+        let lines = self.transcript.streamed(message, text);
+        append_all(&*self.file, fitted(Some(lines), &mut self.left, &self.session).as_bytes())
     }
 }
 
-/// Returns the block of an update, and subtracts its bytes from `left`. If it does not fit, returns the
-/// last line of the file instead.
-fn block_of(transcript: &mut Transcript, update: &Update, left: &mut u64, session: &SessionId) -> String {
-    let block = transcript.block(update).unwrap_or_default();
+/// Returns a block, and subtracts its bytes from `left`. If it does not fit, returns the last line of the file instead.
+fn fitted(block: Option<String>, left: &mut u64, session: &SessionId) -> String {
+    let block = block.unwrap_or_default();
     if block.is_empty() || *left == 0 {
         return String::new();
     }
@@ -101,7 +106,8 @@ fn block_of(transcript: &mut Transcript, update: &Update, left: &mut u64, sessio
         }
         None => {
             *left = 0;
-            format!("*This file ends here. `adjutant sessions show {session}` prints all of it.*\n")
+            // A text that streams may not end with an empty line.
+            format!("\n*This file ends here. `adjutant sessions show {session}` prints all of it.*\n")
         }
     }
 }

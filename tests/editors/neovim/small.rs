@@ -8,7 +8,7 @@ use serde_json::json;
 use super::conversation::{go, text, wait_below, wait_done};
 use super::scenes::{chat, each, notices, press};
 use super::terminal::{command, key_of, open_sized, read};
-use super::{VERSIONS, changes};
+use super::{Neovim, VERSIONS, changes};
 use crate::editor::Editor;
 use crate::scenes;
 use crate::stage::{Stage, wait_for};
@@ -64,6 +64,30 @@ fn s28_a_task_that_no_model_takes_is_kept_in_the_prompt() {
         let request = editor.stage.model.wait_for_requests(1)[0].json().to_string();
         assert!(request.contains("Say goodbye"), "{request}");
     });
+}
+
+/// Without the program nothing can be sent, and the cure is to start Neovim again.
+#[test]
+fn p26_a_text_that_was_not_sent_is_there_in_the_next_neovim_until_it_is_sent() {
+    for version in VERSIONS {
+        let stage = scenes::stage([Reply::text("First words.")]);
+        let open = || Neovim::open(&stage, version, scenes::FILE);
+        let words = "Say hello\n\nand more";
+        let first = open();
+        go(&first);
+        first.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'Say hello', '', 'and more' })");
+        drop(first);
+        let second = open();
+        go(&second);
+        assert_eq!(text(&second), words, "{version}");
+        press(&second, "<CR>");
+        wait_done(&second, "First words.");
+        drop(second);
+        let third = open();
+        third.lua("vim.cmd('Adjutant! ')");
+        go(&third);
+        assert_eq!(text(&third), "", "{version}");
+    }
 }
 
 /// A task that the model ends by its tool says its summary once, whether or not the model has said the same before.

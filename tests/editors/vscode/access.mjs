@@ -25,7 +25,7 @@ function unresolved() {
     }
     return true;
   };
-  const rules = [...document.styleSheets].filter(({ href }) => href?.includes('chat.css')).flatMap(({ cssRules }) => [...cssRules]);
+  const rules = [...document.styleSheets].filter(({ ownerNode }) => ownerNode?.id === 'style').flatMap(({ cssRules }) => [...cssRules]);
   if (rules.length === 0) wrong.push('the style sheet of the chat is not there');
   const place = (rule) => `${rule.selectorText}`;
   for (const rule of rules) {

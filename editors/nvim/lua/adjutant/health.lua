@@ -6,6 +6,8 @@ local M = {}
 
 local REPORTS = { ok = vim.health.ok, note = vim.health.info, warning = vim.health.warn, error = vim.health.error }
 local PATIENCE_MS = 5000
+-- What Neovim does itself.
+local HERE = { ["adjutant setup"] = ":Adjutant setup" }
 local TERMINAL = { "run in a terminal: adjutant doctor" }
 
 -- A plain function before 0.11, a method since.
@@ -16,7 +18,8 @@ end
 
 local function draw(check)
   local report = REPORTS[check.health] or vim.health.info
-  local advice = check.cure and { "run in a terminal: " .. check.cure.command } or nil
+  local here = check.cure and HERE[check.cure.command]
+  local advice = check.cure and { here and "run " .. here or "run in a terminal: " .. check.cure.command } or nil
   report(check.check .. ": " .. check.text, advice)
 end
 

@@ -1,10 +1,11 @@
 -- The prompt: an ordinary buffer for each session, with a text that waits to be sent. The text is kept whatever becomes of its window and
--- its buffer. It is cleared only when the server has taken it, and goes to the session in which it was written.
+-- its buffer, and over the end of Neovim. It is cleared only when the server has taken it, and goes to the session in which it was written.
 local buffers = require("adjutant.buffers")
 local display = require("adjutant.display")
 local history = require("adjutant.history")
 local notices = require("adjutant.notices")
 local panes = require("adjutant.panes")
+local unsent = require("adjutant.unsent")
 
 local M = {}
 local api = vim.api
@@ -142,8 +143,18 @@ local function watch(draft)
   end })
 end
 
+-- What an earlier Neovim left unsent, once.
+local function recall()
+  recall = function() end
+  for _, one in ipairs(unsent.read()) do
+    local key = key_of(one.root, one.session)
+    drafts[key] = drafts[key] or { root = one.root, session = one.session, lines = vim.split(one.text, "\n") }
+  end
+end
+
 -- Returns the buffer of a session's prompt, or of the one that begins a session.
 function M.buffer(root, session)
+  recall()
   local key = key_of(root, session)
   local draft = drafts[key] or { root = root, session = session, lines = { "" } }
   drafts[key] = draft
@@ -302,6 +313,13 @@ end
 -- `options.stop` stops the task of a session, `options.at_work` says whether it has one, `options.history` gets a page of the prompts.
 function M.setup(options)
   send, stop, at_work, request = options.send, options.stop, options.at_work, options.history
+  api.nvim_create_autocmd("VimLeavePre", { group = api.nvim_create_augroup("adjutant.unsent", {}), callback = function()
+    local all = {}
+    for _, draft in pairs(drafts) do
+      all[#all + 1] = { root = draft.root, session = draft.session, text = table.concat(draft.lines, "\n") }
+    end
+    unsent.write(all)
+  end })
   api.nvim_create_autocmd({ "VimResized", "WinResized" }, {
     group = api.nvim_create_augroup("adjutant.prompt", {}), callback = function() vim.schedule(M.draw) end,
   })

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import * as vscode from 'vscode';
 import { line } from '../display';
 import { type Complain, nameOf, wordsOf } from '../failure';
+import { isThere, serverPath } from '../settings';
 import type { ContentBlock, ErrorName, Origin, StartParams } from '../wire';
 import { blockOf, type Chip, type NewChip, viewOf } from './chips';
 import { createDrafts, type KeptDrafts } from './drafts';
@@ -25,6 +26,7 @@ const CURES: Partial<Record<ErrorName, Cure>> = {
   ImagesUnsupported: { label: 'Choose Another Model…', command: 'adjutant.task.choose' },
 };
 const NO_SERVER: Cure = { label: 'Restart the Server', command: 'adjutant.restart' };
+const NO_PROGRAM: Cure = { label: 'Find the Program…', command: 'adjutant.program' };
 
 // `kept` is what was kept of the drafts, `keep` keeps them; `of()` is the session in sight, `post` takes a message to the page;
 // `place(session)` is where the user is, for a conversation that begins; `sent` hears of the session that has the prompt.
@@ -54,7 +56,8 @@ export function createComposer(context: vscode.ExtensionContext, { kept, keep, o
   }));
   const cureOf = (error: unknown) => {
     const name = nameOf(error);
-    return isReady() ? name && CURES[name] : NO_SERVER;
+    if (isReady()) return name && CURES[name];
+    return isThere(serverPath()) ? NO_SERVER : NO_PROGRAM;
   };
   // The same again after a failure is the same prompt: the server may have it.
   const promptOf = async (session: Session, text: string) => {

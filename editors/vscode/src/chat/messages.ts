@@ -14,7 +14,7 @@ export interface OptionButton { id?: string; label: string; title: string }
 
 export interface Draw {
   type: 'draw'; reset: boolean; draft?: string; session?: string; items: Item[]; plan: PlanEntry[]; state: State; share: string; older: boolean;
-  questions?: Card[]; reveal?: string; options: OptionButton[]; held?: HeldView; bare: boolean;
+  questions?: Card[]; reveal?: string; options: OptionButton[]; held?: HeldView; bare: boolean; openFolder?: string;
 }
 export interface Output { type: 'output'; call: string; output?: string; leftOut?: number; problem?: string }
 export type Unfolded = { type: 'unfolded'; set: string } & ChangeLines;

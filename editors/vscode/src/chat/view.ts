@@ -26,9 +26,11 @@ const PAUSE_MS = 40; // between two messages to the page: at most 25 in a second
 const MOST_LISTED = 100;
 const MOST_CARDS = 20;
 const MOST_PAST = 100; // prompts of before
-const CURES = ['adjutant.restart', 'adjutant.doctor', 'adjutant.provider.add', 'adjutant.demo', 'adjutant.task.choose'];
+const OPEN_FOLDER = 'workbench.action.files.openFolder';
+const CURES = ['adjutant.restart', 'adjutant.program', 'adjutant.doctor', 'adjutant.provider.add', 'adjutant.demo', 'adjutant.task.choose', OPEN_FOLDER];
 const LOST: (string | undefined)[] = ['SessionNotFound', 'SessionDamaged'];
 const KEPT = 'adjutant.chat'; // by the window, over a reload
+const CARRIED = 'adjutant.chat.carried'; // from a window without a folder to the next one with a folder
 
 interface Kept { session?: string; drafts?: KeptDrafts }
 interface Decide {
@@ -43,8 +45,14 @@ interface Surfaces {
 // `client()` is the language client of now; `here()` the place that a new task is about; `questions` what is asked;
 // `decide` keeps or undoes a change; `files` makes chips of what was dropped; `readiness` knows whether a model is set up, and `add` sets one up.
 export function createChat(context: vscode.ExtensionContext, { client, here, complain, started, questions, decide, files, readiness, add }: Surfaces) {
-  const root = context.extensionUri;
+  const folder = () => vscode.workspace.workspaceFolders?.find((one) => one.uri.scheme === 'file');
   const kept = context.workspaceState.get<Kept>(KEPT) ?? {};
+  // What was typed before a folder was opened goes along.
+  const carried = folder() && context.globalState.get<string>(CARRIED);
+  if (carried) {
+    if (!kept.drafts?.some(([of]) => of === '')) kept.drafts = [...kept.drafts ?? [], ['', carried]];
+    void context.globalState.update(CARRIED, undefined);
+  }
   let view: vscode.WebviewView | undefined, conversation = createConversation(), session = kept.session, before: number | undefined, loads = 0;
   let drawnCards: string | undefined, wanted: string | undefined; // the questions that the page has, and the one to lead to
   let made: { of: string; configOptions: ConfigOption[] } | undefined; // the conversation that began here with a choice: the server has it once it has a prompt
@@ -56,14 +64,16 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
   };
   const request = async <R>(method: string, params: object): Promise<R> => now().sendRequest<R>(method, params);
   const execute = <R>(command: string, argument: object) => request<R>('workspace/executeCommand', { command, arguments: [argument] });
-  const folder = () => vscode.workspace.workspaceFolders?.find((one) => one.uri.scheme === 'file');
 
   const post = (message: ToPage) => void view?.webview.postMessage(message);
   const where = () => {
     const here = folder();
     return here && now().code2ProtocolConverter.asUri(here.uri);
   };
-  const keep = () => void context.workspaceState.update(KEPT, { session, drafts: drafts.all() });
+  const keep = () => {
+    void context.workspaceState.update(KEPT, { session, drafts: drafts.all() });
+    if (!folder()) void context.globalState.update(CARRIED, drafts.text(undefined) || undefined);
+  };
   // The first prompt of a conversation says where the user is.
   const isNew = (of: string | undefined) => !of || (of === session && conversation.isEmpty());
   const composer = createComposer(context, {
@@ -93,7 +103,7 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
     drawnCards = json;
     const reveal = cards.some(({ id }) => id === wanted) ? wanted : undefined;
     if (reveal) wanted = undefined;
-    post({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options), held: held.view(session), bare: readiness().isWithoutModel() });
+    post({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options), held: held.view(session), bare: readiness().isWithoutModel(), openFolder: folder() ? undefined : OPEN_FOLDER });
     return true;
   }, PAUSE_MS);
 
@@ -239,10 +249,10 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
   const provider = vscode.window.registerWebviewViewProvider('adjutant.chat', {
     resolveWebviewView(resolved) {
       view = resolved;
-      view.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(root, 'dist')] };
+      view.webview.options = { enableScripts: true, localResourceRoots: [] };
       view.webview.onDidReceiveMessage(heard);
       view.onDidDispose(() => { if (view === resolved) view = undefined; });
-      view.webview.html = html(view.webview, root);
+      view.webview.html = html(context.extensionPath);
     },
   });
   return {
@@ -264,6 +274,14 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
     begin: async () => {
       await vscode.commands.executeCommand('adjutant.chat.focus');
       await show(undefined, { takesDraft: true });
+    },
+    // Opens the chat with a text that was not taken, behind what its box has.
+    keep: async (text: string) => {
+      await vscode.commands.executeCommand('adjutant.chat.focus');
+      const before = drafts.text(session).trim();
+      drafts.type(session, before ? `${before}\n\n${text}` : text);
+      draw(false, drafts.text(session));
+      await composer.show();
     },
     // Opens the chat and puts chips into its box.
     attach: async (chips: NewChip[]) => {

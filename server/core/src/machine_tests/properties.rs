@@ -394,6 +394,7 @@ proptest! {
                 Input::Cancel { run: Some(text.as_str().into()) },
                 Input::Answer(Answer { ask, choice: Choice::Text(text.clone()), surface: text.clone(), consent: None }),
                 Input::Prompt(Prompt {
+                    added: String::new(),
                     text: text.clone(),
                     images: Vec::new(),
                     takes_images: true,

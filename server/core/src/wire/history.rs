@@ -43,7 +43,7 @@ mod tests {
             ("Mend it\n\nReported there:\n- error: no\n\nThe user is in a.py.", false, None, Some("Mend it")),
             (looks_added, false, None, Some("Mend it")),
             (looks_added, false, Some(0), Some(looks_added)),
-            ("Mend it\n\nThe user is in a.py.", false, Some(24), Some("Mend it")),
+            ("Mend it\n\nThe user is in a.py.", false, Some(22), Some("Mend it")),
             ("Explain the whole of a.py", true, Some(0), None),
             (" not for the history", false, Some(0), None),
             ("\n", false, None, None),

@@ -201,7 +201,7 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
             hunks.iter().flat_map(|set| reviewed_view(session, &set.change_set)).collect()
         }
         Event::Applied { change_set, .. } | Event::Settled { change_set, .. } => {
-            change_view(session, change_set)
+            settled_view(session, change_set)
         }
         Event::TurnStarted { .. }
         | Event::AttemptFailed { .. }
@@ -392,6 +392,17 @@ fn change_view(session: &Session, id: &ChangeSetId) -> Vec<Update> {
         hunks,
         mark: state.change.mark.clone(),
     })]
+}
+
+/// Returns the view of a change that was made: a hunk that a person saw in a question is kept already.
+fn settled_view(session: &Session, id: &ChangeSetId) -> Vec<Update> {
+    let mut updates = change_view(session, id);
+    if let (Some(Update::ChangeSet(view)), Some(change)) = (updates.first_mut(), session.applied.get(id)) {
+        for hunk in view.hunks.iter_mut().filter(|hunk| hunk.state == WireHunkState::Applied) {
+            hunk.state = change.hunk(&hunk.hunk_id).map_or(hunk.state, applied_state);
+        }
+    }
+    updates
 }
 
 /// Returns the view of a change that is under review.

@@ -1,7 +1,7 @@
 //! A session as a Markdown document that only grows, by whole blocks (S101).
 //!
-//! Never has an incomplete block, so streamed chunks are left out. Adjutant's own lines begin at the left margin.
-//! All other text is a quotation or code, with invisible characters escaped.
+//! Has whole blocks, and of the text that streams whole lines. Adjutant's own lines begin at the left margin. All other text is a
+//! quotation or code, with invisible characters escaped.
 
 mod foreign;
 
@@ -14,12 +14,16 @@ use adjutant_protocol::{AskId, MessageId};
 
 use super::{image_in_words, options, plan};
 use crate::text::display::{Surface, display_diff, one_line, shown_command};
-use foreign::{clean, quoted};
+use foreign::{Quotation, clean, quoted};
 
 /// Bytes of one diff. A larger diff would leave no room for later blocks; the user sees it whole before allowing it.
 const MAX_DIFF: usize = 64 << 10;
 /// Characters of a text within one of Adjutant's own lines.
 const MAX_LINE: usize = 400;
+/// What begins a text of the model.
+const BY_MODEL: &str = "**Model:**\n\n";
+/// The block after a text that broke off.
+const BROKE_OFF: &str = "*The answer broke off here.*\n\n";
 
 /// The state that is needed to write the next block.
 #[derive(Clone, Debug, Default)]
@@ -29,11 +33,91 @@ pub struct Transcript {
     open: Vec<(AskId, Vec<AskOption>)>,
     /// The text of an attempt that broke off. It is written only if no next attempt replaces it.
     broke_off: Option<(MessageId, String)>,
+    streaming: Option<StreamingText>,
+}
+
+/// A text of the model that streams.
+#[derive(Clone, Debug)]
+struct StreamingText {
+    message: MessageId,
+    quotation: Quotation,
+    /// Whether the last line of the transcript is one of it.
+    is_last: bool,
+    is_begun: bool,
+}
+
+impl StreamingText {
+    /// Returns lines of it with what must stand before them.
+    fn add(&mut self, lines: String) -> String {
+        if lines.is_empty() {
+            return lines;
+        }
+        self.is_begun = true;
+        let begins = !std::mem::replace(&mut self.is_last, true);
+        if begins { format!("{BY_MODEL}{lines}") } else { lines }
+    }
+
+    /// Returns the empty line that ends its block, if it is the last one.
+    fn end(&mut self) -> &'static str {
+        self.quotation.begin_anew();
+        if std::mem::take(&mut self.is_last) { "\n" } else { "" }
+    }
 }
 
 impl Transcript {
+    /// Returns the whole lines that a text has more than when it was noted last. `text` is all of it so far.
+    pub fn streamed(&mut self, message: &MessageId, text: &str) -> String {
+        let mut out = String::new();
+        if self.streaming.as_ref().is_none_or(|streaming| streaming.message != *message) {
+            out.push_str(self.streaming.take().map_or("", |mut before| before.end()));
+            let quotation = Quotation::default();
+            let streaming =
+                StreamingText { message: message.clone(), quotation, is_last: false, is_begun: false };
+            self.streaming = Some(streaming);
+        }
+        let Some(streaming) = &mut self.streaming else { return out };
+        let lines = streaming.quotation.whole_lines(text);
+        if !lines.is_empty() {
+            // A text of the same message is replaced by this one.
+            let before = self.broke_off.take().filter(|(broken, _)| broken != message);
+            out.push_str(&before.map(|(_, text)| cut_block(&text)).unwrap_or_default());
+            out.push_str(&streaming.add(lines));
+        }
+        out
+    }
+
     /// Returns the blocks that an update adds. Each ends with an empty line.
     pub fn block(&mut self, update: &Update) -> Option<String> {
+        let over = match update {
+            Update::AgentMessage { message_id, .. } => {
+                self.streaming.take_if(|streaming| streaming.message == *message_id)
+            }
+            // The attempt is over.
+            Update::Turn(_) | Update::Run(_) => self.streaming.take(),
+            _ => None,
+        };
+        let mut end = "";
+        if let Some(mut streaming) = over {
+            if let Update::AgentMessage { text, interrupted, .. } = update
+                && streaming.is_begun
+                && streaming.quotation.is_of(text)
+            {
+                let rest = streaming.quotation.rest(text);
+                let mut block = streaming.add(rest) + streaming.end();
+                match interrupted {
+                    true => block.push_str(BROKE_OFF),
+                    false => self.last_text = text.trim().to_owned(),
+                }
+                return Some(block);
+            }
+            end = streaming.end();
+        }
+        let Some(block) = self.whole_block(update) else { return (!end.is_empty()).then(|| end.to_owned()) };
+        let end = self.streaming.as_mut().map_or(end, StreamingText::end);
+        Some(format!("{end}{block}"))
+    }
+
+    fn whole_block(&mut self, update: &Update) -> Option<String> {
         if let Update::AgentMessage { message_id, text, interrupted } = update {
             let before = self.broke_off.take().filter(|(broken, _)| broken != message_id);
             let before = before.map(|(_, text)| cut_block(&text)).unwrap_or_default();
@@ -148,12 +232,12 @@ fn as_block(text: &str) -> String {
 /// Returns the block for a text of the model.
 fn model_block(text: &str) -> String {
     let text = quoted(text);
-    if text.trim().is_empty() { text } else { as_block(&format!("**Model:**\n\n{text}")) }
+    if text.trim().is_empty() { text } else { as_block(&format!("{BY_MODEL}{text}")) }
 }
 
 /// Returns the block for a text of the model that broke off.
 fn cut_block(text: &str) -> String {
-    format!("{}*The answer broke off here.*\n\n", model_block(text))
+    format!("{}{BROKE_OFF}", model_block(text))
 }
 
 /// Whether a tool ends the task or asks the user.

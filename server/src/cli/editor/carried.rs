@@ -68,6 +68,7 @@ pub fn neovim() -> Vec<ClientFile> {
         "lua/adjutant/starting.lua",
         "lua/adjutant/status.lua",
         "lua/adjutant/tab.lua",
+        "lua/adjutant/unsent.lua",
         "plugin/adjutant.lua",
         "start.lua" as "plugin/adjutant_start.lua",
     ];

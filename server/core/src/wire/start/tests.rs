@@ -93,7 +93,7 @@ fn n08_explain_reads_only_and_is_named_after_its_symbol_or_its_lines() {
 fn n08_a_text_of_the_users_own_goes_with_its_place_and_names_the_run_itself() {
     let value = json!({ "text": "  make it faster \n", "uri": "u", "range": range((1, 0), (1, 1)) });
     let made = start("a\nb\n", value);
-    assert_eq!((made.title, made.mode), (None, None));
+    assert_eq!((&made.title, made.mode), (&None, None));
     assert!(
         whole(&made).starts_with("make it faster\n\nThe user is at `b` in line 2 of src/a.rs."),
         "{}",

@@ -19,15 +19,64 @@ pub(super) fn clean(text: &str) -> String {
 
 /// Returns a text as a quotation. Each line gets `> `, so an open fence or HTML ends with the quotation.
 pub(super) fn quoted(text: &str) -> String {
-    let text = clean(text);
-    let mut reader = Reader::default();
-    let lines = text.trim_matches('\n').trim_end().lines();
-    // `Reader` must see each line as it will be written: without blanks at its end, and with spaces for its leading
-    // tabs, because a tab has another width after `> `.
-    let lines = lines.map(|line| spaced(line.trim_end()));
-    let lines: Vec<String> =
-        lines.map(|line| format!("> {}", reader.line(&line)).trim_end().to_owned()).collect();
-    lines.join("\n")
+    let mut lines = Quotation::default().rest(text);
+    lines.truncate(lines.trim_end_matches('\n').len());
+    lines
+}
+
+/// A quotation that grows with its text. Blank lines wait for the line after them, because none ends a quotation.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Quotation {
+    reader: Reader,
+    /// Bytes of the text that it has; they end with a line.
+    done: usize,
+    /// Blank lines that wait. `None` before the first line.
+    blank: Option<usize>,
+}
+
+impl Quotation {
+    /// Returns the lines that this text, which only grows, has more than before, without one that may still grow.
+    pub(super) fn whole_lines(&mut self, text: &str) -> String {
+        let rest = text.get(self.done..).unwrap_or_default();
+        let end = self.done + rest.rfind('\n').map_or(0, |at| at + 1);
+        self.up_to(text, end)
+    }
+
+    /// Returns all lines that the text has more than before.
+    pub(super) fn rest(&mut self, text: &str) -> String {
+        self.up_to(text, text.len())
+    }
+
+    /// Whether this text is the one so far, or a longer one.
+    pub(super) fn is_of(&self, text: &str) -> bool {
+        text.is_char_boundary(self.done) && (self.done == 0 || text.as_bytes()[self.done - 1] == b'\n')
+    }
+
+    /// Notes that something else came between: the next line begins a quotation anew.
+    pub(super) fn begin_anew(&mut self) {
+        (self.reader, self.blank) = (Reader::default(), None);
+    }
+
+    fn up_to(&mut self, text: &str, end: usize) -> String {
+        let new = clean(text.get(self.done..end).unwrap_or_default());
+        self.done = end;
+        let mut out = String::with_capacity(new.len() + 16);
+        // `Reader` must see each line as it will be written: without blanks at its end, and with spaces for its leading
+        // tabs, because a tab has another width after `> `.
+        for line in new.lines().map(|line| spaced(line.trim_end())) {
+            if line.is_empty() {
+                self.blank = self.blank.map(|blank| blank + 1);
+                continue;
+            }
+            for _ in 0..self.blank.replace(0).unwrap_or_default() {
+                self.reader.line("");
+                out.push_str(">\n");
+            }
+            out.push_str(format!("> {}", self.reader.line(&line)).trim_end());
+            out.push('\n');
+        }
+        out
+    }
 }
 
 /// Returns a line with spaces for its leading tabs.
@@ -39,7 +88,7 @@ fn spaced(line: &str) -> String {
 }
 
 /// Where in a Markdown text the reader is.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 enum MarkdownState {
     #[default]
     Text,
@@ -52,14 +101,14 @@ enum MarkdownState {
     Unknown,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Fence {
     indent: usize,
     mark: char,
     run: usize,
 }
 
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 struct Reader {
     state: MarkdownState,
     /// Since the last empty line, there was a backtick that a later line may close. Until then it is unknown which

@@ -118,33 +118,15 @@ fn s101_a_fence_the_model_left_open_ends_with_its_quotation() {
 
 #[test]
 fn s101_s80_what_an_attempt_said_before_it_broke_off_stands_there_once() {
-    let turn = |phase| {
-        Update::Turn(TurnView {
-            turn: 1,
-            phase,
-            attempt: 1,
-            usage: None,
-            failure: None,
-            message: Some("it broke".to_owned()),
-            model: None,
-            retry_at: None,
-        })
-    };
-    let failed = || turn(TurnPhase::AttemptFailed);
-    let steer = Update::UserMessage {
-        message_id: "u-1".into(),
-        text: "Go on.".to_owned(),
-        images: Vec::new(),
-        attached: Vec::new(),
-        added: None,
-    };
-    let broken = [message("One tw", true), failed(), steer, message("One two th", true), failed()];
-    let whole = [&broken[..], &[message("One two three.", false)]].concat();
+    let failed = || broken(TurnPhase::AttemptFailed);
+    let attempts =
+        [message("One tw", true), failed(), steer("Go on."), message("One two th", true), failed()];
+    let whole = [&attempts[..], &[message("One two three.", false)]].concat();
     let lines = "- ✗ `it broke`\n\n**You:**\n\n> Go on.\n\n- ✗ `it broke`\n\n";
     assert_eq!(written(&whole), format!("{lines}**Model:**\n\n> One two three.\n\n"));
     let ask = opened(AskKind::ResumeTask, None);
-    let last = [turn(TurnPhase::Failed), message("One two th", true), ask];
-    let given_up = written(&[&broken[..], &last].concat());
+    let last = [broken(TurnPhase::Failed), message("One two th", true), ask];
+    let given_up = written(&[&attempts[..], &last].concat());
     let cut = format!(
         "{lines}- ✗ `it broke`\n\n**Model:**\n\n> One two th\n\n*The answer broke off here.*\n\n**Asked:**"
     );
@@ -153,6 +135,56 @@ fn s101_s80_what_an_attempt_said_before_it_broke_off_stands_there_once() {
         Update::AgentMessage { message_id: "m-2".into(), text: "Two.".to_owned(), interrupted: false };
     let both = "**Model:**\n\n> One\n\n*The answer broke off here.*\n\n**Model:**\n\n> Two.\n\n";
     assert_eq!(written(&[message("One", true), other]), both);
+}
+
+fn broken(phase: TurnPhase) -> Update {
+    Update::Turn(TurnView {
+        turn: 1,
+        phase,
+        attempt: 1,
+        usage: None,
+        failure: None,
+        message: Some("it broke".to_owned()),
+        model: None,
+        retry_at: None,
+    })
+}
+
+fn steer(text: &str) -> Update {
+    Update::UserMessage {
+        message_id: "u-1".into(),
+        text: text.to_owned(),
+        images: Vec::new(),
+        attached: Vec::new(),
+        added: None,
+    }
+}
+
+#[test]
+fn s101_a_text_that_streams_is_there_by_whole_lines() {
+    let mut transcript = Transcript::default();
+    let id: MessageId = "m-1".into();
+    assert_eq!(transcript.streamed(&id, "\nI lo"), "");
+    assert_eq!(
+        transcript.streamed(&id, "\nI look:\n\n```rust\nfn a"),
+        "**Model:**\n\n> I look:\n>\n> ```rust\n"
+    );
+    // What comes between ends the quotation, and with it the code.
+    assert_eq!(transcript.block(&steer("Faster.")).as_deref(), Some("\n**You:**\n\n> Faster.\n\n"));
+    let text = "\nI look:\n\n```rust\nfn a() {} // <b>\n```\n\n";
+    assert_eq!(transcript.streamed(&id, text), "**Model:**\n\n> fn a() {} // \\<b>\n> ```\n");
+    assert_eq!(transcript.streamed(&id, text), "");
+    let whole = transcript.block(&message(&format!("{text}Done"), false));
+    assert_eq!(whole.as_deref(), Some(">\n> Done\n\n"));
+    assert_eq!(transcript.block(&Update::Complete { summary: format!("{text}Done") }), None);
+    // An attempt that breaks off, and the next one.
+    assert_eq!(transcript.streamed(&id, "One\ntw"), "**Model:**\n\n> One\n");
+    let cut = transcript.block(&message("One\ntwo", true));
+    assert_eq!(cut.as_deref(), Some("> two\n\n*The answer broke off here.*\n\n"));
+    assert_eq!(transcript.streamed(&id, "Two\nand"), "**Model:**\n\n> Two\n");
+    // An attempt of which only the end is told.
+    let failed = transcript.block(&broken(TurnPhase::Failed));
+    assert_eq!(failed.as_deref(), Some("\n- ✗ `it broke`\n\n"));
 }
 
 /// Returns a text of the model as it is in the transcript.
@@ -296,6 +328,25 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn s101_a_text_ends_as_the_same_block_however_it_streamed(
+        text in "([`~ a>\n\r\t<!-]|\\[a\\]\\(b:c\\)|\n\n|```\n){0,40}",
+        cuts in prop::collection::vec(0_usize..120, 0..6),
+        interrupted: bool,
+    ) {
+        let whole = written(&[message(&text, interrupted), call("Read a.md", ToolStatus::Completed, "")]);
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| text.floor_char_boundary(cut)).collect();
+        cuts.sort_unstable();
+        let mut transcript = Transcript::default();
+        let mut streamed: String =
+            cuts.into_iter().map(|cut| transcript.streamed(&"m-1".into(), &text[..cut])).collect();
+        streamed.extend(transcript.block(&message(&text, interrupted)));
+        streamed.extend(transcript.block(&call("Read a.md", ToolStatus::Completed, "")));
+        prop_assert_eq!(streamed, whole);
     }
 }
 
