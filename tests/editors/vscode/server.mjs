@@ -19,6 +19,8 @@ const SETTINGS = {
   'extensions.autoUpdate': false,
   'extensions.ignoreRecommendations': true,
   'files.autoSave': 'off',
+  // What listens on this computer belongs to the tests.
+  'remote.autoForwardPorts': false,
   'security.workspace.trust.enabled': false,
   'telemetry.telemetryLevel': 'off',
   'update.mode': 'none',
