@@ -131,7 +131,6 @@ fn n05_an_edit_of_an_open_file_waits_for_a_window_that_is_cut_off_and_is_made_on
     assert_eq!(seen.count("out", "workspace/applyEdit"), 2, "{}", seen.shown());
 }
 
-/// What the user can do who comes back by another window, while VS Code still waits for the lost one.
 #[test]
 fn n27_a_question_that_is_open_while_the_connection_is_cut_is_answered_in_a_terminal() {
     let stage = two_files();
@@ -148,7 +147,7 @@ fn n27_a_question_that_is_open_while_the_connection_is_cut_is_answered_in_a_term
     assert!(code.card().is_some(), "the window is cut off");
     let _tunnel = host.tunnel(way);
     wait_for("the end", || code.chat().to_string().contains("All is done.").then_some(()));
-    assert_eq!(code.card(), None, "it is answered");
+    wait_for("the question to go, which is answered", || code.card().is_none().then_some(()));
     code.picture("remote-answered");
     assert_eq!(stage.workspace.read("ran"), "ran\n");
     assert_eq!(stage.model.requests().len(), 3, "each call of the model was made once");
