@@ -26,12 +26,14 @@ use std::time::{Duration, Instant};
 use adjutant_core::config::Popups;
 use adjutant_core::text::display::{Surface, display};
 use adjutant_protocol::ask::{AskGroup, AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
+use adjutant_protocol::document::WindowReachParams;
 use adjutant_protocol::methods;
 use adjutant_protocol::review::ReviewUpdateParams;
 use adjutant_protocol::session::{RunEnd, SessionChangedParams};
 use adjutant_protocol::state::{Outcome, StateView};
 use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, SessionId};
+use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 
 use crate::documents::Documents;
@@ -438,21 +440,43 @@ impl ClientLink {
         }
     }
 
-    /// Sends a request after everything queued before, and waits at most `patience` for the reply.
+    /// Sends a request after everything queued before, and waits at most `patience` for the reply; and as long as the window of
+    /// the user cannot be reached.
     async fn request(&self, request: Request) -> Result<String, NoAnswer> {
-        let request = async {
-            // The updates about a change reach the client before the change.
-            match self.outbound.request(request).await {
-                Some(reply) => reply.await,
-                None => Err(ReplyError::ConnectionClosed),
+        // The updates about a change reach the client before the change.
+        let reply = self.sent(request);
+        tokio::pin!(reply);
+        let answered = match tokio::time::timeout(self.timing.patience, &mut reply).await {
+            Err(_) if self.surfaces.reach => {
+                tokio::select! {
+                    biased;
+                    answered = &mut reply => Ok(answered),
+                    // What was sent while the window was away has reached it by now, too.
+                    _ = self.reach() => tokio::time::timeout(self.timing.patience, &mut reply).await,
+                }
             }
+            answered => answered,
         };
-        match tokio::time::timeout(self.timing.patience, request).await {
+        match answered {
             Ok(Ok(value)) => Ok(value.get().to_owned()),
             Ok(Err(ReplyError::ConnectionClosed)) => Err(NoAnswer::Gone),
             Ok(Err(ReplyError::Refused { code: METHOD_NOT_FOUND, .. })) => Err(NoAnswer::Unknown),
             Ok(Err(error)) => Err(NoAnswer::Refused(error.to_string())),
             Err(_) => Err(NoAnswer::Silent(self.timing.patience.as_secs())),
+        }
+    }
+
+    /// Waits until the window of the user is reached, or the client answers otherwise. It may be on another machine, and away.
+    async fn reach(&self) {
+        if let Err(error) = self.sent(Request::new(methods::WINDOW_REACH, WindowReachParams {})).await {
+            tracing::info!(%error, "the client does not say whether its window can be reached");
+        }
+    }
+
+    async fn sent(&self, request: Request) -> Result<Box<RawValue>, ReplyError> {
+        match self.outbound.request(request).await {
+            Some(reply) => reply.await,
+            None => Err(ReplyError::ConnectionClosed),
         }
     }
 }

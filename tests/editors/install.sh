@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the real editors for the tests of `tests/editors`: Neovim from Debian
 # trixie and from unstable, Helix, Kakoune, Vim, Emacs, VS Code, the clients that
-# some of them need, and a terminal to run them in.
+# some of them need, a terminal to run them in, and ssh for a remote host.
 #
 #   tests/editors/install.sh
 #
@@ -26,9 +26,9 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 # Increase this number when an install below changes its result.
 recipe=1
 
-# Prints the version of a program; Kakoune has a different option for it.
+# Prints the version of a program; Kakoune and sshd have different options for it.
 version_of() {
-  "$1" --version 2>/dev/null || "$1" -version
+  "$1" --version 2>/dev/null || "$1" -version 2>/dev/null || "$1" -V 2>&1
 }
 
 # Whether the stamp is of this recipe and the program still starts.
@@ -110,14 +110,14 @@ from_here() {
     >"$cache/apt.said" 2>&1 </dev/null || { tail -n 20 "$cache/apt.said" >&2; fail "apt-get install $* failed"; }
 }
 
-# unpacked NAME SUITE PACKAGE BINARY: unpacks a package of a newer suite and all its
-# dependencies, also the C library, into its own folder. Only the header of the
-# editor's binary points to those libraries, and no variable does. So the programs
-# that the editor starts use the libraries of the system.
+# unpacked NAME SUITE PACKAGE BINARY [FOLDER]: unpacks a package of another suite and
+# all its dependencies, also the C library, into its own folder. Only the header of the
+# editor's binary (in usr/bin, or FOLDER) points to those libraries, and no variable
+# does. So the programs that the editor starts use the libraries of the system.
 unpacked() {
-  local name=$1 suite=$2 package=$3 binary=$4 target=$cache/$1 fresh=$cache/.$1 work=$cache/.$1-apt
+  local name=$1 suite=$2 package=$3 binary=$4 bin=${5:-usr/bin} target=$cache/$1 fresh=$cache/.$1 work=$cache/.$1-apt
   local archive real loader arch
-  is_there "$name" "$target/usr/bin/$binary" && return 0
+  is_there "$name" "$target/$bin/$binary" && return 0
   need_apt "$name"
   rm -rf "$target" "$fresh"
   # With an empty status, apt resolves and verifies all dependencies.
@@ -129,7 +129,7 @@ unpacked() {
     dpkg-deb -x "$archive" "$fresh" || fail "unpack $archive"
   done
   # Links inside the packages may be absolute, so look their targets up below the folder.
-  real=$fresh/usr/bin/$binary
+  real=$fresh/$bin/$binary
   while [ -L "$real" ]; do
     case $(readlink "$real") in
       /*) real=$fresh$(readlink "$real") ;;
@@ -139,17 +139,17 @@ unpacked() {
   [ -f "$real" ] || fail "the package $package of $suite has no $binary"
   mv "$fresh" "$target"
   real=$target${real#"$fresh"}
-  [ "$real" = "$target/usr/bin/$binary" ] || ln -sf "$real" "$target/usr/bin/$binary"
+  [ "$real" = "$target/$bin/$binary" ] || ln -sf "$real" "$target/$bin/$binary"
   # Editors may put this folder into the PATH of their children, and other programs of it find no libraries.
-  find "$target/usr/bin" -mindepth 1 ! -name "$binary" ! -name "$(basename "$real")" -delete
+  find "$target/$bin" -mindepth 1 ! -name "$binary" ! -name "$(basename "$real")" -delete
   arch=$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || gcc -print-multiarch)
   loader=$(find "$target" -name 'ld-linux-*.so.*' | head -n 1)
   [ -n "$loader" ] || fail "the packages of $suite have no loader"
   patchelf --set-interpreter "$loader" --force-rpath \
     --set-rpath "$target/usr/lib/$arch:$target/lib/$arch" "$real"
-  version_of "$target/usr/bin/$binary" >/dev/null || fail "$name was unpacked and does not start"
+  version_of "$target/$bin/$binary" >/dev/null || fail "$name was unpacked and does not start"
   rm -rf "$work"
-  stamp "$name" "$(version_of "$target/usr/bin/$binary" | head -n 1)"
+  stamp "$name" "$(version_of "$target/$bin/$binary" | head -n 1)"
 }
 
 # Emacs 30 contains eglot; an older Debian has it in its backports.
@@ -185,6 +185,9 @@ unpacked nvim-0.10 trixie neovim nvim
 unpacked nvim-0.12 sid neovim nvim
 unpacked helix-25.01 trixie hx hx
 unpacked kakoune-2024.05 trixie kakoune kak
+# Unpacked, because the package would begin to serve this machine, with keys and an account of its own.
+unpacked sshd bookworm openssh-server sshd usr/sbin
+command -v ssh >/dev/null || from_here openssh-client
 emacs_30
 command -v vim >/dev/null || from_here vim
 scripts lsp-mode trixie elpa-lsp-mode elpa-dash elpa-f elpa-ht elpa-lv elpa-markdown-mode elpa-s elpa-spinner

@@ -11,7 +11,9 @@ mod comments;
 mod driver;
 mod everyday;
 mod files;
+mod host;
 mod questions;
+mod remote;
 mod runs;
 mod scenes;
 mod sessions;
@@ -19,6 +21,7 @@ mod setup;
 
 use std::cell::RefCell;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -73,22 +76,35 @@ pub struct Code<'a> {
 impl<'a> Code<'a> {
     /// Opens a file of the workspace and waits until the server is attached.
     pub fn open(stage: &'a Stage, file: &str) -> Code<'a> {
-        let code = Code::open_at_once(stage, file);
-        stage.seen().wait("in", "textDocument/didOpen", 1);
-        wait_for("the status bar to show that", || code.status().contains("Adjutant").then_some(()));
-        code
+        Code::open_at_once(stage, file).attached()
     }
 
     /// Opens a file of the workspace without a wait for the server.
     pub fn open_at_once(stage: &'a Stage, file: &str) -> Code<'a> {
-        static OPENED: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("window-{}", OPENED.fetch_add(1, Ordering::Relaxed));
         let environment: String =
             stage.env().iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect();
         fs::write(stage.beside(driver::ENVIRONMENT), environment).expect("write the environment");
+        Code::open_by(stage, file, None)
+    }
+
+    /// Opens a file of the workspace in the VS Code that the browser finds at an address.
+    pub fn open_at(stage: &'a Stage, file: &str, address: SocketAddr) -> Code<'a> {
+        Code::open_by(stage, file, Some(address)).attached()
+    }
+
+    /// `way` is how the window reaches VS Code; `None` is the one that all scenes share.
+    fn open_by(stage: &'a Stage, file: &str, way: Option<SocketAddr>) -> Code<'a> {
+        static OPENED: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("window-{}", OPENED.fetch_add(1, Ordering::Relaxed));
         let mut driver = driver::take();
-        driver.say("", "open", json!([name, stage.workspace.path(), file]));
+        driver.say("", "open", json!([name, stage.workspace.path(), file, way]));
         Code { stage, driver: RefCell::new(driver), name }
+    }
+
+    fn attached(self) -> Code<'a> {
+        self.stage.seen().wait("in", "textDocument/didOpen", 1);
+        wait_for("the status bar to show that", || self.status().contains("Adjutant").then_some(()));
+        self
     }
 
     /// Runs one operation in the window and returns its result.

@@ -291,6 +291,23 @@ impl Editor {
         self.shared.wake();
     }
 
+    /// Waits until the server asks whether the window can be reached. It cannot, until [`Editor::reached`].
+    #[track_caller]
+    pub fn await_reach(&self) {
+        self.shared
+            .wait("the question whether the window can be reached", |inner| inner.reaches.first().map(drop));
+    }
+
+    /// Answers that the window can be reached.
+    pub fn reached(&self) {
+        let mut inner = self.shared.lock();
+        for id in std::mem::take(&mut inner.reaches) {
+            inner.respond(&id, Ok(json!({})));
+        }
+        drop(inner);
+        self.shared.wake();
+    }
+
     /// Returns all edits that arrived.
     pub fn applies(&self) -> Vec<SeenApply> {
         self.shared.lock().applies.clone()

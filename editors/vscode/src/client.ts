@@ -96,6 +96,7 @@ export function createClient(surfaces: Surfaces, outputChannel: vscode.OutputCha
           overview: true,
           sessions: true,
           workspace: { trusted: vscode.workspace.isTrusted },
+          window: { reach: true },
         },
       };
     },
@@ -104,6 +105,11 @@ export function createClient(surfaces: Surfaces, outputChannel: vscode.OutputCha
     clear() {},
   });
   client.onRequest('agent/document/save', save);
+  // On a remote host this code runs there. What only the window can do is done when the window can be reached.
+  client.onRequest('agent/window/reach', async () => {
+    await vscode.commands.executeCommand('setContext', 'adjutant.reached', true);
+    return {};
+  });
   client.onRequest('window/showMessageRequest', toast);
   client.onRequest('agent/session/request_permission', questions.asked);
   client.onNotification('agent/ask/resolved', questions.resolved);

@@ -34,6 +34,16 @@ pub struct ClientAgentCapabilities {
     pub sessions: bool,
     #[ts(optional, as = "Option<ClientWorkspace>")]
     pub workspace: ClientWorkspace,
+    #[ts(optional, as = "Option<ClientWindow>")]
+    pub window: ClientWindow,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClientWindow {
+    /// The window of the user may be on another machine than the client, and the client answers `agent/window/reach`.
+    #[ts(optional, as = "Option<bool>")]
+    pub reach: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

@@ -15,6 +15,14 @@ pub struct DocumentSaveParams {
     pub reason: String,
 }
 
+/// Params of `agent/window/reach` (to the client).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+pub struct WindowReachParams {}
+
+/// The window of the user has been reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+pub struct WindowReachResult {}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct DocumentSaveResult {

@@ -58,10 +58,11 @@ pub const ASK_RESOLVED: &str = "agent/ask/resolved";
 pub const REVIEW_UPDATE: &str = "agent/review/update";
 pub const OVERVIEW: &str = "agent/overview";
 pub const DOCUMENT_SAVE: &str = "agent/document/save";
+pub const WINDOW_REACH: &str = "agent/window/reach";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 37] = [
+pub const METHODS: [Method; 38] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -302,6 +303,13 @@ pub const METHODS: [Method; 37] = [
         "DocumentSaveParams",
         "DocumentSaveResult",
         "asks the editor to save; sent if the client supports `documents.save`",
+    ),
+    row(
+        WINDOW_REACH,
+        ServerRequest,
+        "WindowReachParams",
+        "WindowReachResult",
+        "is answered as soon as the window of the user can be reached; sent if the client supports `window.reach`",
     ),
 ];
 

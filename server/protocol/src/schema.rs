@@ -176,6 +176,9 @@ macro_rules! wire_types {
             document::DocumentSaveParams,
             document::DocumentSaveResult,
             document::SavedDocument,
+            document::WindowReachParams,
+            document::WindowReachResult,
+            capability::ClientWindow,
             errors::ErrorName,
             errors::ErrorDetail
         )

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use adjutant_protocol::capability::{
-    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientReview, ClientUpdates, ClientWorkspace,
-    VERSION,
+    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientReview, ClientUpdates, ClientWindow,
+    ClientWorkspace, VERSION,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -173,6 +173,7 @@ fn initialize_params(folders: &[PathBuf]) -> serde_json::Value {
         overview: false,
         sessions: false,
         workspace: ClientWorkspace::default(),
+        window: ClientWindow::default(),
     };
     json!({
         "processId": std::process::id(),

@@ -22,6 +22,8 @@ pub struct Surfaces {
     pub sessions: bool,
     /// Its user trusts the workspace.
     pub trusted: bool,
+    /// Says when the window of its user can be reached.
+    pub reach: bool,
     /// Answers asks by `agent/session/request_permission`.
     pub asks_by_request: bool,
     /// Asks are shown as popups, until the client answers that it knows none.
@@ -79,6 +81,7 @@ impl Surfaces {
             overview: agent.overview,
             sessions: agent.sessions,
             trusted: agent.workspace.trusted,
+            reach: agent.window.reach,
             asks_by_request: agent.asks.request,
             popup_line: agent.asks.popup_line,
             abilities: Abilities {

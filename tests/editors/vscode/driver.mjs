@@ -7,7 +7,7 @@ import { startBrowser, startCodeServer } from './server.mjs';
 import { Window } from './window.mjs';
 
 const where = JSON.parse(process.argv[2]);
-let server, browser;
+let server, browser, host;
 const windows = new Map();
 // What does not act as a user does is outside of the window.
 const instruments = { ...access, ...figures };
@@ -17,9 +17,19 @@ const top = {
     server = await startCodeServer(where);
     browser = await startBrowser(where);
   },
-  async open(name, folder, file, theme) {
-    const opened = await Window.open(browser, server, where.pictures, folder, file, theme);
+  // `authority` is where the browser finds VS Code, if it reaches it by another way than directly.
+  async open(name, folder, file, authority) {
+    const opened = await Window.open(browser, authority ?? server.authority, where.pictures, folder, file);
     windows.set(name, Object.assign(opened, { driver: where.driver }));
+  },
+  // Starts the VS Code of another machine, which has its own extensions and settings, and returns where it listens there.
+  async hostStart(places) {
+    host = await startCodeServer({ ...where, serverPath: undefined, ...places });
+    return host.authority;
+  },
+  async hostStop() {
+    await host?.stop();
+    host = undefined;
   },
   async close(name) {
     await windows.get(name)?.close();
@@ -41,6 +51,7 @@ async function answer(line) {
 async function end() {
   await browser?.close().catch(() => {});
   server?.stop();
+  host?.stop();
   process.exit(0);
 }
 

@@ -19,6 +19,8 @@ const SETTINGS = {
   'extensions.autoUpdate': false,
   'extensions.ignoreRecommendations': true,
   'files.autoSave': 'off',
+  // What listens on this computer belongs to the tests.
+  'remote.autoForwardPorts': false,
   'security.workspace.trust.enabled': false,
   'telemetry.telemetryLevel': 'off',
   'update.mode': 'none',
@@ -58,15 +60,17 @@ function listening(child, file) {
   });
 }
 
-export async function startCodeServer({ codeServer, extension, scratch, serverPath }) {
+// `serverPath` is what a user sets who has the program elsewhere than in the extension; `variables` is what the machine has of its own.
+export async function startCodeServer({ codeServer, extension, scratch, serverPath, variables }) {
   const at = (name) => path.join(scratch, name);
   for (const folder of ['home', 'extensions', 'user/User', 'user/Machine']) mkdirSync(at(folder), { recursive: true });
   writeFileSync(at('user/User/settings.json'), JSON.stringify(SETTINGS));
   // VS Code reads this path only from the settings of the machine that the server runs on.
-  writeFileSync(at('user/Machine/settings.json'), JSON.stringify({ 'adjutant.server.path': serverPath }));
+  if (serverPath) writeFileSync(at('user/Machine/settings.json'), JSON.stringify({ 'adjutant.server.path': serverPath }));
   // The discard port: no program listens on port 9 of this machine.
   const nowhere = 'http://127.0.0.1:9';
   const env = {
+    ...variables,
     PATH: process.env.PATH,
     LANG: 'C.UTF-8',
     HOME: at('home'),
@@ -84,7 +88,10 @@ export async function startCodeServer({ codeServer, extension, scratch, serverPa
   return {
     authority,
     // The whole process group, with the extension hosts and the servers they started.
-    stop: () => process.kill(-child.pid, 'SIGTERM'),
+    stop: () => new Promise((ended) => {
+      child.once('exit', ended);
+      process.kill(-child.pid, 'SIGTERM');
+    }),
   };
 }
 

@@ -5,13 +5,13 @@ import path from 'node:path';
 const PATIENCE = 30_000;
 
 export class Window {
-  static async open(browser, server, pictures, folder, file, theme) {
-    const context = await browser.newContext({ viewport: { width: 1100, height: 700 }, colorScheme: theme ?? 'dark' });
+  static async open(browser, authority, pictures, folder, file) {
+    const context = await browser.newContext({ viewport: { width: 1100, height: 700 }, colorScheme: 'dark' });
     const page = await context.newPage();
     page.setDefaultTimeout(PATIENCE);
-    const remote = (of) => `vscode-remote://${server.authority}${of}`;
+    const remote = (of) => `vscode-remote://${authority}${of}`;
     const payload = encodeURIComponent(JSON.stringify([['openFile', remote(path.join(folder, file))]]));
-    await page.goto(`http://${server.authority}/?folder=${encodeURIComponent(folder)}&payload=${payload}`);
+    await page.goto(`http://${authority}/?folder=${encodeURIComponent(folder)}&payload=${payload}`);
     await page.locator('.tab.active', { hasText: path.basename(file) }).waitFor({ timeout: 2 * PATIENCE });
     await page.locator('.editor-group-container.active .view-line').first().waitFor();
     return new Window(page, context, pictures);

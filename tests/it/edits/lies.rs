@@ -132,6 +132,39 @@ fn n05_silence_ends_and_the_text_decides() {
     assert_eq!(stage.rig.applies().len(), 1);
 }
 
+/// As in VS Code on a remote host, whose connection to the window is cut.
+#[test]
+fn n05_an_edit_waits_for_a_window_that_is_away_and_is_made_on_its_return() {
+    let away = |behaviour| {
+        let limits = "[limits]\neditor_seconds = 1";
+        let stage = Stage::configured(Workspace::new(NINE), limits, |options| {
+            let mut options = options.apply(behaviour);
+            options.capabilities.agent.as_mut().expect("a rich client").window.reach = true;
+            options
+        });
+        let stage = stage.answering("allow");
+        stage.rig.open("a.txt");
+        stage
+    };
+    let stage = away(ApplyBehaviour::ApplyLate);
+    let run = stage.send([edit("a.txt", "5", "five")]);
+    stage.rig.await_reach();
+    assert_eq!(stage.rig.withdrawn().len(), 0, "the edit is not withdrawn");
+    stage.rig.release_applies();
+    assert!(stage.finish(&run)[0].starts_with("Edited "));
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('5', "five"));
+    assert_eq!(stage.rig.applies().len(), 1);
+
+    // A window that is there and does not make the edit is silent.
+    let stage = away(ApplyBehaviour::NeverAnswer);
+    let run = stage.send([edit("a.txt", "5", "five")]);
+    stage.rig.await_reach();
+    stage.rig.reached();
+    let output = &stage.finish(&run)[0];
+    assert!(output.contains("did not answer within 1 s"), "{output}");
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT);
+}
+
 #[test]
 fn n05_a_change_nobody_tells_of_is_found_when_the_text_comes() {
     let stage = stage(ApplyBehaviour::ApplyUntold);

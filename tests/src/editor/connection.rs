@@ -90,6 +90,8 @@ pub struct Inner {
     pub apply_queue: VecDeque<ApplyBehaviour>,
     pub before_apply: Option<Hook>,
     pub applies: Vec<SeenApply>,
+    /// The questions whether the window can be reached, which wait for an answer.
+    pub reaches: Vec<Id>,
     pub refused_an_edit: bool,
     pub ask_script: AskScript,
     /// All asks, each once, in the order of arrival.
@@ -201,6 +203,7 @@ impl Inner {
             apply_queue: VecDeque::new(),
             before_apply: None,
             applies: Vec::new(),
+            reaches: Vec::new(),
             refused_an_edit: false,
             ask_script: AskScript::default(),
             asks: Vec::new(),

@@ -83,6 +83,7 @@ impl Inner {
         match method {
             methods::REQUEST_PERMISSION => agent.is_some_and(|agent| agent.asks.request),
             methods::DOCUMENT_SAVE => agent.is_some_and(|agent| agent.documents.save),
+            methods::WINDOW_REACH => agent.is_some_and(|agent| agent.window.reach),
             methods::REVIEW_UPDATE => agent.is_some_and(|agent| agent.review.hunks),
             methods::SESSION_CHANGED => agent.is_some_and(|agent| agent.sessions),
             methods::OVERVIEW => agent.is_some_and(|agent| agent.overview),
@@ -264,6 +265,7 @@ impl Inner {
         match method {
             methods::REQUEST_PERMISSION => self.permission(id, &params),
             methods::DOCUMENT_SAVE => self.save_documents(&id, &params),
+            methods::WINDOW_REACH => self.reaches.push(id),
             "workspace/applyEdit" => self.apply_edit(id, params),
             "window/showMessageRequest" => match self.options.popups {
                 Popups::Shown => self.popup(id, &params),

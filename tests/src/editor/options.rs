@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_protocol::capability::{
-    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientReview, ClientUpdates, ClientWorkspace,
-    VERSION,
+    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientReview, ClientUpdates, ClientWindow,
+    ClientWorkspace, VERSION,
 };
 use serde_json::{Value, json};
 
@@ -48,6 +48,7 @@ impl Capabilities {
                 overview: true,
                 sessions: true,
                 workspace: ClientWorkspace::default(),
+                window: ClientWindow::default(),
             }),
             ..Self::plain()
         }
