@@ -214,6 +214,10 @@ pub enum Message {
         title: String,
         reply: Reply<Done>,
     },
+    /// Asks when everything that came before is in the log for good.
+    Written {
+        reply: Reply<()>,
+    },
     /// Cancels the open run, publishes its end, and removes the session from memory.
     Close,
     /// Removes the session from memory and deletes it, unless a run is open.
@@ -253,6 +257,7 @@ impl Message {
             Message::Settled { reply } => answer(reply, refused),
             Message::Choose { reply, .. } => answer(reply, refused),
             Message::Rename { reply, .. } => answer(reply, refused),
+            Message::Written { reply } => answer(reply, refused),
             Message::Delete { reply } => answer(reply, refused),
             Message::Found { .. }
             | Message::Committed { .. }
