@@ -8,10 +8,13 @@ use adjutant::faults::FORK_POINTS;
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::methods;
 use adjutant_protocol::review::ReviewListResult;
-use adjutant_protocol::session::{Done, ReplayFrom, SessionEntry, SessionForkResult, SessionListResult};
+use adjutant_protocol::session::{
+    Done, ReplayFrom, SessionEntry, SessionForkResult, SessionListResult, WaitResult,
+};
 use adjutant_protocol::state::{Outcome, State};
 use adjutant_protocol::update::{RunView, SessionUpdateParams, ToolStatus, Update};
 use adjutant_protocol::{MessageId, SessionId};
+use adjutant_testkit::command::Line;
 use adjutant_testkit::editor::Options;
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{Dialect, ModelServer, Reply, Request};
@@ -19,6 +22,7 @@ use adjutant_testkit::process::{Server, wait_until};
 use serde_json::{Value, json};
 
 use crate::images::{body, coded, png, show};
+use crate::kill::sessions;
 use crate::rig::{Rig, facts, log_text, refused, session_dir};
 use crate::stage::edit;
 
@@ -222,14 +226,17 @@ fn p05_open_calls_and_questions_end_in_a_fork_and_go_on_in_the_original_on_every
             Update::ToolCallUpdate(view) if view.summary.is_some() => Some((view.title.clone(), view.status)),
             _ => None,
         });
-        assert_eq!(ended, Some(("echo hi".to_owned(), ToolStatus::Cancelled)));
+        assert_eq!(ended, Some(("Run echo hi".to_owned(), ToolStatus::Cancelled)));
         let resumed = rig.resume(&forked.session_id, None);
         assert_eq!((resumed.state.state, resumed.asks.len()), (State::Idle, 0));
         rig.run_to_end(&forked.session_id, "What now?");
         let request = last_valid(&model);
         assert!(request.contains("hello") && request.contains("the conversation was copied"), "{request}");
         rig.answer(&ask.ask_id, "allow");
-        assert_eq!(rig.await_run_end(&session, &run).outcome, Outcome::Stopped);
+        // The fork has a run of this id that has ended.
+        let wait = json!({ "sessionId": session, "runId": run, "timeoutMs": 10_000 });
+        let ended = rig.call::<WaitResult>(methods::SESSION_WAIT, wait).ended.expect("it ends");
+        assert_eq!(ended.outcome, Outcome::Stopped);
         let request = last_valid(&model);
         assert!(!request.contains("the conversation was copied"), "{request}");
         rig.end();
@@ -257,7 +264,7 @@ fn p05_a_fork_at_a_prompt_that_steered_a_run_ends_the_run_before_it() {
     rig.run_to_end(&forked.session_id, "go on");
     let request = body(model.requests().last().expect("a request"));
     assert!(request.contains("begin") && !request.contains("otherwise"), "{request}");
-    assert_eq!(rig.state_of(&session).map(|view| view.state), Some(State::Running), "the original works on");
+    assert_eq!(entry(&rig, &session).state, State::Running, "the original works on");
     rig.cancel_run(&session);
     rig.end();
 }
@@ -271,7 +278,8 @@ fn prompt_named_soon(rig: &Rig, session: &SessionId, wanted: &str) -> MessageId 
 #[test]
 fn p05_changes_and_standing_answers_stay_with_the_original() {
     let (model, workspace) = talking([
-        edit("a.txt", "hello", "hi"),
+        edit("a.txt", "hello", "hey"),
+        edit("a.txt", "hey", "hi"),
         Reply::text("Changed."),
         edit("b.txt", "bye", "cu"),
         Reply::text("Not changed."),
@@ -483,4 +491,20 @@ fn p05_a_kill_in_a_fork_leaves_a_whole_one_or_none_and_the_original_as_it_was() 
         rig.run_to_end(&session, "third");
         rig.end();
     }
+}
+
+#[test]
+fn p05_a_session_is_forked_at_a_terminal() {
+    let (_model, workspace) = talking([Reply::text("One.")]);
+    let line = |args: &[&str]| Line::new(BINARY, &workspace, args).run();
+    line(&["run", "first"]).expect(0);
+    let [id] = &sessions(&workspace)[..] else { panic!("one session") };
+    let forked = line(&["sessions", "fork", id]);
+    let stdout = forked.expect(0).stdout.clone();
+    let fork = stdout.trim().strip_prefix("forked: ").and_then(|rest| rest.strip_suffix("  first (fork)"));
+    let fork = fork.unwrap_or_else(|| panic!("{forked}"));
+    let shown = line(&["sessions", "show", fork]);
+    assert!(shown.expect(0).stdout.contains("One."), "{shown}");
+    let refused = line(&["sessions", "fork", "nobody"]);
+    assert!(refused.expect(2).stderr.contains("nobody"), "{refused}");
 }
