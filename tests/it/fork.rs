@@ -5,6 +5,7 @@
 use std::fs;
 
 use adjutant::faults::FORK_POINTS;
+use adjutant::session::log::line;
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::methods;
 use adjutant_protocol::review::ReviewListResult;
@@ -391,6 +392,24 @@ fn p05_what_was_sent_before_the_fork_is_in_it() {
     rig.end();
 }
 
+/// Writes the log of a session in this format, with an event after its beginning.
+fn planted(workspace: &Workspace, id: &str, format: u64, event: &Value) -> SessionId {
+    let id = SessionId(id.to_owned());
+    let dir = session_dir(workspace, &id);
+    fs::create_dir(&dir).expect("a folder");
+    let head = format!("{{\"adjutant_log\":{format},\"session\":\"{id}\",\"created_at\":1");
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(id.0.as_bytes());
+    sum.update(head.as_bytes());
+    let mut log = format!("{head},\"sum\":\"{:08x}\"}}\n", sum.finalize()).into_bytes();
+    line::put_epoch(&mut log, &id.0, 1, 1);
+    let created = json!({ "type": "session_created", "session": id, "roots": [], "title": "t" });
+    line::put_record(&mut log, &id.0, (1, 1, false), &created).expect("a record");
+    line::put_record(&mut log, &id.0, (2, 2, false), event).expect("a record");
+    fs::write(dir.join("events.jsonl"), log).expect("a log");
+    id
+}
+
 #[test]
 fn p05_what_cannot_be_forked_is_refused_with_what_to_do() {
     let (_model, workspace) = talking(["One.", "Other."].map(Reply::text));
@@ -403,24 +422,10 @@ fn p05_what_cannot_be_forked_is_refused_with_what_to_do() {
         Update::AgentMessage { message_id, .. } => Some(message_id),
         _ => None,
     });
-    let newer = SessionId("s-00000000000000aa".to_owned());
     let log = log_text(&workspace, &session);
-    let strange = SessionId("s-00000000000000bb".to_owned());
-    for (id, line) in [(&newer, None), (&strange, Some(json!({ "type": "of_tomorrow" })))] {
-        use adjutant::session::log::line;
-        let dir = session_dir(&workspace, id);
-        fs::create_dir(&dir).expect("a folder");
-        let mut bytes = Vec::new();
-        line::put_header(&mut bytes, &id.0, 1);
-        line::put_epoch(&mut bytes, &id.0, 1, 1);
-        let created = json!({ "type": "session_created", "session": id, "roots": [], "title": "t" });
-        line::put_record(&mut bytes, &id.0, (1, 1, false), &created).expect("a record");
-        if let Some(event) = line {
-            line::put_record(&mut bytes, &id.0, (2, 2, false), &event).expect("a record");
-        }
-        let text = String::from_utf8(bytes).expect("text");
-        fs::write(dir.join("events.jsonl"), text).expect("a log");
-    }
+    let newer =
+        planted(&workspace, "s-00000000000000aa", 99, &json!({ "type": "heard", "turn": 1, "attempt": 1 }));
+    let strange = planted(&workspace, "s-00000000000000bb", 1, &json!({ "type": "of_tomorrow" }));
     let ask = |id: &SessionId, at: Option<MessageId>| {
         let mut params = json!({ "sessionId": id });
         if let Some(at) = at {
@@ -437,6 +442,7 @@ fn p05_what_cannot_be_forked_is_refused_with_what_to_do() {
         (&session, Some(MessageId("msg-0".to_owned())), "AnswerInvalid", "name one that the user sent in it"),
         (&session, Some(elsewhere), "AnswerInvalid", "name one that the user sent in it"),
         (&session, answer, "AnswerInvalid", "name one that the user sent in it"),
+        (&newer, None, "VersionUnsupported", "(format 99); update to continue it"),
         (&strange, None, "VersionUnsupported", "update to continue it"),
     ] {
         let (got, message) = ask(id, at);
@@ -496,15 +502,15 @@ fn p05_a_kill_in_a_fork_leaves_a_whole_one_or_none_and_the_original_as_it_was() 
 #[test]
 fn p05_a_session_is_forked_at_a_terminal() {
     let (_model, workspace) = talking([Reply::text("One.")]);
-    let line = |args: &[&str]| Line::new(BINARY, &workspace, args).run();
-    line(&["run", "first"]).expect(0);
+    let run = |args: &[&str]| Line::new(BINARY, &workspace, args).run();
+    run(&["run", "first"]).expect(0);
     let [id] = &sessions(&workspace)[..] else { panic!("one session") };
-    let forked = line(&["sessions", "fork", id]);
+    let forked = run(&["sessions", "fork", id]);
     let stdout = forked.expect(0).stdout.clone();
     let fork = stdout.trim().strip_prefix("forked: ").and_then(|rest| rest.strip_suffix("  first (fork)"));
     let fork = fork.unwrap_or_else(|| panic!("{forked}"));
-    let shown = line(&["sessions", "show", fork]);
+    let shown = run(&["sessions", "show", fork]);
     assert!(shown.expect(0).stdout.contains("One."), "{shown}");
-    let refused = line(&["sessions", "fork", "nobody"]);
+    let refused = run(&["sessions", "fork", "nobody"]);
     assert!(refused.expect(2).stderr.contains("nobody"), "{refused}");
 }
