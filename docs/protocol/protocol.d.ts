@@ -473,6 +473,10 @@ waitsFor?: string,
  */
 unreviewedHunks?: number, turns: number,
 /**
+ * The session whose conversation it began with; absent if it is no fork.
+ */
+parentSessionId?: SessionId,
+/**
  * The id of the other process that has it open and alone can go on with it; absent if this server can.
  */
 openIn?: number,
@@ -492,6 +496,26 @@ export type SessionRenameParams = { sessionId: SessionId,
  * One line of 1 to 200 characters, all of them visible.
  */
 title: string, };
+
+export type SessionForkParams = { sessionId: SessionId,
+/**
+ * The id of a prompt: the new session has what was said before it. If absent, it has the whole conversation.
+ */
+atMessageId?: MessageId, };
+
+export type SessionForkResult = {
+/**
+ * The new session. It is on disk; `agent/session/resume` opens it.
+ */
+sessionId: SessionId, title: string,
+/**
+ * The words of the named prompt, so that the user can change and send them; absent if none was named.
+ */
+prompt?: string,
+/**
+ * What is not in the new session although it is in the old one, in sentences for the user.
+ */
+notices: Array<string>, };
 
 export type SessionParams = { sessionId: SessionId, };
 

@@ -5,6 +5,7 @@
 
 pub mod configured;
 mod content;
+mod fork;
 mod history;
 mod items;
 mod methods;
@@ -107,6 +108,7 @@ table! {
         names::SESSION_CLOSE => session_close,
         names::SESSION_DELETE => session_delete,
         names::SESSION_RENAME => session_rename,
+        names::SESSION_FORK => session_fork,
         names::SESSION_PROMPT => session_prompt,
         names::SESSION_WAIT => session_wait,
         names::SESSION_SET_CONFIG_OPTION => set_option,

@@ -316,6 +316,12 @@ impl SessionTask {
                 self.place.mailbox.note_handled();
                 self.rename(title, reply).await;
             }
+            Message::Written { reply } => {
+                self.place.mailbox.note_handled();
+                self.replies.after_durable(self.barrier, move |durable| {
+                    let _ = reply.send(durable);
+                });
+            }
             Message::Close => {
                 let _ = self.input(Input::Cancel { run: None }).await;
                 self.publish_end = true;

@@ -6,6 +6,7 @@
 mod beneath;
 pub mod committing;
 mod elsewhere;
+mod forking;
 pub mod list;
 pub mod listing;
 mod opening;
@@ -25,8 +26,8 @@ use adjutant_core::session::Session;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::history::PromptHistoryResult;
 use adjutant_protocol::items::ItemReadResult;
-use adjutant_protocol::session::{ReplayFrom, SessionEntry, SessionListResult};
-use adjutant_protocol::{AskId, SessionId, ToolCallId};
+use adjutant_protocol::session::{ReplayFrom, SessionEntry, SessionForkResult, SessionListResult};
+use adjutant_protocol::{AskId, MessageId, SessionId, ToolCallId};
 use futures_util::StreamExt;
 use tokio::sync::{RwLock, Semaphore, mpsc, oneshot};
 
@@ -347,6 +348,37 @@ impl Sessions {
             }
         };
         deleted.await.map_err(|_| ClientError::gone())?
+    }
+
+    /// Copies a conversation into a new session, up to before the prompt `at` if it is named. The session that is copied is only
+    /// read; what was sent to it here before is in the copy.
+    pub async fn fork(
+        &self,
+        from: SessionId,
+        at: Option<MessageId>,
+    ) -> Result<SessionForkResult, ClientError> {
+        self.world.catalog.place(&from.0).map_err(catalog_error)?;
+        let in_memory = self.in_memory(&from);
+        if let Some(mailbox) = &in_memory {
+            // Posted before the first wait. If the session can no longer be written, its log has all that it told anybody.
+            let _ = mailbox.request(|reply| Message::Written { reply })?.await;
+        }
+        let (world, id, source) = (self.world.clone(), new_id(), from.clone());
+        let fork = id.clone();
+        let copied = tokio::task::spawn_blocking(move || forking::fork(&world, &source, &fork, at.as_ref()));
+        let broken =
+            |error: tokio::task::JoinError| ClientError::new(ErrorName::Overloaded, error.to_string());
+        let copied = copied.await.unwrap_or_else(|error| Err(broken(error)));
+        if copied.is_ok() {
+            self.world.list_changes.note(&id);
+        }
+        copied.map_err(|refused| match refused.name {
+            ErrorName::SessionNotFound if in_memory.is_some() => ClientError::new(
+                ErrorName::AnswerInvalid,
+                "this conversation has no prompt yet, so there is nothing to fork: send one first",
+            ),
+            _ => refused,
+        })
     }
 
     /// Fails with `SessionNotFound` if no session has this id, in memory or on disk.

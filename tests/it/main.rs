@@ -23,6 +23,7 @@ mod face;
 mod failures;
 mod flow;
 mod folders;
+mod fork;
 mod fresh;
 mod frozen;
 mod grounding;

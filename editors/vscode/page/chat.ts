@@ -75,6 +75,11 @@ function body(item: Item): HTMLElement[] {
         parts.splice(1, 0, list);
       }
       if (item.note) parts.push(element('div', 'note', item.note));
+      if (item.kind === 'prompt') {
+        const made = button('Fork from Here', 'Begin a copy of this conversation that ends before this prompt; its words go into the box', () => tell({ type: 'fork', prompt: item.id }));
+        made.className = 'fork';
+        parts.push(made);
+      }
       const { run } = item;
       if (run) {
         const row = element('div', 'answers');

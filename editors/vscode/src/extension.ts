@@ -70,7 +70,7 @@ export async function activate(context: vscode.ExtensionContext) {
   questions.onDidChange(chat.asked);
   // A chat that is not in sight finds out when it comes into sight.
   const deleted = async (sessionId: string) => { if (chat.isInSight(sessionId)) await chat.begin(); };
-  const sessions = createSessions({ client: () => client, reveal: chat.reveal, deleted, complain });
+  const sessions = createSessions({ client: () => client, reveal: chat.reveal, deleted, fork: chat.fork, complain });
   context.subscriptions.push(status, answer, walkthrough, attach, chat, questions, output, review, hunks, proposed, changes, closed, sessions);
 
   const answers = createAnswers(now);
@@ -124,6 +124,7 @@ export async function activate(context: vscode.ExtensionContext) {
   register('adjutant.task.chat', chat.open);
   register('adjutant.task.newChat', chat.begin);
   register('adjutant.task.conversations', chat.pick);
+  register('adjutant.task.fork', chat.forkHere);
   register('adjutant.task.choose', () => chat.choose());
   for (const name of ['prompt', 'menu']) {
     register(`adjutant.${name}.ask`, attach.ask);
@@ -147,7 +148,7 @@ export async function activate(context: vscode.ExtensionContext) {
   register('adjutant.change.review', () => vscode.commands.executeCommand('adjutant.changes.focus'));
   register('adjutant.run.undo', rewind.undo);
   register('adjutant.run.restore', rewind.restore);
-  for (const act of ['open', 'rename', 'delete', 'transcript', 'more', 'refresh'] as const) {
+  for (const act of ['open', 'rename', 'fork', 'delete', 'transcript', 'more', 'refresh'] as const) {
     register(`adjutant.sessions.${act}`, (given: never) => sessions[act](given));
   }
   register('adjutant.provider.add', add);

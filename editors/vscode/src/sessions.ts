@@ -7,7 +7,7 @@ import { groups, warning, wrongTitle } from './session';
 import type { Complain } from './failure';
 import type { SessionChangedParams, SessionEntry, SessionListResult } from './wire';
 
-interface Surfaces { client: () => LanguageClient | undefined; reveal: (of: { sessionId: string }) => Promise<void>; deleted: (sessionId: string) => Promise<void>; complain: Complain }
+interface Surfaces { client: () => LanguageClient | undefined; reveal: (of: { sessionId: string }) => Promise<void>; deleted: (sessionId: string) => Promise<void>; fork: (sessionId: string) => Promise<void>; complain: Complain }
 type Group = ReturnType<typeof groups>[number];
 type Row = Group['rows'][number];
 interface Last { id: string; title: string; rows?: undefined }
@@ -24,8 +24,8 @@ const REST: Last = { id: 'rest', title: 'Older ones are not listed here' };
 const { Collapsed, Expanded, None } = vscode.TreeItemCollapsibleState;
 
 // `client()` is the language client of now; `reveal` opens a conversation in the chat, and `deleted` hears
-// which one is gone.
-export function createSessions({ client, reveal, deleted, complain }: Surfaces) {
+// which one is gone; `fork` copies one, and opens the copy in the chat.
+export function createSessions({ client, reveal, deleted, fork, complain }: Surfaces) {
   const changed = new vscode.EventEmitter<void>();
   let all: (Group | Last)[] = [], shown = '[]', timer: NodeJS.Timeout | undefined, busy = false, again = false, pages = 1;
   // By session: the entries of the last list, with those that were told since; and what was told while a list is on its way.
@@ -144,6 +144,7 @@ export function createSessions({ client, reveal, deleted, complain }: Surfaces) 
       if (title === undefined || title.trim() === before) return;
       await now().sendRequest('agent/session/rename', { sessionId: node.id, title });
     },
+    fork: (node: Row) => fork(node.id),
     delete: async (node: Row) => {
       const { message, detail } = warning(node.entry);
       const pressed = await vscode.window.showWarningMessage(message, { modal: true, detail }, LEAVE, 'Delete');

@@ -50,6 +50,10 @@ pub struct Session {
     /// Whether the session has its first record. Until then it has no folder.
     pub created: bool,
     pub created_at: u64,
+    /// The session whose conversation this one began with.
+    pub parent: Option<SessionId>,
+    /// Whether the last record is a copy of one of the parent.
+    pub inherits: bool,
     /// Number of the last record.
     pub seq: u64,
     /// Grows each time a writer opens the log.

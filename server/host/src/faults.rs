@@ -39,6 +39,9 @@ pub const OPERATION_POINTS: [&str; 5] =
 /// The points of a prompt before its first record.
 pub const PROMPT_POINTS: [&str; 1] = ["images-kept"];
 
+/// The points of a fork, in order: its log is begun, it is whole but hidden, and it is a session.
+pub const FORK_POINTS: [&str; 3] = ["fork-begun", "fork-whole", "fork-appeared"];
+
 /// The points inside blocking work: the texts of an edit are compared, and a file of the workspace is opened.
 pub const ASIDE_POINTS: [&str; 2] = ["change-compared", "file-opened"];
 
@@ -62,6 +65,7 @@ pub fn point(name: &'static str) {
             &WRITE_POINTS,
             &OPERATION_POINTS,
             &PROMPT_POINTS,
+            &FORK_POINTS,
             &ASIDE_POINTS,
             &CLIENT_POINTS
         ]

@@ -29,6 +29,7 @@ pub const ITEM_READ: &str = "agent/item/read";
 pub const SESSION_CLOSE: &str = "agent/session/close";
 pub const SESSION_DELETE: &str = "agent/session/delete";
 pub const SESSION_RENAME: &str = "agent/session/rename";
+pub const SESSION_FORK: &str = "agent/session/fork";
 pub const SESSION_PROMPT: &str = "agent/session/prompt";
 pub const SESSION_WAIT: &str = "agent/session/wait";
 pub const PROMPT_HISTORY: &str = "agent/prompt/history";
@@ -112,6 +113,13 @@ pub const METHODS: [Method; 38] = [
         "SessionRenameParams",
         "Done",
         "gives a session a title of the user's own, in the place of its first prompt",
+    ),
+    row(
+        SESSION_FORK,
+        ClientRequest,
+        "SessionForkParams",
+        "SessionForkResult",
+        "copies a conversation, or its beginning, into a new session; the old one stays as it is",
     ),
     row(
         SESSION_PROMPT,

@@ -70,6 +70,8 @@ macro_rules! wire_types {
             session::SessionEntry,
             session::SessionChangedParams,
             session::SessionRenameParams,
+            session::SessionForkParams,
+            session::SessionForkResult,
             session::SessionParams,
             session::Done,
             start::StartParams,

@@ -12,7 +12,7 @@ use crate::option::ConfigOption;
 use crate::origin::{Origin, Range};
 use crate::plan::PlanEntry;
 use crate::state::{Outcome, State, StateView, StopReason};
-use crate::{RunId, SessionId};
+use crate::{MessageId, RunId, SessionId};
 
 /// The named set of tools and rules of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
@@ -400,6 +400,10 @@ pub struct SessionEntry {
     #[ts(optional, as = "Option<u32>")]
     pub unreviewed_hunks: u32,
     pub turns: u32,
+    /// The session whose conversation it began with; absent if it is no fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub parent_session_id: Option<SessionId>,
     /// The id of the other process that has it open and alone can go on with it; absent if this server can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
@@ -433,6 +437,30 @@ pub struct SessionRenameParams {
     pub session_id: SessionId,
     /// One line of 1 to 200 characters, all of them visible.
     pub title: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SessionForkParams {
+    pub session_id: SessionId,
+    /// The id of a prompt: the new session has what was said before it. If absent, it has the whole conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub at_message_id: Option<MessageId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionForkResult {
+    /// The new session. It is on disk; `agent/session/resume` opens it.
+    pub session_id: SessionId,
+    pub title: String,
+    /// The words of the named prompt, so that the user can change and send them; absent if none was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub prompt: Option<String>,
+    /// What is not in the new session although it is in the old one, in sentences for the user.
+    pub notices: Vec<String>,
 }
 
 /// An empty result: the request succeeded.

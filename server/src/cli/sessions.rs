@@ -1,4 +1,4 @@
-//! `adjutant sessions`: sessions are listed, shown, exported, renamed and deleted.
+//! `adjutant sessions`: sessions are listed, shown, exported, renamed, forked and deleted.
 //!
 //! Never opens a session to show it: it reads the log, also while another process
 //! writes it.
@@ -9,10 +9,12 @@ pub use table::short_ids;
 
 use std::path::PathBuf;
 
+use adjutant_core::text::display::one_line;
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{
-    Done, SessionEntry, SessionListParams, SessionListResult, SessionParams, SessionRenameParams,
+    Done, SessionEntry, SessionForkParams, SessionForkResult, SessionListParams, SessionListResult,
+    SessionParams, SessionRenameParams,
 };
 use clap::Subcommand;
 
@@ -28,6 +30,8 @@ use super::page::{Printer, note};
 
 /// Sessions that a list prints; `adjutant sessions show ID` also finds older ones.
 const MAX_LISTED: usize = 1_000;
+/// Characters of a title in a line.
+const MAX_TITLE: usize = 80;
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum SessionsAction {
@@ -50,6 +54,11 @@ pub enum SessionsAction {
         /// The title: one line of at most 200 characters
         title: String,
     },
+    /// Copy a conversation into a new session; the old one stays as it is
+    Fork {
+        /// The id of the session, or its beginning
+        id: String,
+    },
     /// Delete a session that has no open run
     Delete {
         /// The id of the session, or its beginning
@@ -66,6 +75,7 @@ pub async fn sessions(sources: Sources, action: SessionsAction) -> anyhow::Resul
         SessionsAction::Show { id } => show(&catalog, &id, View::transcript()),
         SessionsAction::Export { id } => show(&catalog, &id, View::json(false)),
         SessionsAction::Rename { id, title } => change(sources, &id, Change::Title(title)).await,
+        SessionsAction::Fork { id } => change(sources, &id, Change::Fork).await,
         SessionsAction::Delete { id } => change(sources, &id, Change::Deletion).await,
     }
 }
@@ -129,6 +139,7 @@ fn find(entries: &[SessionEntry], name: &str) -> Option<SessionId> {
 /// What an action changes.
 enum Change {
     Title(String),
+    Fork,
     Deletion,
 }
 
@@ -147,14 +158,21 @@ async fn change_named(talk: &mut Conversation, id: &str, change: Change) -> Resu
         Change::Title(title) => {
             let params = SessionRenameParams { session_id, title };
             let _: Done = talk.request(methods::SESSION_RENAME, &params).await?;
-            "renamed"
+            "renamed".to_owned()
+        }
+        Change::Fork => {
+            let params = SessionForkParams { session_id, at_message_id: None };
+            let forked: SessionForkResult = talk.request(methods::SESSION_FORK, &params).await?;
+            forked.notices.iter().for_each(|notice| note(notice));
+            // Its id is what the next command needs.
+            format!("forked: {}  {}", forked.session_id, one_line(&forked.title, MAX_TITLE))
         }
         Change::Deletion => {
             let _: Done = talk.request(methods::SESSION_DELETE, &SessionParams { session_id }).await?;
-            "deleted"
+            "deleted".to_owned()
         }
     };
-    talk.page().line(done);
+    talk.page().line(&done);
     Ok(Exit::Fine)
 }
 

@@ -225,6 +225,10 @@ pub enum Message {
         title: String,
         reply: Reply<Done>,
     },
+    /// Asks when everything that came before is in the log for good.
+    Written {
+        reply: Reply<()>,
+    },
     /// Cancels the open run, publishes its end, and removes the session from memory.
     Close,
     /// Removes the session from memory and deletes it, unless a run is open.
@@ -264,6 +268,7 @@ impl Message {
             Message::Settled { reply } => answer(reply, refused),
             Message::Choose { reply, .. } => answer(reply, refused),
             Message::Rename { reply, .. } => answer(reply, refused),
+            Message::Written { reply } => answer(reply, refused),
             Message::Delete { reply } => answer(reply, refused),
             Message::Found { .. }
             | Message::Committed { .. }

@@ -218,6 +218,7 @@ pub fn replay_range(
             }
         }
         if let Event::AskClosed { ask, resolution } = record.event
+            && !replayed.folded.session.inherits
             && range.contains(UpdateCursor { seq: replayed.seq, behind: true })
         {
             let session_id = id.clone();

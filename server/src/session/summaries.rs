@@ -147,6 +147,7 @@ fn summary(session: &Session, mark: LogMark) -> Summary {
     Summary {
         title: session.title.clone(),
         roots: session.roots.clone(),
+        parent: session.parent.as_ref().map(|parent| parent.0.clone()),
         state: name.unwrap_or_default(),
         created_at: session.created_at,
         updated_at: crate::clock::now_ms(),

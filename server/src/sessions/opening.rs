@@ -113,7 +113,7 @@ pub fn catalog_error(error: CatalogError) -> ClientError {
     ClientError::new(name, error.to_string())
 }
 
-fn open_error(error: OpenError) -> ClientError {
+pub fn open_error(error: OpenError) -> ClientError {
     let name = match &error {
         OpenError::Missing { .. } => ErrorName::SessionNotFound,
         OpenError::Locked { .. } => ErrorName::SessionLocked,

@@ -183,6 +183,7 @@ fn read(catalog: &Catalog, listed: ListedSession) -> Result<Read, CatalogError> 
         open_asks: u32::try_from(summary.open_asks).unwrap_or(u32::MAX),
         unreviewed_hunks: u32::try_from(summary.unreviewed).unwrap_or(u32::MAX),
         turns: u32::try_from(summary.turns).unwrap_or(u32::MAX),
+        parent_session_id: summary.parent.map(SessionId),
         open_in,
         damaged,
     };

@@ -33,6 +33,9 @@ const SESSIONS: &str = "sessions";
 /// Prefix of a directory that is being deleted; no session id begins with a dot.
 const DELETED: &str = ".deleted-";
 
+/// Prefix of a directory in which a copy of a session is being made.
+const COPIED: &str = ".copied-";
+
 /// Why the catalog could not do something.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
@@ -321,14 +324,43 @@ impl Catalog {
         remove_tree(&*self.storage, &deleted).map_err(failed)
     }
 
-    /// Removes sessions whose deletion was interrupted, at most `MAX_SWEPT` of them. Blocks.
+    /// Returns the place of a log that is no session before [`Catalog::appear`].
+    pub fn hidden_place(&self, id: &str) -> Result<LogPlace, CatalogError> {
+        Ok(LogPlace { dir: self.dir.join(format!("{COPIED}{id}")), ..self.place(id)? })
+    }
+
+    /// Makes a session of the log at its hidden place, durably. Its writer has made the log durable and has closed it. Blocks.
+    pub fn appear(&self, id: &str) -> Result<(), CatalogError> {
+        let failed = |error| self.error(error);
+        let (hidden, place) = (self.hidden_place(id)?, self.place(id)?);
+        // One rename makes the whole session, whatever happens after it.
+        self.storage.rename(&hidden.dir, &place.dir).map_err(failed)?;
+        self.storage.sync_dir(&self.dir).map_err(failed)
+    }
+
+    /// Removes what was written at a hidden place. Blocks.
+    pub fn discard_hidden(&self, id: &str) -> Result<(), CatalogError> {
+        remove_tree(&*self.storage, &self.hidden_place(id)?.dir).map_err(|error| self.error(error))
+    }
+
+    /// Removes sessions whose deletion or copying was interrupted, at most `MAX_SWEPT` of each. Blocks.
     pub fn sweep(&self) -> io::Result<()> {
         let entries = match self.storage.list(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };
         let mut deleted = entries.iter().filter(|entry| entry.name.starts_with(DELETED)).take(MAX_SWEPT);
-        deleted.try_for_each(|entry| remove_tree(&*self.storage, &self.dir.join(&entry.name)))
+        deleted.try_for_each(|entry| remove_tree(&*self.storage, &self.dir.join(&entry.name)))?;
+        let mut copied = entries.iter().filter(|entry| entry.name.starts_with(COPIED)).take(MAX_SWEPT);
+        copied.try_for_each(|entry| {
+            let dir = self.dir.join(&entry.name);
+            // A process that still copies holds the lock.
+            match self.storage.lock(&dir.join(LOCK)) {
+                Ok(_lock) => remove_tree(&*self.storage, &dir),
+                Err(LockError::Held { .. }) => Ok(()),
+                Err(LockError::Io(error)) => Err(error),
+            }
+        })
     }
 
     fn error(&self, source: io::Error) -> CatalogError {

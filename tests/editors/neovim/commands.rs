@@ -84,7 +84,7 @@ fn n08_a_text_is_a_sub_command_only_if_every_word_of_it_is() {
             for _, action in ipairs(commands.ACTIONS) do \
               if vim.fn.maparg(commands.plug(action), 'n') == '' then missing[#missing + 1] = action.name end end \
             return #commands.ACTIONS .. ' ' .. table.concat(missing, ', ')";
-        assert_eq!(editor.lua(unmapped), "33 ");
+        assert_eq!(editor.lua(unmapped), "34 ");
     });
 }
 
@@ -229,6 +229,40 @@ fn p27_a_session_gets_a_title_by_the_command_or_in_the_place_of_the_old_one() {
         wait_told(editor, "this session is now called: My own");
         assert_eq!(editor.lua("return vim.g.default"), "The head of the page");
         listed("My own");
+    });
+}
+
+/// The copy has what was said before the prompt, whose words wait in its own; the original stays as it is.
+#[test]
+fn p05_a_session_is_forked_at_a_prompt_by_a_key_and_whole_by_the_command() {
+    each(talk, |editor| {
+        say(editor, "Adjutant Look at it", 1, "First words.");
+        say(editor, "Adjutant and what now", 2, "Second words.");
+        editor.lua("vim.cmd('Adjutant chat')");
+        editor.lua("vim.api.nvim_set_current_win(require('adjutant.chat').window())");
+        press(editor, "G[[gF");
+        wait_told(editor, "this is a copy of the session now: Look at it (fork)");
+        wait_for("the copy", || {
+            let shown = chat(editor);
+            (shown.contains("First words.") && !shown.contains("Second words.")).then_some(())
+        });
+        let prompt = "local window = require('adjutant.conversation').prompt_window() \
+             return table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false), '\\n')";
+        wait_for("its words", || (editor.lua(prompt) == "and what now").then_some(()));
+        let request = say(editor, "Adjutant and otherwise", 3, "Third words.");
+        assert!(request.contains("First words.") && !request.contains("Second words."), "{request}");
+        editor.lua("vim.cmd('Adjutant fork')");
+        wait_told(editor, "this is a copy of the session now: Look at it (fork 2)");
+        wait_for("the whole copy", || chat(editor).contains("Third words.").then_some(()));
+        editor.lua("vim.api.nvim_set_current_win(require('adjutant.chat').window())");
+        press(editor, "GgF");
+        let told = || notices(editor).contains("Adjutant: no prompt of yours is at the cursor").then_some(());
+        wait_for("what to do", told);
+        editor.lua("vim.cmd('Adjutant sessions')");
+        let shown = wait_for("the sessions", || editor.asked());
+        editor.choose("Look at it · now");
+        assert_eq!(shown.matches("Look at it").count(), 3, "{shown}");
+        wait_for("the original", || chat(editor).contains("Second words.").then_some(()));
     });
 }
 

@@ -149,7 +149,7 @@ fn p27_conversations_are_listed_by_what_they_need_opened_in_the_chat_and_deleted
     let menu = code.do_("sessionMenu", json!(["Try it"]));
     assert_eq!(
         menu,
-        json!(["Open Conversation", "Show Transcript", "Rename Conversation…"]),
+        json!(["Open Conversation", "Show Transcript", "Rename Conversation…", "Fork Conversation"]),
         "one that is open cannot be deleted"
     );
     code.do_("pressMenu", json!(["Open Conversation"]));
@@ -180,6 +180,51 @@ fn p27_conversations_are_listed_by_what_they_need_opened_in_the_chat_and_deleted
         code.chat()["items"][0].as_str().is_some_and(|one| one.starts_with("empty:")).then_some(())
     });
     assert_eq!(stage.seen().count("in", "agent/session/delete"), 1, "{}", stage.seen().shown());
+}
+
+/// The copy has what was said before the prompt, whose words are in its box; the original stays as it is.
+#[test]
+fn p05_a_conversation_is_forked_at_a_prompt_from_the_list_and_by_the_palette() {
+    let stage = Stage::new(FILES, ["Seen.", "Again.", "Otherwise."].map(Reply::text));
+    let code = Code::open(&stage, scenes::FILE);
+    code.open_empty_list();
+    code.command("Look at it");
+    code.wait_end("done");
+    code.do_("sessionClick", json!(["Look at it"]));
+    code.wait_chat(&LOOKED);
+    code.say_in_chat("And now?");
+    let again = ["prompt: And now?", "reply: Again.", "end: Done"];
+    code.wait_chat(&[&LOOKED[..], &again].concat());
+    code.do_("chatType", json!(["not sent yet"]));
+    code.do_("chatFork", json!(["And now?"]));
+    assert_eq!(code.wait_chat(&LOOKED)["draft"], "And now?", "its words wait in the box");
+    code.picture("chat-fork");
+    code.wait_sessions(&["Today", "Look at it (fork) | ", "Look at it | "]);
+    code.do_("chatKey", json!(["Enter"]));
+    let otherwise = ["prompt: And now?", "reply: Otherwise.", "end: Done"];
+    code.wait_chat(&[&LOOKED[..], &otherwise].concat());
+    let requests = stage.model.requests();
+    let request = requests.last().expect("a request").json().to_string();
+    assert!(request.contains("Seen.") && !request.contains("Again."), "{request}");
+    // The original, with what was typed for it.
+    code.do_("sessionsOpen", json!([]));
+    code.do_("pageKey", json!(["End"]));
+    code.do_("pageKey", json!(["Shift+F10"]));
+    code.do_("menuKey", json!(["Home"]));
+    code.do_("menuKey", json!(["Enter"]));
+    assert_eq!(code.wait_chat(&[&LOOKED[..], &again].concat())["draft"], "not sent yet");
+    code.do_("sessionMenu", json!(["Look at it (fork)"]));
+    code.do_("pressMenu", json!(["Fork Conversation"]));
+    code.wait_chat(&[&LOOKED[..], &otherwise].concat());
+    code.wait_sessions(&["Today", "Look at it (fork 2) | ", "Look at it (fork) | ", "Look at it | "]);
+    code.do_("palette", json!(["Adjutant: Fork Conversation"]));
+    code.wait_sessions(&[
+        "Today",
+        "Look at it (fork 3) | ",
+        "Look at it (fork 2) | ",
+        "Look at it (fork) | ",
+        "Look at it | ",
+    ]);
 }
 
 #[test]

@@ -114,14 +114,21 @@ export class Window {
     await this.chat.locator('#composer').waitFor();
   }
 
-  // Returns what the chat shows: each item as a line, the plan, the foot, and how many links, pictures and parts that are
+  // Presses the button that each prompt of the chat has, as the pointer finds it.
+  async chatFork(text) {
+    const prompt = this.chat.locator('article.prompt', { hasText: text });
+    await prompt.hover();
+    await prompt.getByRole('button', { name: 'Fork from Here' }).click();
+  }
+
+  // Returns what the chat shows: each item as a line, without the button of each prompt, the plan, the foot, and how many links, pictures and parts that are
   // cut off there are.
   async chatShows() {
     return this.chat.locator('body').evaluate((body) => {
       const one = (id) => body.querySelector(id);
       const parts = [...body.querySelectorAll('article, #composer, #foot > *')];
       return {
-        items: [...one('#items').children].filter((item) => item.className !== 'questions').map((item) => `${item.className}: ${item.innerText.replace(/\s+/g, ' ').trim()}`),
+        items: [...one('#items').children].filter((item) => item.className !== 'questions').map((item) => `${item.className}: ${item.innerText.replace(/\s+/g, ' ').trim().replace(/ Fork from Here$/, '')}`),
         plan: one('#plan').innerText.replace(/\s+/g, ' ').trim(),
         state: one('#state').textContent,
         options: [...one('#options').children].map((button) => button.innerText.trim()),

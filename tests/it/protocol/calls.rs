@@ -34,6 +34,7 @@ fn params(method: &str) -> Value {
             json!({ "sessionId": "s-0000000000000000" })
         }
         methods::SESSION_RENAME => json!({ "sessionId": "s-0000000000000000", "title": "mine" }),
+        methods::SESSION_FORK => json!({ "sessionId": "s-0000000000000000" }),
         methods::SESSION_ITEMS => json!({ "sessionId": "s-0000000000000000", "limit": 1 }),
         methods::ITEM_READ => json!({ "sessionId": "s-0000000000000000", "toolCallId": "call-0" }),
         methods::REVIEW_PREVIEW => json!({ "sessionId": "s-0000000000000000" }),

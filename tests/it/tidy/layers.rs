@@ -102,6 +102,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "editor",
             "documents",
             "settings",
+            "faults",
         ],
     ),
     (

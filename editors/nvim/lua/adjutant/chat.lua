@@ -9,7 +9,7 @@ local MOST_HIDDEN = 8 -- pages in no window: as many as one goes between. Each c
 local NEW = "new" -- the page that has no session yet
 local pages = {} ---@type table<string, adjutant.Page> by session
 local recent = {} -- the sessions of the pages, the last used one at the end
-local steers = {} -- run -> its own prompt was told, so the next is a steer
+local steers = {} -- session and run -> its own prompt was told, so the next is a steer; a copy of a session has the same runs
 local thinks = {} -- message -> when its reasoning began here
 local target = function() end -- returns the session that the next text goes to
 local at_work = function() return false end -- whether a task of a session is open
@@ -66,7 +66,6 @@ function M.note(text, way, session)
 end
 
 local function ended(at, run, finish)
-  steers[run] = nil
   local words = ({ completed = "done", stopped = "done", failed = "failed", limit = "stopped at a limit" })[finish.outcome]
   local why = (finish.outcome == "failed" or finish.outcome == "limit") and finish.summary
   page.write(at, "end " .. run, ("— %s%s"):format(words or finish.outcome, why and ": " .. why or ""), "quiet")
@@ -127,6 +126,7 @@ function M.told(params, client)
   local update = params.update
   local kind = update.sessionUpdate
   local at = page_of(params.sessionId)
+  local run = params.sessionId .. " " .. (params.runId or "")
   if kind == "agent_message_chunk" then page.append(at, update.messageId, update.text)
   elseif kind == "agent_message" then
     at.said = vim.trim(update.text)
@@ -147,11 +147,16 @@ function M.told(params, client)
   elseif kind == "notice" then M.note(update.message, "update", params.sessionId)
   elseif kind == "_run" and update.phase == "started" then
     page.write(at, "run " .. update.runId, "# " .. (update.title:gsub("\n", " ")), "prompt")
-    steers[update.runId] = false
+    steers[run] = false
   elseif kind == "user_message" and params.runId then
-    if steers[params.runId] then page.write(at, update.messageId, "> " .. update.text:gsub("\n", "\n> "), "prompt") end
-    steers[params.runId] = true
-  elseif kind == "_run" then ended(at, update.runId, update["end"]) end
+    local id = steers[run] and update.messageId or "run " .. params.runId
+    if steers[run] then page.write(at, id, "> " .. update.text:gsub("\n", "\n> "), "prompt") end
+    if at.items[id] then at.items[id].message = update.messageId end
+    steers[run] = true
+  elseif kind == "_run" then
+    steers[run] = nil
+    ended(at, update.runId, update["end"])
+  end
 end
 
 -- A session was opened: what is told of it from now on is its whole page.
@@ -201,6 +206,13 @@ end
 function M.prompts()
   local at = page_in(api.nvim_get_current_buf())
   return at and page.prompts(at) or {}
+end
+
+-- Returns the session and the message of the prompt at a row of the page one is on.
+function M.prompt_at(row)
+  local at = page_in(api.nvim_get_current_buf())
+  local message = at and page.prompt_at(at, row)
+  if message then return at.session, message end
 end
 
 -- Returns what is folded under a line at a row of the page one is on: whether it is reasoning or a call, and what is known of it.

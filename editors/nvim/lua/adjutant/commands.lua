@@ -33,6 +33,7 @@ M.ACTIONS = {
   row("take over", "goes on here with a session that another window had open", of("held", "take_over")),
   row("rename", "gives this session a title of your own, or asks for it",
     of("sessions", "rename"), { words = "TITLE" }),
+  row("fork", "copies this session into a new one, and opens that", of("sessions", "fork")),
   row("model", "lists the models; the chosen one counts for this session", of("sessions", "model"),
     { value = "MODEL", values = values_of("models") }),
   row("setup", "sets up a model: asks for its service and key, and tries it", of("setup", "begin")),

@@ -258,7 +258,7 @@ prompt.setup({
   send = sessions.send, stop = sessions.cancel, history = sessions.history, at_work = status.at_work,
 })
 about.setup({ session = chat.session })
-reading.setup({ roots = sessions.roots, read = sessions.read, changes = sessions.changes })
+reading.setup({ roots = sessions.roots, read = sessions.read, changes = sessions.changes, fork = sessions.fork_at })
 commands.setup()
 panes.setup()
 

@@ -17,6 +17,7 @@ local space = api.nvim_create_namespace("adjutant.chat")
 ---@field pieces string[] the text without the head
 ---@field call? { id: string, session: string, client?: integer, kind?: string, runs: boolean } what an item of a tool call is about
 ---@field asked? string the arguments of that call
+---@field message? string the id of the prompt that it shows
 ---@field printed? integer how much of what it prints has come
 ---@field read? boolean what the call gave was asked for, and stands there
 
@@ -247,6 +248,7 @@ function M.ensure(page)
     M.write(page, id, rest_of(old), old.kind, { head = old.head })
     local new_one = page.items[id]
     new_one.call, new_one.asked, new_one.read, new_one.printed = old.call, old.asked, old.read, old.printed
+    new_one.message = old.message
   end
 end
 
@@ -267,6 +269,17 @@ function M.prompts(page)
     if page.items[id].kind == "prompt" then rows[#rows + 1] = place_of(page, page.items[id]) + 1 end
   end
   return rows
+end
+
+-- Returns the message of the prompt at a row, from 1.
+function M.prompt_at(page, row)
+  for _, id in ipairs(page.order) do
+    local item = page.items[id]
+    if item.message then
+      local first, _, last = place_of(page, item)
+      if row > first and row <= last + 1 then return item.message end
+    end
+  end
 end
 
 -- Returns the item at a row, from 1, that is folded under a line, and its id.

@@ -19,6 +19,7 @@ M.KEYS = {
   row("chat", "close", { n = { "q" } }, "closes the chat and the prompt", of("conversation", "close")),
   row("chat", "next", { n = { "]]" } }, "goes to the next of your prompts", of("reading", "next")),
   row("chat", "previous", { n = { "[[" } }, "goes to the previous of your prompts", of("reading", "previous")),
+  row("chat", "fork", { n = { "gF" } }, "on your prompt: copies what was said before it; its text waits below", of("reading", "fork")),
   row("chat", "unfold", { n = { "<CR>" } }, "on a step: opens or closes it; what it changed opens as a diff", of("reading", "unfold")),
   row("chat", "open", { n = { "gf" } }, "opens the file at the cursor, such as src/cart.js:12, at its line", of("reading", "open")),
 }

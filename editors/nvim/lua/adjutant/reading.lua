@@ -13,6 +13,7 @@ local api = vim.api
 local CHANGES = { edit = true, delete = true, move = true } -- the kinds of steps that have a diff
 local read = function() end -- calls back with what a step gave
 local changes = function() end -- calls back with all changes of the session of a step
+local fork = function() end -- copies a session up to before a message of the user
 local roots = function() return {} end -- returns the folders that paths may be below
 
 local function move(step)
@@ -87,6 +88,13 @@ function M.unfold()
   folds.set(row, true)
 end
 
+-- Copies the session up to before the prompt at the cursor.
+function M.fork()
+  local session, message = chat.prompt_at(api.nvim_win_get_cursor(0)[1])
+  if not session then return notices.show("Adjutant: no prompt of yours is at the cursor") end
+  fork(session, message)
+end
+
 -- Returns the path, the line and the column that a word names.
 local function place_of(word)
   word = word:gsub("^[%(%[`\"'<]+", ""):gsub("[%)%]`\"'>,;.!?]+$", "")
@@ -129,7 +137,7 @@ function M.open()
 end
 
 -- `options.roots` returns the folders that paths may be below; `options.read` asks for what a step gave, `options.changes` for all
--- changes of its session.
-function M.setup(options) roots, read, changes = options.roots, options.read, options.changes end
+-- changes of its session; `options.fork` copies a session up to before a message.
+function M.setup(options) roots, read, changes, fork = options.roots, options.read, options.changes, options.fork end
 
 return M

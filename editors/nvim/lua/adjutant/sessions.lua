@@ -338,6 +338,31 @@ function M.rename(line)
   end)
 end
 
+-- Copies a session, up to before a prompt if its message is given. The copy is opened, with the words of that prompt in its own.
+local function fork(client, session, message)
+  request(client, "agent/session/fork", { sessionId = session, atMessageId = message }, function(made)
+    if made.prompt then require("adjutant.prompt").keep(client.config.root_dir, made.sessionId, made.prompt) end
+    open(client, { sessionId = made.sessionId, title = made.title })
+    say("this is a copy of the session now: " .. display.plain(made.title))
+    for _, notice in ipairs(made.notices) do notices.show("Adjutant: " .. display.plain(notice)) end
+  end, function(err) failed(client, err) end)
+end
+
+-- Copies the session that the next text goes to.
+function M.fork()
+  local client = needs_client()
+  if not client then return end
+  local session = M.current(client)
+  if not session then return say("no session here yet; :Adjutant sessions lists those of this project") end
+  fork(client, session)
+end
+
+-- Copies a session of the chat up to before one of its prompts.
+function M.fork_at(session, message)
+  local client = needs_client()
+  if client then fork(client, session, message) end
+end
+
 -- Calls `done` with the session that the next text goes to, and its options. Without one a new session is made, which leaves no
 -- trace before its first prompt.
 local function with_options(client, done)

@@ -38,6 +38,7 @@ export type FromPage = { type: 'ready' } | { type: 'drawn' } | { type: 'stop' } 
   | { type: 'keep' | 'undo' | 'unfold' | 'open'; set: string }
   | { type: 'output'; call: string }
   | { type: 'undoRun'; run: string }
+  | { type: 'fork'; prompt: string }
   | FromChips & Session;
 
 export type FromChips = { type: 'image'; name: string; mimeType: string; data: string } | { type: 'files'; uris: string[] } | { type: 'detach' | 'openChip'; chip: string } | { type: 'focused' };

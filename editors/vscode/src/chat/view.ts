@@ -7,7 +7,7 @@ import { line } from '../display';
 import { type Complain, nameOf, wordsOf } from '../failure';
 import type { Questions } from '../questions';
 import type { Readiness } from '../setup';
-import type { ConfigOption, ItemReadResult, ItemsResult, NewSessionResult, Origin, PromptHistoryResult, ResumeResult, ReviewHunk, SessionChangedParams, SessionListResult, SessionUpdateParams, SetConfigOptionResult } from '../wire';
+import type { ConfigOption, ItemReadResult, ItemsResult, NewSessionResult, Origin, PromptHistoryResult, ResumeResult, ReviewHunk, SessionChangedParams, SessionForkResult, SessionListResult, SessionUpdateParams, SetConfigOptionResult } from '../wire';
 import { row } from '../session';
 import { createChanged } from './changed';
 import type { NewChip } from './chips';
@@ -167,6 +167,14 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
     await vscode.commands.executeCommand('adjutant.chat.focus');
     await showOrSay(picked.sessionId, { takesDraft: true });
   };
+  // Copies a conversation, up to before a prompt if one is named. The copy is opened, with the words of that prompt in its box.
+  const fork = async (of: string, atMessageId?: string) => {
+    const { sessionId, prompt, notices } = await request<SessionForkResult>('agent/session/fork', { sessionId: of, atMessageId });
+    if (prompt) drafts.type(sessionId, prompt);
+    for (const notice of notices) vscode.window.showInformationMessage(`Adjutant: ${line(notice, 300)}`);
+    await vscode.commands.executeCommand('adjutant.chat.focus');
+    await showOrSay(sessionId, { takesDraft: true });
+  };
   // A card is dead while its answer is on the way; what went wrong stands in it.
   const answer = async ({ askId, optionId, text }: { askId: string; optionId?: string; text?: string }) => {
     let problem: string | undefined;
@@ -242,6 +250,7 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
       case 'output': return output(message.call);
       case 'review': return vscode.commands.executeCommand('adjutant.changes.focus');
       case 'undoRun': return session && decide('undoRun', { sessionId: session, runId: message.run }).catch(complain);
+      case 'fork': return session && fork(session, message.prompt).catch(complain);
       case 'open': return changed.open(message.set).catch(complain);
     }
   };
@@ -290,6 +299,12 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
     },
     pick,
     choose,
+    fork,
+    // Copies the conversation in sight.
+    forkHere: async () => {
+      if (!session) throw new Error('there is no conversation in the chat yet');
+      await fork(session);
+    },
     told(params: SessionUpdateParams) {
       const { update, sessionId } = params;
       // A task that was given elsewhere in this window is followed, unless one is at work here or something is typed for this one.

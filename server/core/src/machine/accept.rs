@@ -9,6 +9,7 @@ mod consent;
 mod edited;
 mod edits;
 mod ending;
+mod forking;
 mod lifecycle;
 mod outside;
 mod prompt;
@@ -22,6 +23,7 @@ use crate::record::{Event, Resolution, RunId};
 use crate::session::Session;
 
 pub use edited::{READ_AGAIN, leads_elsewhere};
+pub use forking::{fork_title, forked};
 pub use lifecycle::interrupt;
 pub use outside::outside_moment;
 pub use review::given_up;

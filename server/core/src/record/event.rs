@@ -29,11 +29,24 @@ pub enum Event {
         /// The choices made before the session had a log.
         #[serde(default, skip_serializing_if = "Choices::is_default")]
         choices: Choices,
+        /// The session whose conversation it begins with: the records up to `Forked` are copies of that session's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<SessionId>,
     },
     /// The user gave the session a title of their own. An older version shows the one before.
     Titled {
         title: String,
         may_skip: MaySkip,
+    },
+    /// What is copied of another session ends here. Its conversation stays; what was applied, asked and allowed belongs to that
+    /// session alone. An older version must refuse the log: it would take the changes for those of this session.
+    Forked {
+        title: String,
+        /// The choices of the other session when it was copied, which may be newer than the last copied record.
+        choices: Choices,
+        /// The prompt before which the copy ends; `None` if all of the conversation was copied.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<MessageId>,
     },
     /// A writer opened the log. A writer that sees a newer epoch than its own stops.
     SessionOpened {
@@ -357,6 +370,7 @@ impl Event {
         match self {
             Event::SessionCreated { .. } => "session_created",
             Event::Titled { .. } => "titled",
+            Event::Forked { .. } => "forked",
             Event::SessionOpened { .. } => "session_opened",
             Event::RunStarted { .. } => "run_started",
             Event::Prompted { .. } => "prompted",

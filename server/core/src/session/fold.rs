@@ -3,13 +3,15 @@
 //! Never decides: a recorded event has happened.
 
 mod outside;
+mod parent;
 mod review;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{
-    Call, CallPhase, ContextFill, EndedRun, OpenAsk, REMEMBERED, Run, Session, Turn, TurnPhase, UsedKey,
+    Call, CallPhase, ContextFill, EndedRun, OpenAsk, REMEMBERED, Run, RunEdits, Session, Turn, TurnPhase,
+    UsedKey,
 };
 use crate::machine::retry::{FailureClass, Tries};
 use crate::policy::observation::ObservedPath;
@@ -26,7 +28,9 @@ impl Session {
     /// Folds one record into the session; only `apply` calls it.
     pub(super) fn fold(&mut self, record: &Record) {
         match &record.event {
-            Event::SessionCreated { session, roots, title, choices } => {
+            Event::SessionCreated { session, roots, title, choices, parent } => {
+                self.parent.clone_from(parent);
+                self.inherits = parent.is_some();
                 self.choices = choices.clone();
                 self.id = session.clone();
                 self.roots = roots.clone();
@@ -35,6 +39,7 @@ impl Session {
                 self.created_at = record.at;
             }
             Event::Titled { title, .. } => self.title.clone_from(title),
+            Event::Forked { title, choices, .. } => self.end_inheritance(title, choices),
             Event::SessionOpened { epoch } => {
                 self.epoch = *epoch;
                 self.applied.fold(record);
@@ -481,7 +486,8 @@ impl Session {
             summary: summary.clone(),
             usage: run.usage,
             turns: run.turns,
-            edits: self.applied.edits_of(&run.id),
+            // They are the parent's to review.
+            edits: if self.inherits { RunEdits::default() } else { self.applied.edits_of(&run.id) },
         };
         let ended = EndedRun {
             run: run.id,

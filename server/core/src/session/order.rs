@@ -12,6 +12,7 @@ impl Session {
     pub fn is_out_of_place(&self, event: &Event) -> bool {
         match event {
             Event::SessionCreated { .. } => self.created,
+            Event::Forked { .. } => !self.inherits,
             Event::RunStarted { .. } => self.run.is_some(),
             Event::TurnStarted { run, .. }
             | Event::Completed { run, .. }

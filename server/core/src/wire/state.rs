@@ -124,7 +124,9 @@ impl Projector {
     /// same numbers.
     pub fn project(&mut self, session: &Session, record: &Record) -> Updates {
         let mut updates = event_updates(session, record);
-        if record.last {
+        if session.inherits {
+            updates.retain(is_of_conversation);
+        } else if record.last {
             let now = view(session);
             if self.published != now {
                 self.published = now.clone();
@@ -133,6 +135,18 @@ impl Projector {
         }
         if record.event.is_barrier() { Updates::Lasting(updates) } else { Updates::Passing(updates) }
     }
+}
+
+/// Whether an update tells what was said and done. Everything else belongs to the session in which it happened, and not to a copy.
+fn is_of_conversation(update: &Update) -> bool {
+    !matches!(
+        update,
+        Update::Ask(_)
+            | Update::ChangeSet(_)
+            | Update::Rule { .. }
+            | Update::ConfigOptionUpdate { .. }
+            | Update::StateUpdate(_)
+    )
 }
 
 fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
@@ -215,6 +229,7 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
         Event::SessionCreated { .. }
         // The list of sessions has it.
         | Event::Titled { .. }
+        | Event::Forked { .. }
         | Event::SessionOpened { .. }
         | Event::AttemptStarted { .. }
         | Event::ReplyStarted { .. }

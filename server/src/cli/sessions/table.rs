@@ -116,6 +116,7 @@ mod tests {
             open_asks: 0,
             unreviewed_hunks: 0,
             turns: 1,
+            parent_session_id: None,
             open_in: None,
             damaged: None,
         }

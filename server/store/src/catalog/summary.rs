@@ -29,6 +29,9 @@ pub struct Summary {
     pub title: String,
     /// Its working directories, the main one first.
     pub roots: Vec<String>,
+    /// The session that it was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
     /// Its state, in the words of the protocol.
     pub state: String,
     /// When it was created, in milliseconds since 1970.

@@ -54,6 +54,7 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
             roots: session.roots.clone(),
             title: title(&prompt),
             choices: session.choices.clone(),
+            parent: None,
         });
     }
     events.extend(close_idle_asks(session));
