@@ -8,7 +8,7 @@ overview?: boolean,
 /**
  * The client shows a list of sessions, and gets `agent/session/changed` from its first `agent/session/list` on.
  */
-sessions?: boolean, workspace?: ClientWorkspace, };
+sessions?: boolean, workspace?: ClientWorkspace, window?: ClientWindow, };
 
 export type ClientUpdates = {
 /**
@@ -1470,6 +1470,16 @@ export type SavedDocument = { uri: string, saved: boolean,
  * Why the client did not save it.
  */
 message?: string, };
+
+export type WindowReachParams = Record<symbol, never>;
+
+export type WindowReachResult = Record<symbol, never>;
+
+export type ClientWindow = {
+/**
+ * The window of the user may be on another machine than the client, and the client answers `agent/window/reach`.
+ */
+reach?: boolean, };
 
 export type ErrorName = "SessionNotFound" | "Overloaded" | "SessionLocked" | "RunMismatch" | "AskClosed" | "KeyReused" | "HunkConflict" | "ModeForbids" | "NotTrusted" | "ProviderUnavailable" | "VersionUnsupported" | "AskNotFound" | "SessionReadOnly" | "AnswerInvalid" | "DeliveryUnsupported" | "ImagesUnsupported" | "PromptInvalid";
 

@@ -63,7 +63,7 @@ pub const WINDOW_REACH: &str = "agent/window/reach";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 38] = [
+pub const METHODS: [Method; 39] = [
     row(
         SESSION_NEW,
         ClientRequest,

@@ -10,7 +10,7 @@ use adjutant_core::machine::accept::{fork_title, forked};
 use adjutant_core::prompt::image::Image;
 use adjutant_core::record::{Event, Record};
 use adjutant_core::session::Session;
-use adjutant_core::session::maker::words_of;
+use adjutant_core::session::maker::split_words;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::SessionForkResult;
 use adjutant_protocol::{MessageId, SessionId};
@@ -166,7 +166,9 @@ impl<'a> Copying<'a> {
             return None;
         }
         match replay::read_record(raw).ok()??.event {
-            Event::Prompted { message, text, .. } if message == *wanted => Some(words_of(&text).to_owned()),
+            Event::Prompted { message, text, added, .. } if message == *wanted => {
+                Some(split_words(&text, added).0.to_owned())
+            }
             _ => None,
         }
     }
