@@ -166,7 +166,7 @@ fn n08_a_replay_shows_nothing_that_is_over() {
     plain.rig.end();
 }
 
-/// W14: who watches the transcript reads an answer while it comes.
+/// Who watches the transcript reads an answer while it comes.
 #[test]
 fn s101_the_transcript_has_the_whole_lines_of_a_text_that_streams() {
     let answer = "The first line.\nThe second is being written.";

@@ -40,8 +40,8 @@ export function createRewind(client: () => LanguageClient) {
     const { message, detail } = warning(preview);
     const options = { modal: true, detail: before ? `Adjutant: ${line(before, 300)}\n\n${detail}` : detail };
     const choices = buttons(preview);
-    const pressed = await vscode.window.showWarningMessage<vscode.MessageItem>(message, options, { title: LEAVE, isCloseAffordance: true }, ...choices.map(({ label }) => ({ title: label })));
-    return choices.find(({ label }) => label === pressed?.title)?.choice;
+    const pressed = await vscode.window.showWarningMessage(message, options, LEAVE, ...choices.map(({ label }) => label));
+    return choices.find(({ label }) => label === pressed)?.choice;
   };
 
   const tell = async (preview: RewindPreview, hunks: DecidedHunk[]) => {

@@ -43,7 +43,7 @@ pub fn take() -> MutexGuard<'static, Driver> {
 }
 
 /// Returns the folder for the pictures and logs of the last run.
-fn output_folder() -> PathBuf {
+pub fn output_folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("vscode")
 }
 

@@ -3,11 +3,12 @@
 //! The service is on loopback; no other service is contacted.
 
 use std::fs;
+use std::path::PathBuf;
 
 use adjutant_testkit::model::Reply;
 use serde_json::json;
 
-use super::{Code, chat};
+use super::{Code, chat, driver};
 use crate::scenes;
 use crate::stage::{Stage, wait_for, wait_or};
 
@@ -85,6 +86,70 @@ fn p26_the_chat_without_a_model_leads_to_one_and_to_a_first_answer() {
     wait_for("the services", || {
         code.do_("picks", json!([])).to_string().contains("OpenRouter").then_some(())
     });
+}
+
+/// The settings of the machine, which all scenes share. Dropping it restores them.
+struct Machine(String);
+
+impl Machine {
+    fn file() -> PathBuf {
+        driver::output_folder().join("user/Machine/settings.json")
+    }
+
+    /// Sets the path of the program.
+    fn with_program(path: &str) -> Machine {
+        let before = fs::read_to_string(Machine::file()).expect("the driver has written it");
+        fs::write(Machine::file(), json!({ "adjutant.server.path": path }).to_string()).expect("write it");
+        Machine(before)
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        fs::write(Machine::file(), &self.0).expect("write it");
+    }
+}
+
+fn wait_draft(code: &Code<'_>, text: &str) {
+    wait_for("the text in the box of the chat", || (code.chat()["draft"] == text).then_some(()));
+}
+
+#[test]
+fn p26_without_the_program_the_ways_to_it_are_buttons_and_a_task_waits_in_the_chat() {
+    let stage = Stage::new("//- /greet.py\nprint(1)\n", [Reply::text("Hello.")]);
+    drop(Code::open(&stage, scenes::FILE));
+    let machine = Machine::with_program("/nowhere/adjutant");
+    let code = Code::open_at_once(&stage, scenes::FILE);
+    told(&code, "there is no program “/nowhere/adjutant”. Set its path, or install it.");
+    let popups = code.do_("popups", json!([])).to_string();
+    assert!(popups.contains("Set Path") && popups.contains("Install…"), "{popups}");
+    assert!(!popups.contains("create connection"), "{popups}");
+    code.picture("setup-no-program");
+    code.do_("command", json!(["Say hello"]));
+    wait_draft(&code, "Say hello");
+    code.do_("chatPress", json!(["Send"]));
+    wait_for("the way to the program", || {
+        code.chat().to_string().contains("Find the Program…").then_some(())
+    });
+    drop(machine);
+    wait_for("the server", || code.status().split(" | ").any(|item| item == "Adjutant").then_some(()));
+    assert_eq!(code.chat()["draft"], "Say hello");
+    code.do_("chatPress", json!(["Send"]));
+    code.wait_chat(&["prompt: Say hello With its place in the file", "reply: Hello.", "end: Done"]);
+}
+
+#[test]
+fn p26_a_task_that_is_given_without_a_model_waits_in_the_chat_beside_the_way_to_one() {
+    let stage = Stage::new("//- /greet.py\nprint(1)\n", []);
+    stage.workspace.config("# Mine.\n");
+    let code = Code::open(&stage, scenes::FILE);
+    for text in ["Say hello", "Say goodbye"] {
+        code.do_("command", json!([text]));
+        told(&code, "no model is configured");
+    }
+    wait_draft(&code, "Say hello\n\nSay goodbye");
+    let shown = code.chat();
+    assert!(shown["items"].to_string().contains("No model is set up yet"), "{shown:#}");
 }
 
 /// Waits until these steps of the walkthrough are the ones that are checked.

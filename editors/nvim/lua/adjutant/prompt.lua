@@ -143,10 +143,13 @@ local function watch(draft)
   end })
 end
 
--- What an earlier Neovim left unsent, once.
+local recalled ---@type adjutant.Unsent[]? what an earlier Neovim left unsent
+
+-- Makes drafts of what an earlier Neovim left unsent, once.
 local function recall()
-  recall = function() end
-  for _, one in ipairs(unsent.read()) do
+  if recalled then return end
+  recalled = unsent.read()
+  for _, one in ipairs(recalled) do
     local key = key_of(one.root, one.session)
     drafts[key] = drafts[key] or { root = one.root, session = one.session, lines = vim.split(one.text, "\n") }
   end
@@ -315,6 +318,10 @@ function M.setup(options)
   send, stop, at_work, request = options.send, options.stop, options.at_work, options.history
   api.nvim_create_autocmd("VimLeavePre", { group = api.nvim_create_augroup("adjutant.unsent", {}), callback = function()
     local all = {}
+    -- A text that was sent may be of another session by now.
+    for _, one in ipairs(recalled or {}) do
+      if not drafts[key_of(one.root, one.session)] then all[#all + 1] = { root = one.root, session = one.session, text = "" } end
+    end
     for _, draft in pairs(drafts) do
       all[#all + 1] = { root = draft.root, session = draft.session, text = table.concat(draft.lines, "\n") }
     end
