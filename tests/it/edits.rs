@@ -44,7 +44,7 @@ fn n05_an_approved_edit_of_a_closed_file_goes_through_the_editor_and_is_saved() 
     assert_eq!(*document, json!({"uri": stage.workspace.uri("a.txt"), "version": null}));
     assert_eq!(stage.rig.saves_asked().len(), 1);
     assert!(!stage.rig.buffer("a.txt").unwrap().dirty);
-    assert_eq!(states(&stage.change_set()), [HunkState::Applied]);
+    assert_eq!(states(&stage.change_set()), [HunkState::Kept]);
     stage.rig.shutdown();
 }
 

@@ -416,7 +416,7 @@ fn s90_cancel_while_an_edit_is_on_its_way_finds_out_by_the_text() {
     let run = rig.prompt(&session, "Edit it again.").run_id;
     rig.await_text("a.txt", "bye\n");
     cancelled(&rig, &session, &run);
-    settled(&rig, HunkState::Applied);
+    settled(&rig, HunkState::Kept);
     rig.await_state(State::Idle);
     rig.end();
 }

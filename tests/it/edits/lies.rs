@@ -69,7 +69,7 @@ fn n05_applied_and_called_failed_is_applied_once() {
     assert!(stage.edit("a.txt", "5", "5\nfive").starts_with("Edited "));
     assert_eq!(stage.rig.applies().len(), 1);
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace("5\n", "5\nfive\n"));
-    assert_eq!(states(&stage.change_set()), [HunkState::Applied]);
+    assert_eq!(states(&stage.change_set()), [HunkState::Kept]);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn n05_a_change_nobody_tells_of_is_found_when_the_text_comes() {
     assert!(output.contains("the text does not show it. It may still appear"), "{output}");
     assert_eq!(stage.rig.applies().len(), 1, "it is not sent again, or it would be there twice");
     stage.rig.edit(|buffers| buffers.tell_again("a.txt"));
-    stage.await_hunks(HunkState::Applied);
+    stage.await_hunks(HunkState::Kept);
     stage.rig.set_apply(ApplyBehaviour::Faithful);
     let output = stage.edit("a.txt", "six", "sechs");
     assert!(output.contains("is not in the file"), "{output}");
@@ -187,7 +187,7 @@ fn n05_what_the_user_unticked_stays_out_and_the_model_knows() {
     let outputs = stage.play([write("a.txt", &content)]);
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace("1\n", "one\n"));
     assert_eq!(stage.rig.applies().len(), 1, "a hunk that the user left out is not sent again");
-    assert_eq!(states(&stage.change_set()), [HunkState::Applied, HunkState::NotApplied]);
+    assert_eq!(states(&stage.change_set()), [HunkState::Kept, HunkState::NotApplied]);
     assert!(outputs[0].contains("applied only in part"), "{outputs:?}");
     assert!(outputs[0].contains("left out what was at line 9 before"), "{outputs:?}");
 }

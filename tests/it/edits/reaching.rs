@@ -189,7 +189,7 @@ fn finding_d12_a_save_that_fails_is_a_warning() {
     let output = stage.edit("a.txt", "e", "E");
     assert!(output.contains("did not save it") && output.contains("No space left on device"), "{output}");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('e', "E"));
-    assert_eq!(states(&stage.change_set()), [HunkState::Applied]);
+    assert_eq!(states(&stage.change_set()), [HunkState::Kept]);
 }
 
 #[test]

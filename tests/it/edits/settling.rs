@@ -34,7 +34,7 @@ fn next_request(stage: &Stage) -> Vec<String> {
 fn s91_an_edit_that_lands_after_the_cancel_is_found_and_told() {
     let stage = cancelled_while_applying();
     stage.rig.release_applies();
-    stage.await_hunks(HunkState::Applied);
+    stage.await_hunks(HunkState::Kept);
     assert_eq!(stage.rig.text_of("a.txt"), "one\n2\nthree\n");
     let messages = next_request(&stage);
     let note = "[note] The edit of \"a.txt\" that was cut short is in the file.";
