@@ -121,7 +121,7 @@ fn finding_d9_s105_the_chat_steers_and_stops_the_task_that_is_at_work() {
         let items = code.chat()["items"].to_string();
         items.contains("end: Cancelled").then_some(())
     });
-    assert_eq!(code.chat()["send"], "Send");
+    wait_for("the button to send", || (code.chat()["send"] == "Send").then_some(()));
 }
 
 #[test]

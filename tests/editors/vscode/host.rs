@@ -3,11 +3,12 @@
 //! Never touches the keys, the accounts or the settings of ssh on this computer.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -63,10 +64,21 @@ impl Host {
         wait_for("the tunnel", || {
             let ended = tunnel.0.try_wait().expect("look at ssh");
             assert!(ended.is_none(), "ssh ended with {ended:?}");
-            TcpStream::connect(way).ok().map(drop)
+            answers(way).then_some(())
         });
         tunnel
     }
+}
+
+/// Whether VS Code answers at an address: an ssh that listens may have no way to it yet.
+fn answers(way: SocketAddr) -> bool {
+    let ask = || -> std::io::Result<usize> {
+        let mut stream = TcpStream::connect(way)?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
+        stream.read(&mut [0; 16])
+    };
+    ask().is_ok_and(|bytes| bytes > 0)
 }
 
 impl Drop for Host {

@@ -99,38 +99,6 @@ fn n27_a_cut_connection_lets_the_run_go_on_to_its_question_and_the_review_contin
     assert_eq!(seen.count("out", "agent/session/request_permission"), 1, "{}", seen.shown());
 }
 
-/// Only the window can change the text of a file that is open there.
-#[test]
-fn n05_an_edit_of_an_open_file_waits_for_a_window_that_is_cut_off_and_is_made_once() {
-    let held = Reply::text("The sum is next.").and_call("edit_file", edit_of_open_file()).hold_behind("sum");
-    let stage = stage([held, Reply::call("run_command", run()), Reply::text("All is done.")]);
-    stage.workspace.add_config("[limits]\neditor_seconds = 1\n");
-    let host = Host::start(&stage);
-    let way = free_address();
-    let tunnel = host.tunnel(way);
-    let code = Code::open_at(&stage, FILE, way);
-    code.work_until_held();
-    drop(tunnel);
-    stage.model.release();
-    stage.seen().wait("out", "agent/window/reach", 1);
-    assert_eq!(code.buffer(), BEFORE, "the window is cut off");
-    let _tunnel = host.tunnel(way);
-    code.wait_asked("echo ran");
-    code.wait_buffer(AFTER);
-    wait_for("the file on disk", || (stage.workspace.read(FILE) == AFTER).then_some(()));
-    changes::wait_coloured(&code, &[SUM]);
-    let told = stage.model.requests()[1].json().to_string();
-    assert!(told.contains("Edited shop.py"), "{told}");
-    code.choose("Reject");
-    wait_for("the end", || code.chat().to_string().contains("All is done.").then_some(()));
-    code.do_("pressLens", json!(["Undo", SUM]));
-    code.wait_buffer(BEFORE);
-    wait_for("the file on disk", || (stage.workspace.read(FILE) == BEFORE).then_some(()));
-    let seen = stage.seen();
-    // The edit and its undo.
-    assert_eq!(seen.count("out", "workspace/applyEdit"), 2, "{}", seen.shown());
-}
-
 #[test]
 fn n27_a_question_that_is_open_while_the_connection_is_cut_is_answered_in_a_terminal() {
     let stage = two_files();

@@ -11,7 +11,12 @@ export class Window {
     page.setDefaultTimeout(PATIENCE);
     const remote = (of) => `vscode-remote://${authority}${of}`;
     const payload = encodeURIComponent(JSON.stringify([['openFile', remote(path.join(folder, file))]]));
-    await page.goto(`http://${authority}/?folder=${encodeURIComponent(folder)}&payload=${payload}`);
+    const address = `http://${authority}/?folder=${encodeURIComponent(folder)}&payload=${payload}`;
+    // The browser may still have a connection of a tunnel that was cut; a user loads the page again.
+    await page.goto(address).catch((error) => {
+      if (!/net::ERR_(CONNECTION|SOCKET)/.test(error.message)) throw error;
+      return page.goto(address);
+    });
     await page.locator('.tab.active', { hasText: path.basename(file) }).waitFor({ timeout: 2 * PATIENCE });
     await page.locator('.editor-group-container.active .view-line').first().waitFor();
     return new Window(page, context, pictures);
