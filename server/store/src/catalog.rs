@@ -15,6 +15,7 @@ use super::log::{EVENTS, LOCK, Log, LogMark, LogPlace, Notice, OpenError, Record
 use super::storage::{EntryType, LockError, LockGuard, Stat, Storage, remove_tree};
 use super::watermark::Syncer;
 use adjutant_host::parallel::in_parts;
+use adjutant_host::process::lives;
 use adjutant_host::scarce;
 
 pub use changes::{KeptChanges, MOST_BYTES as MOST_CHANGES_BYTES};
@@ -33,7 +34,7 @@ const SESSIONS: &str = "sessions";
 /// Prefix of a directory that is being deleted; no session id begins with a dot.
 const DELETED: &str = ".deleted-";
 
-/// Prefix of a directory in which a copy of a session is being made.
+/// Prefix of a directory in which a copy of a session is being made; the number of its process follows.
 const COPIED: &str = ".copied-";
 
 /// Why the catalog could not do something.
@@ -326,7 +327,7 @@ impl Catalog {
 
     /// Returns the place of a log that is no session before [`Catalog::appear`].
     pub fn hidden_place(&self, id: &str) -> Result<LogPlace, CatalogError> {
-        Ok(LogPlace { dir: self.dir.join(format!("{COPIED}{id}")), ..self.place(id)? })
+        Ok(LogPlace { dir: self.dir.join(format!("{COPIED}{}-{id}", std::process::id())), ..self.place(id)? })
     }
 
     /// Makes a session of the log at its hidden place, durably. Its writer has made the log durable and has closed it. Blocks.
@@ -351,10 +352,10 @@ impl Catalog {
         };
         let mut deleted = entries.iter().filter(|entry| entry.name.starts_with(DELETED)).take(MAX_SWEPT);
         deleted.try_for_each(|entry| remove_tree(&*self.storage, &self.dir.join(&entry.name)))?;
-        let mut copied = entries.iter().filter(|entry| entry.name.starts_with(COPIED)).take(MAX_SWEPT);
+        let mut copied = entries.iter().filter(|entry| is_left_copy(&entry.name)).take(MAX_SWEPT);
         copied.try_for_each(|entry| {
             let dir = self.dir.join(&entry.name);
-            // A process that still copies holds the lock.
+            // A process of another container holds the lock while it copies; its number says nothing here.
             match self.storage.lock(&dir.join(LOCK)) {
                 Ok(_lock) => remove_tree(&*self.storage, &dir),
                 Err(LockError::Held { .. }) => Ok(()),
@@ -369,6 +370,13 @@ impl Catalog {
             None => CatalogError::Io { dir: self.dir.clone(), source },
         }
     }
+}
+
+/// Whether a folder is of a copy whose process is gone. One that has just been made has no lock yet.
+fn is_left_copy(name: &str) -> bool {
+    let writer =
+        name.strip_prefix(COPIED).map(|rest| rest.split('-').next().and_then(|pid| pid.parse().ok()));
+    writer.is_some_and(|pid: Option<u32>| !pid.is_some_and(lives))
 }
 
 /// Whether a text is a valid session id, and so safe as a name in a path.

@@ -273,3 +273,19 @@ fn an_id_is_never_a_path() {
     let missing = rebuild(&catalog, "none");
     assert!(matches!(missing, Err(CatalogError::Missing { .. })));
 }
+
+/// A start looks for what is left while another window, or this one, begins a copy.
+#[test]
+fn p05_a_copy_that_has_just_been_begun_is_not_swept_and_one_of_a_process_that_is_gone_is() {
+    let mut gone = std::process::Command::new("true").spawn().expect("it is part of every system");
+    let pid = gone.id();
+    gone.wait().expect("it ends");
+    for (name, left) in [
+        (format!(".copied-{}-s-1", std::process::id()), false),
+        (format!(".copied-{pid}-s-1"), true),
+        (".copied-s-1".to_owned(), true),
+        ("s-1".to_owned(), false),
+    ] {
+        assert_eq!(is_left_copy(&name), left, "{name}");
+    }
+}
