@@ -1,5 +1,5 @@
 // The chat view: one conversation and a box for the next prompt. Each time it comes into sight, it asks the server and draws its page
-// anew. Never opens by itself, and keeps only which session it shows and what the user typed and has not sent.
+// anew. Never opens by itself. Keeps the id of the session that it shows and the drafts of the user, nothing else.
 
 import * as vscode from 'vscode';
 import type { LanguageClient } from 'vscode-languageclient/node';
