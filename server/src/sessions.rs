@@ -360,7 +360,7 @@ impl Sessions {
         self.world.catalog.place(&from.0).map_err(catalog_error)?;
         let in_memory = self.in_memory(&from);
         if let Some(mailbox) = &in_memory {
-            // Posted before the first wait. If the session can no longer be written, its log has all that it told anybody.
+            // The session handles all earlier messages first. If it cannot write its log any more, the log has all that clients have seen.
             let _ = mailbox.request(|reply| Message::Written { reply })?.await;
         }
         let (world, id, source) = (self.world.clone(), new_id(), from.clone());

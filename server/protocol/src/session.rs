@@ -81,13 +81,6 @@ pub enum ContentBlock {
     },
 }
 
-impl ContentBlock {
-    /// Whether the server words it for the model as something that the user attached.
-    pub fn is_resource(&self) -> bool {
-        matches!(self, ContentBlock::ResourceLink { .. } | ContentBlock::Resource { .. })
-    }
-}
-
 /// How the server handles a prompt that arrives while a run is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]

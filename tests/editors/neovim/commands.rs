@@ -181,7 +181,7 @@ fn p27_a_session_of_another_window_is_taken_over_once_its_process_is_gone() {
     });
 }
 
-/// Neovim draws a page anew when another window may have gone on with its session.
+/// After its server died, Neovim draws the page again from the new server, which reads what another window has added to the session.
 #[test]
 fn p27_a_page_shows_what_another_window_did_after_the_own_server_had_died() {
     each(talk, |editor| {

@@ -137,7 +137,8 @@ impl Projector {
     }
 }
 
-/// Whether an update tells what was said and done. Everything else belongs to the session in which it happened, and not to a copy.
+/// Whether a fork repeats this update: it shows what the user, the model and the tools said and did. Questions, changes and rules stay with
+/// the session that was copied.
 fn is_of_conversation(update: &Update) -> bool {
     !matches!(
         update,

@@ -52,7 +52,7 @@ impl Quotation {
         text.is_char_boundary(self.done) && (self.done == 0 || text.as_bytes()[self.done - 1] == b'\n')
     }
 
-    /// Notes that something else came between: the next line begins a quotation anew.
+    /// Begins a new quotation with the next line, because the transcript has another block before it.
     pub(super) fn begin_anew(&mut self) {
         (self.reader, self.blank) = (Reader::default(), None);
     }

@@ -182,7 +182,7 @@ fn s101_a_text_that_streams_is_there_by_whole_lines() {
     let cut = transcript.block(&message("One\ntwo", true));
     assert_eq!(cut.as_deref(), Some("> two\n\n*The answer broke off here.*\n\n"));
     assert_eq!(transcript.streamed(&id, "Two\nand"), "**Model:**\n\n> Two\n");
-    // An attempt of which only the end is told.
+    // The attempt fails, and the server sends no message with its text before that.
     let failed = transcript.block(&broken(TurnPhase::Failed));
     assert_eq!(failed.as_deref(), Some("\n- ✗ `it broke`\n\n"));
 }
