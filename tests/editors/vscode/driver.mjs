@@ -7,8 +7,10 @@ import { startBrowser, startCodeServer } from './server.mjs';
 import { Window } from './window.mjs';
 
 const where = JSON.parse(process.argv[2]);
-let server, browser, host;
+let server, browser;
 const windows = new Map();
+// Scenes take turns between their windows, so that two hosts may live at a time: by where they listen.
+const hosts = new Map();
 // What does not act as a user does is outside of the window.
 const instruments = { ...access, ...figures };
 
@@ -24,12 +26,13 @@ const top = {
   },
   // Starts the VS Code of another machine, which has its own extensions and settings, and returns where it listens there.
   async hostStart(places) {
-    host = await startCodeServer({ ...where, serverPath: undefined, ...places });
+    const host = await startCodeServer({ ...where, serverPath: undefined, ...places });
+    hosts.set(host.authority, host);
     return host.authority;
   },
-  async hostStop() {
-    await host?.stop();
-    host = undefined;
+  async hostStop(authority) {
+    await hosts.get(authority)?.stop();
+    hosts.delete(authority);
   },
   async close(name) {
     await windows.get(name)?.close();
@@ -51,7 +54,7 @@ async function answer(line) {
 async function end() {
   await browser?.close().catch(() => {});
   server?.stop();
-  host?.stop();
+  for (const host of hosts.values()) host.stop();
   process.exit(0);
 }
 

@@ -83,7 +83,7 @@ fn answers(way: SocketAddr) -> bool {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        let _ = driver::take().try_say("", "hostStop", json!([]));
+        let _ = driver::take().try_say("", "hostStop", json!([self.code]));
         end(&mut self.sshd);
     }
 }
@@ -161,4 +161,16 @@ fn package_with_program(folder: &Path) -> std::path::PathBuf {
         made.arg(program).arg(&package).status().expect("python3 is installed: run tests/editors/install.sh");
     assert!(made.success(), "make the package");
     package
+}
+
+#[test]
+fn two_hosts_end_each_by_itself() {
+    let stage = Stage::new("//- /shop.py\n", []);
+    let first = Host::start(&stage);
+    let second = Host::start(&stage);
+    let (one, other) = (first.code, second.code);
+    drop(first);
+    assert!(!answers(one) && answers(other));
+    drop(second);
+    assert!(!answers(other));
 }
