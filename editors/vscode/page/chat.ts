@@ -2,6 +2,7 @@
 // Never makes a link, loads anything, or runs what a text says.
 import type { Item } from '../src/chat/conversation';
 import type { Draw, FromPage, OptionButton, ToPage } from '../src/chat/messages';
+import type { State } from '../src/wire';
 import { createChanges } from './change';
 import { createChips } from './chips';
 import { button, element } from './element';
@@ -19,18 +20,19 @@ function part<T extends HTMLElement>(id: string, kind: new () => T): T {
   if (found instanceof kind) return found;
   throw new Error(`the page has no ${id}`);
 }
-const [items, plan, problem, state, options] = [part('items', HTMLElement), part('plan', HTMLElement), part('problem', HTMLElement), part('state', HTMLElement), part('options', HTMLElement)];
+const [items, plan, problem, state, options] = [part('items', HTMLElement), part('plan', HTMLDetailsElement), part('problem', HTMLElement), part('state', HTMLElement), part('options', HTMLElement)];
 const [composer, text, stop, send] = [part('composer', HTMLFormElement), part('text', HTMLTextAreaElement), part('stop', HTMLButtonElement), part('send', HTMLButtonElement)];
 const tell = (message: FromPage) => page.postMessage(message);
 const places = new Map<string, Place>(); // of each item its element
 const NAMES: Partial<Record<string, string>> = { prompt: 'You', reply: 'Answer', thought: 'Thought', tool: 'Step', change: 'Change', ask: 'Question', end: 'End', notice: 'Notice' };
 const STEPS: Partial<Record<string, string>> = { pending: '☐', in_progress: '◐', completed: '☑' };
 const STATES: Partial<Record<string, string>> = { running: 'At work', requires_action: 'Waits for your answer', resumable: 'Was cut short' };
+const PLACES: Partial<Record<string, string>> = { running: 'Say more while it works', requires_action: 'Answer above, or say more' };
 const STEPS_TO_MODEL: [label: string, title: string, command: string][] = [
   ['Add a Provider…', 'Set up a service, its key and a model', 'adjutant.provider.add'],
   ['Try Without a Key', 'Run a demo with a scripted model in a terminal', 'adjutant.demo'],
 ];
-let session: string | undefined, sending: string | undefined, given = '', running = false, bareOf = false;
+let session: string | undefined, sending: string | undefined, given = '', now: State = 'none', bareOf = false;
 
 const drafted = () => {
   tell({ type: 'draft', session, text: text.value });
@@ -60,7 +62,7 @@ function body(item: Item): HTMLElement[] {
     case 'tool': return steps.body(item);
     case 'change': return changes.body(item);
     case 'ask':
-      return [element('span', '', `? ${item.text}`), element('span', 'note', item.note)];
+      return [element('span', '', item.text), element('span', 'note', item.note)];
     default:
       parts.push(element('div', 'plain', item.text));
       if (item.more) {
@@ -108,6 +110,8 @@ function put(item: Item): void {
   const made = element('article', item.bad ? `${item.kind} bad` : item.kind);
   if (item.kind !== 'reply') made.dir = 'auto';
   made.setAttribute('aria-label', NAMES[item.kind] ?? item.kind);
+  // Its card says it all.
+  made.hidden = item.asked === true;
   made.append(...body(item));
   const fold = old?.element.querySelector('details');
   if (fold?.open) made.querySelector('details')?.setAttribute('open', '');
@@ -133,7 +137,7 @@ function inSight() {
   return one?.dataset.id ? { id: one.dataset.id, top: one.offsetTop } : undefined;
 }
 
-function draw({ reset, draft, session: of, items: drawn, plan: entries, state: now, share, older: more, questions, reveal, options: chosen, held, bare, openFolder }: Draw) {
+function draw({ reset, draft, session: of, items: drawn, plan: entries, state: next, share, older: more, questions, reveal, options: chosen, held, bare, openFolder }: Draw) {
   const atEnd = items.scrollHeight - items.scrollTop - items.clientHeight < 40;
   const read = atEnd ? undefined : inSight();
   if (reset) {
@@ -190,14 +194,22 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
   if (atEnd || reset) items.scrollTop = asked ? Math.min(items.scrollHeight, asked.offsetTop - 8) : items.scrollHeight;
   else if (read) items.scrollTop += (places.get(read.id)?.element.offsetTop ?? read.top) - read.top;
   if (reveal) cards.reveal(reveal);
-  plan.hidden = entries.length === 0;
-  const done = entries.filter(({ status }) => status === 'completed').length;
-  plan.replaceChildren(...(entries.length ? [element('strong', '', `Plan ${done}/${entries.length}`), ...entries.map(({ content, status }) => element('div', status, `${STEPS[status] ?? STEPS.pending} ${content}`))] : []));
-  running = now === 'running' || now === 'requires_action';
+  const [was, is] = [isRunning(), next === 'running' || next === 'requires_action'];
+  now = next;
+  drawPlan(entries, reset || was !== is ? is : undefined);
   state.textContent = [STATES[now], share].filter(Boolean).join(' · ');
-  stop.hidden = !running;
+  stop.hidden = !isRunning();
   drawOptions(chosen);
   label();
+}
+
+// The plan is unfolded while a task is at work, and folded after it; the user may choose otherwise until then.
+function drawPlan(entries: Draw['plan'], unfold: boolean | undefined) {
+  plan.hidden = entries.length === 0;
+  const done = entries.filter(({ status }) => status === 'completed').length;
+  const steps = entries.map(({ content, status }) => element('div', status, `${STEPS[status] ?? STEPS.pending} ${content}`));
+  plan.replaceChildren(...(steps.length ? [element('summary', '', `Plan ${done}/${steps.length}`), ...steps] : []));
+  if (unfold !== undefined) plan.open = unfold;
 }
 
 // The buttons stay while they say the same, so that one that is pressed is not replaced under the pointer.
@@ -215,11 +227,12 @@ function show() {
 }
 
 function label() {
-  send.textContent = running ? 'Steer' : 'Send';
-  text.placeholder = running ? 'Say more while it works' : 'What is to be done?';
-  send.title = running ? 'Tell it to the task that is at work (Enter)' : 'Give it to the agent (Enter)';
+  text.placeholder = PLACES[now] ?? 'What is to be done?';
+  send.title = isRunning() ? 'Tell it to the task that is at work (Enter)' : 'Give it to the agent (Enter)';
   send.disabled = isHeld();
 }
+
+const isRunning = () => now === 'running' || now === 'requires_action';
 
 // Why nothing can be sent now: something is on its way, or there are no words, or an image is not read yet.
 const isHeld = () => sending !== undefined || !text.value.trim() || chips.isReading();

@@ -6,13 +6,17 @@ import { button, element } from './element';
 import { lineOf } from './line';
 
 const READ_MS = 400; // before what is drawn counts as seen
-const PIECE = 80; // characters of a line that are looked at together: a part of a long line is in sight, too
+const PIECE = 40; // characters of a line that are looked at together: a few rows in the narrowest chat
+const NEAR = 2; // pixels of an edge that may be out of sight
+const ALL = 0.85; // of a piece: the observer tells of each tenth
+const SHARES = Array.from({ length: 11 }, (_, tenths) => tenths / 10);
 const MOST_TYPED = 20; // reasons that are kept
 
 interface Kept { typed?: Record<string, string> }
 type Page = { getState(): Kept | undefined; setState(state: Kept): void };
+interface Edges { top: number; bottom: number } // how much was in sight at once with each edge, as a share
 interface Card {
-  id: string; json: string; element: HTMLElement; buttons: Map<Answer, HTMLButtonElement>; unseen: Set<Element>; isRead: boolean; isSent: boolean; canAllow: boolean;
+  id: string; json: string; element: HTMLElement; buttons: Map<Answer, HTMLButtonElement>; unseen: Map<Element, Edges>; isRead: boolean; isSent: boolean; canAllow: boolean;
   hint: HTMLElement; problem: HTMLElement; input?: HTMLInputElement; timer?: ReturnType<typeof setTimeout>;
 }
 
@@ -29,15 +33,20 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
 
   // What was in sight of a card; when all was, the approvals come to life a moment later.
   const seer = new IntersectionObserver((entries) => {
-    for (const { target, intersectionRatio } of entries) {
+    for (const { target, intersectionRatio, boundingClientRect: whole, intersectionRect: seen } of entries) {
       const card = [...cards.values()].find((one) => one.unseen.has(target));
-      if (!card || intersectionRatio < 0.9) continue;
+      const edges = card?.unseen.get(target);
+      if (!card || !edges || intersectionRatio === 0) continue;
+      // Page by page, one part of a piece may come with one page and the other with the next.
+      if (seen.top <= whole.top + NEAR) edges.top = Math.max(edges.top, intersectionRatio);
+      if (seen.bottom >= whole.bottom - NEAR) edges.bottom = Math.max(edges.bottom, intersectionRatio);
+      if (edges.top + edges.bottom < ALL) continue;
       card.unseen.delete(target);
       seer.unobserve(target);
       if (card.unseen.size === 0) wake(card);
     }
     for (const card of cards.values()) card.hint.hidden = card.unseen.size === 0 || !card.canAllow;
-  }, { root: scroller, threshold: 0.9 });
+  }, { root: scroller, threshold: SHARES });
   const wake = (card: Card) => {
     clearTimeout(card.timer);
     card.isRead = false;
@@ -75,33 +84,38 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
     made.setAttribute('role', 'group');
     made.setAttribute('aria-label', `Question: ${view.title}`);
     const card: Card = {
-      id: view.id, json: JSON.stringify(view), element: made, buttons: new Map(), unseen: new Set(), isRead: false, isSent: false,
+      id: view.id, json: JSON.stringify(view), element: made, buttons: new Map(), unseen: new Map(), isRead: false, isSent: false,
       canAllow: view.options.some(({ approves }) => approves), hint: element('div', 'note', 'It can be allowed once you have seen all of it.'), problem: element('p', 'bad'),
     };
     const watched: Element[] = [];
-    made.append(fill(element('div', 'title'), view.title, watched));
+    const head = element('div', 'head');
+    head.append(fill(element('div', 'title'), view.title, watched));
+    // Apart from the answers: nobody who looks for one meets the other.
+    if (view.shows) head.append(button('Show', 'Open the whole of it beside', () => send({ type: 'show', askId: view.id })));
+    made.append(head);
     if (view.why) made.append(fill(element('div', 'why plain'), view.why, watched));
+    if (view.warning) made.append(fill(element('div', 'warning plain'), view.warning, watched));
+    const whole = element('div', 'whole');
     for (const { kind, name, lines } of view.parts) {
-      if (name) made.append(fill(element('div', 'note'), name, watched));
+      if (name) whole.append(fill(element('div', 'note'), name, watched));
       const body = element('div', `subject ${kind}`);
       body.append(...lines.map((one) => lineOf(one, kind, (line, text) => fill(line, text, watched))));
-      made.append(body);
+      if (lines.length > 0) whole.append(body);
+    }
+    if (view.parts.length > 0) {
+      // It scrolls by itself, so that the answers stay in sight.
+      whole.tabIndex = 0;
+      whole.setAttribute('role', 'region');
+      whole.setAttribute('aria-label', 'What it is about');
+      made.append(whole);
     }
     if (view.of) made.append(element('div', 'note', view.opened ? `It has ${view.of} lines; the whole of it is open beside.` : `It has ${view.of} lines, too many for here. Show opens the whole of it; then it can be allowed.`));
     const row = element('div', 'answers');
-    const show = () => button('Show', 'Open the whole of it beside', () => send({ type: 'show', askId: view.id }));
-    let hasShow = !view.shows;
     for (const option of view.options) {
-      // No approval comes to stand where Show was.
-      if (option.approves && !hasShow) {
-        row.append(show());
-        hasShow = true;
-      }
       const one = button(option.label, option.title, () => answer(card, option.id));
       card.buttons.set(option, one);
       row.append(one);
     }
-    if (!hasShow) row.append(show());
     made.append(row);
     view.explained.forEach((text) => made.append(fill(element('div', 'note'), text, watched)));
     card.hint.hidden = true;
@@ -109,7 +123,7 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
     if (words) {
       const input = element('input');
       card.input = input;
-      Object.assign(input, { type: 'text', placeholder: words.placeholder, value: typed()[view.id] ?? '' });
+      Object.assign(input, { type: 'text', placeholder: words.placeholder, title: 'Enter sends it', value: typed()[view.id] ?? '' });
       input.setAttribute('aria-label', words.placeholder);
       input.addEventListener('input', () => type(view.id, input.value));
       input.addEventListener('keydown', (event) => {
@@ -131,7 +145,7 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
       if (once && !once.disabled) once.click();
     });
     // What an approval allows: all of it has to come into sight.
-    card.unseen = new Set(watched);
+    card.unseen = new Map(watched.map((one) => [one, { top: 0, bottom: 0 }]));
     allow(card);
     return card;
   }
@@ -158,12 +172,12 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
         const card = make(view);
         const focused = old?.element.contains(document.activeElement);
         const inInput = old?.input !== undefined && old.input === document.activeElement;
-        if (old) old.unseen.forEach((one) => seer.unobserve(one));
+        old?.unseen.forEach((_, one) => seer.unobserve(one));
         cards.set(view.id, card);
         if (old) old.element.replaceWith(card.element);
         else place.append(card.element);
         if (focused) (inInput && card.input ? card.input : card.element).focus({ preventScroll: true });
-        card.unseen.forEach((one) => seer.observe(one));
+        card.unseen.forEach((_, one) => seer.observe(one));
         if (!old) first ??= card.element;
       }
       if (scroller.lastElementChild !== place) scroller.append(place);

@@ -7,6 +7,7 @@ import type { RunEnd, SessionUpdateParams } from './wire';
 
 // Plain text: a preview of Markdown would load the images of the model and follow its links.
 const URI = vscode.Uri.parse('adjutant:/Answer.txt');
+const LANGUAGE = 'adjutant-answer'; // its lines are wrapped
 const PAUSE_MS = 100; // between two redraws
 const MOST = 500_000; // characters
 const STEPS: Partial<Record<string, string>> = { pending: '[ ]', in_progress: '[~]', completed: '[x]' };
@@ -65,7 +66,7 @@ export function createAnswer(complain: Complain) {
   ];
   const show = async (column?: vscode.ViewColumn) => {
     closed = false;
-    const document = await vscode.workspace.openTextDocument(URI);
+    const document = await vscode.languages.setTextDocumentLanguage(await vscode.workspace.openTextDocument(URI), LANGUAGE);
     const aside = vscode.window.tabGroups.activeTabGroup.viewColumn > vscode.ViewColumn.One;
     const viewColumn = column ?? (aside ? vscode.ViewColumn.Active : vscode.ViewColumn.Beside);
     await vscode.window.showTextDocument(document, { viewColumn, preserveFocus: true, preview: false });

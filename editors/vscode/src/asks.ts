@@ -79,7 +79,7 @@ export function createAnswers(client: () => LanguageClient) {
       if (outcome !== 'failed' && outcome !== 'limit') return;
       const ways = (await list(sessionId)).flatMap((ask) => ask.options.map(({ optionId }) => ({ askId: ask.askId, optionId })));
       const way = ways.find(({ optionId }) => optionId === 'retry' || optionId === 'continue');
-      const buttons = way ? [way.optionId === 'retry' ? 'Retry' : 'Continue'] : [];
+      const buttons = way ? [way.optionId === 'retry' ? 'Try Again' : 'Continue'] : [];
       const text = `Adjutant: ${line(summary ?? 'the task could not be finished', 300)}`;
       if (await vscode.window.showErrorMessage(text, ...buttons) && way) await respond(way);
     },

@@ -29,7 +29,8 @@ export const nameOf = ({ sessionId, changeSetId, hunkId, text, uri }: ReviewHunk
 export const keyOf = ({ sessionId, changeSetId, hunkId }: HunkName) => JSON.stringify([sessionId, changeSetId, hunkId]);
 
 export const decidable = ({ state }: { state: HunkState }) => state === 'applied' || state === 'amended';
-export const counts = (hunk: ReviewHunk) => `−${count(hunk.removed)} +${count(hunk.text ?? hunk.inserted)}`;
+const plusMinus = (added: number, removed: number) => [added && `+${added}`, removed && `−${removed}`].filter(Boolean).join(' ') || '+0';
+export const counts = (hunk: ReviewHunk) => plusMinus(count(hunk.text ?? hunk.inserted), count(hunk.removed));
 
 // The labels above a change. `act` is what a press does; without it, the label is only text.
 export function labels(hunk: ReviewHunk): Label[] {
@@ -42,8 +43,7 @@ export function labels(hunk: ReviewHunk): Label[] {
     yours > 0
       ? { title: `Undo (with your ${lines(yours)})`, tooltip: 'Put back the text before this change. What you wrote into it goes too', act: 'undo' }
       : { title: 'Undo', tooltip: 'Put back the text before this change', act: 'undo' },
-    { title: counts(hunk) },
-    { title: 'Show', tooltip: 'Show the text before this change next to the text of now', act: 'show' },
+    { title: `Show ${counts(hunk)}`, tooltip: 'Show the text before this change next to the text of now', act: 'show' },
     ...commentLabels(hunk),
   ];
 }
@@ -118,8 +118,8 @@ export function threads(hunks: ReviewHunk[]): Thread[] {
     first: hunk.line,
     last: Math.max(hunk.line, (hunk.endLine ?? hunk.line) - 1),
     label: `Change ${counts(hunk)}`,
-    // Without the empty line, the scrollbar covers the last one.
-    body: fenced([...allMarked(hunk.removed, '-'), ...allMarked(hunk.inserted, '+'), ''].join('\n'), 'diff'),
+    // Without a line that is not drawn, the scrollbar covers the last one; one that is empty is left out.
+    body: fenced([...allMarked(hunk.removed, '-'), ...allMarked(hunk.inserted, '+'), '\u00a0'].join('\n'), 'diff'),
     expanded: number === 0,
   }));
 }
@@ -215,7 +215,7 @@ export function files(hunks: ReviewHunk[]): ChangedFile[] {
     const sum = (of: (hunk: ReviewHunk) => string) => file.hunks.reduce((total, hunk) => total + count(of(hunk)), 0);
     file.hunks.sort((a, b) => a.line - b.line);
     const changes = file.hunks.length === 1 ? '1 change' : `${file.hunks.length} changes`;
-    const sizes = file.hunks.some(size) ? `−${sum((one) => one.removed)} +${sum((one) => one.text ?? one.inserted)} · ` : '';
+    const sizes = file.hunks.some(size) ? `${plusMinus(sum((one) => one.text ?? one.inserted), sum((one) => one.removed))} · ` : '';
     return { ...file, about: sizes + changes };
   });
 }

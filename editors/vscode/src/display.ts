@@ -71,3 +71,13 @@ export function diff(text: string): DiffLine[] {
     return { mark: marks[at], text: shown(marks[at] === '+' || marks[at] === '-' ? withBlanks(own) : own) };
   });
 }
+
+const PART = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,(\d+))? @@(.*)$/u;
+const NO_END = '\\ No newline at end of file';
+
+// The same lines with their places in words instead of those of a patch.
+export const inWords = (lines: DiffLine[]): DiffLine[] => lines.map(({ mark, text }) => {
+  const [all, before, after, count, rest] = (mark === '@' && PART.exec(text)) || [];
+  if (all) return { mark, text: `line ${count === '0' ? before : after}${rest}` };
+  return { mark, text: mark === '\\' && text === NO_END ? 'no line end after this' : text };
+});

@@ -168,7 +168,7 @@ export async function activate(context: vscode.ExtensionContext) {
 async function manyFiles(rewind: ReturnType<typeof createRewind>, sessionId: string, runId: string, { edits }: RunEnd) {
   if (!edits?.line) return;
   const ways = edits.unreviewed ? ['Review', 'Undo Run'] : ['Undo Run'];
-  const pressed = await vscode.window.showInformationMessage(`Adjutant: ${edits.line}`, ...ways);
+  const pressed = await vscode.window.showInformationMessage(`Adjutant changed ${edits.line}`, ...ways);
   if (pressed === 'Review') await vscode.commands.executeCommand('adjutant.changes.focus');
   if (pressed === 'Undo Run') await rewind.undoRun(sessionId, runId);
 }

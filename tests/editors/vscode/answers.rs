@@ -175,9 +175,9 @@ fn finding_d15_a_failed_run_can_be_tried_again() {
     let code = Code::open(&stage, scenes::FILE);
     code.command("Say something");
     wait_for("the failure", || code.asked());
-    assert_eq!(code.buttons(), ["Retry"]);
+    assert_eq!(code.buttons(), ["Try Again"]);
     code.picture("failed-run");
-    code.choose("Retry");
+    code.choose("Try Again");
     stage.model.wait_for_requests(2);
     wait_for("the answer", || code.all_text().contains("Here I am.").then_some(()));
     code.wait_end("done");

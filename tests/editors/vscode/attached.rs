@@ -99,7 +99,7 @@ fn n08_a_selection_waits_as_a_chip_until_it_is_sent_with_words() {
     let request = stage.model.wait_for_requests(1)[0].json().to_string();
     assert!(request.contains("other.py, `other = 1` in line 1:"), "{request}");
     code.wait_chat(&[
-        "prompt: What are these? other.py, `other = 1` in line 1 What was added, as the model gets it",
+        "prompt: What are these? other.py, `other = 1` in line 1 Sent with it",
         "reply: Seen.",
         "end: Done",
     ]);
@@ -150,7 +150,7 @@ fn s85_a_pasted_image_is_a_chip_and_reaches_the_model() {
     let request = requests[0].json().to_string();
     assert_eq!(request.matches(PNG).count(), 2, "{request}");
     code.wait_chat(&[
-        "prompt: Which colour? Image: image/png, 70 bytes Image: image/png, 70 bytes With its place in the file",
+        "prompt: Which colour? Image: image/png, 70 bytes Image: image/png, 70 bytes Sent with it",
         "reply: Red.",
         "end: Done",
     ]);

@@ -13,9 +13,9 @@ const hunk = (more) => ({
 });
 const titles = (one) => change.labels(one).map(({ title }) => title);
 
-is('labels', titles(hunk()), ['Keep', 'Undo', '−2 +1', 'Show', 'Comment']);
-is('labels of an amended one', titles(hunk({ state: 'amended', text: 'both\nmine\nours\n', userLines: 2 })), ['Keep', 'Undo (with your 2 lines)', '−2 +3', 'Show', 'Comment']);
-is('labels of a commented one', titles(hunk({ comment: 'no' })).slice(4), ['Comment', 'Send']);
+is('labels', titles(hunk()), ['Keep', 'Undo', 'Show +1 −2', 'Comment']);
+is('labels of an amended one', titles(hunk({ state: 'amended', text: 'both\nmine\nours\n', userLines: 2 })), ['Keep', 'Undo (with your 2 lines)', 'Show +3 −2', 'Comment']);
+is('labels of a commented one', titles(hunk({ comment: 'no' })).slice(3), ['Comment', 'Send']);
 is('a comment', [change.remark(hunk()), change.remark(hunk({ comment: `use\u202e words,\n${'x'.repeat(199)}` }))], [undefined, `“use\\u{202e} words, ${'x'.repeat(100)}…”`]);
 is('comments of each session', [...change.commented([hunk({ comment: 'a' }), hunk(), hunk({ comment: 'b' }), hunk({ sessionId: 't', comment: 'c' })])], [['s', 2], ['t', 1]]);
 is('nothing to press meanwhile', change.labels(hunk({ state: 'undoing' })), [{ title: 'Undoing…' }]);
@@ -70,20 +70,20 @@ is('done', became('undo', [mine, first], [answer('1', { state: 'undone' })]).don
 // Proposed changes are whole in their threads, and the first one is open.
 const waits = [hunk(), hunk({ hunkId: '2', state: 'proposed', line: 4, endLine: 6 }), hunk({ hunkId: '3', state: 'proposed', line: 8, endLine: 8, removed: '' })];
 is('threads', change.threads(waits).map(({ first, last, label, expanded, body }) => [first, last, label, expanded, body]), [
-  [4, 5, 'Change −2 +1', true, '```diff\n-one\n-two\n+both\n\n```'], [8, 8, 'Change −0 +1', false, '```diff\n+both\n\n```'],
+  [4, 5, 'Change +1 −2', true, '```diff\n-one\n-two\n+both\n\u00a0\n```'], [8, 8, 'Change +1', false, '```diff\n+both\n\u00a0\n```'],
 ]);
 const whole = change.threads([hunk({ state: 'proposed', inserted: 'x\n'.repeat(5000) })])[0].body;
 is('a whole thread', whole.match(/^\+x$/gmu).length, 5000);
 
 const listed = change.files([hunk({ hunkId: '3', line: 9 }), hunk(), hunk({ uri: 'file:///b', path: 'b' }), hunk({ state: 'proposed', madeBy: undefined })]);
 is('files', listed.map((file) => [file.path, file.about, file.hunks.map((one) => one.line)]), [
-  ['a.txt', '−4 +2 · 2 changes', [1, 9]], ['b', '−2 +1 · 1 change', [1]],
+  ['a.txt', '+2 −4 · 2 changes', [1, 9]], ['b', '+1 −2 · 1 change', [1]],
 ]);
 // What is done with a file as a whole is listed where the file is now, and in words.
 const moved = hunk({ operation: { kind: 'move', uri: 'file:///c', path: 'c' }, removed: '', inserted: '' });
 const gone = hunk({ operation: { kind: 'delete' }, inserted: '' });
 is('operations', change.files([moved, gone]).flatMap((file) => file.hunks.map((one) => [file.uri, file.path, file.about, change.title(one), change.size(one)])), [
-  ['file:///c', 'c', '1 change', 'moved from a.txt', ''], ['file:///a.txt', 'a.txt', '−2 +0 · 1 change', 'deleted', '−2 +0'],
+  ['file:///c', 'c', '1 change', 'moved from a.txt', ''], ['file:///a.txt', 'a.txt', '−2 · 1 change', 'deleted', '−2'],
 ]);
 const made = (hunkId, time) => hunk({ hunkId, madeBy: { ...hunk().madeBy, at: time } });
 is('the newest first', change.newestFirst([made('1', 1), made('3', 3), made('2', 2)]).map((one) => one.hunkId), ['3', '2', '1']);

@@ -93,8 +93,8 @@ pub fn palette(code: &Code<'_>, command: &str) {
     code.do_("palette", json!([format!("Adjutant: {command}")]));
 }
 
-pub const SUM_LENS: (&str, &str) = ("Keep | Undo | −4 +1 | Show | Comment", SUM);
-pub const BYE_LENS: (&str, &str) = ("Keep | Undo | −3 +1 | Show | Comment", BYE);
+pub const SUM_LENS: (&str, &str) = ("Keep | Undo | Show +1 −4 | Comment", SUM);
+pub const BYE_LENS: (&str, &str) = ("Keep | Undo | Show +1 −3 | Comment", BYE);
 
 #[test]
 fn n03_applied_changes_have_lenses_that_follow_the_text_and_are_kept_or_undone_there() {
@@ -165,7 +165,7 @@ fn p02_a_change_that_the_user_changed_says_so_before_it_is_undone() {
     code.do_("type", json!([" + 1"]));
     let mine = "    return sum(prices) + 1";
     wait_coloured(&code, &[mine, BYE]);
-    let amended = ("Keep | Undo (with your 1 line) | −4 +1 | Show | Comment", mine);
+    let amended = ("Keep | Undo (with your 1 line) | Show +1 −4 | Comment", mine);
     wait_lenses(&code, &[amended, BYE_LENS]);
     code.picture("changes-amended");
     // Three texts: the agent's next to the one before it, and the one of now next to the agent's.
@@ -181,7 +181,7 @@ fn p02_a_change_that_the_user_changed_says_so_before_it_is_undone() {
     code.picture("changes-three");
     code.do_("closeTab", json!(["before →"]));
     code.go_to_line(1);
-    code.do_("pressTitle", json!(["Undo all"]));
+    code.do_("pressTitle", json!(["Undo All"]));
     notified(&code, "you wrote into some of these changes");
     code.choose("Undo the Others");
     let kept = after().replace(SUM, mine).replace(&format!("{BYE}\n"), OLD_BYE);
@@ -228,14 +228,14 @@ fn n03_all_changes_are_listed_and_decided_there() {
         }
     };
     palette(&code, "Review Changes");
-    let shop = ["shop.py−7 +2 · 2 changes", "return sum(prices)−4 +1", "print(f\"Thank you, {name}.\")−3 +1"];
-    wait_list("3", json!(["other.py−1 +1 · 1 change", "print(2)−1 +1", shop[0], shop[1], shop[2]]));
+    let shop = ["shop.py+2 −7 · 2 changes", "return sum(prices)+1 −4", "print(f\"Thank you, {name}.\")+1 −3"];
+    wait_list("3", json!(["other.py+1 −1 · 1 change", "print(2)+1 −1", shop[0], shop[1], shop[2]]));
     code.picture("changes-list");
     code.do_("pressRow", json!(["print(2)", "Undo"]));
     wait_list("2", json!(shop));
     wait_for("the file on disk", || (stage.workspace.read("other.py") == "print(1)\n").then_some(()));
     code.do_("pressRow", json!(["return sum", "Keep"]));
-    wait_list("1", json!(["shop.py−3 +1 · 1 change", shop[2]]));
+    wait_list("1", json!(["shop.py+1 −3 · 1 change", shop[2]]));
     wait_coloured(&code, &[BYE]);
 }
 

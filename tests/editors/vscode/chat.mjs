@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 
 const { createConversation } = createRequire(import.meta.url)(process.argv[2]);
 const of = (seq, update, sub) => ({ sessionId: 's', runId: 'r', seq, sub, update });
-const ask = { askId: 'a1', group: 'interactive', title: 'Run \u202ex', options: [{ optionId: 'allow', label: 'Yes, once', name: 'Allow once' }] };
+const ask = { askId: 'a1', toolCallId: 't1', group: 'interactive', title: 'Run \u202ex', options: [{ optionId: 'allow', label: 'Yes, once', name: 'Allow once' }] };
 const tool = (status, summary) => ({ sessionUpdate: 'tool_call_update', toolCallId: 't1', tool: 'run_command', title: 'Run x', status, summary });
 const hunks = [{ hunkId: 'h1', state: 'applied', removed: 1, inserted: 2 }, { hunkId: 'h2', state: 'kept', removed: 0, inserted: 3 }];
 const numbered = [
@@ -24,7 +24,7 @@ const numbered = [
   of(13, { sessionUpdate: 'state_update', state: 'idle' }),
 ];
 const expected = [
-  'prompt: do it [Image: image/png, 12 kB] [a.py, line 1]', 'tool: ✓ Run x', 'ask: ? Run \\u{202e}x = Yes, once', 'change: a.py +5 −1 = 1 to review, 1 kept', 'reply: It is done.', 'end: Done',
+  'prompt: do it [Image: image/png, 12 kB] [a.py, line 1]', 'tool: ✓ Run x = exit code 0 · you: Yes, once', 'change: a.py +5 −1 = 1 to review, 1 kept', 'reply: It is done.', 'end: Done',
 ].join('\n');
 
 function drawn(updates, at = 0) {
@@ -36,9 +36,9 @@ function drawn(updates, at = 0) {
     if (index === at) conversation.take().forEach((item) => drawing.set(item.id, item));
   });
   conversation.take().forEach((item) => drawing.set(item.id, item));
-  const lines = [...drawing.values()].sort((one, other) => one.at - other.at).map(({ kind, text, note, attached = [] }) => {
-    const answer = (kind === 'ask' || kind === 'change') && note ? ` = ${note}` : '';
-    return `${kind}: ${kind === 'ask' ? '? ' : ''}${text}${answer}${attached.map((one) => ` [${one}]`).join('')}`;
+  const lines = [...drawing.values()].filter(({ asked }) => !asked).sort((one, other) => one.at - other.at).map(({ kind, text, note, attached = [] }) => {
+    const answer = ['ask', 'tool', 'change'].includes(kind) && note ? ` = ${note}` : '';
+    return `${kind}: ${text}${answer}${attached.map((one) => ` [${one}]`).join('')}`;
   });
   return { text: lines.join('\n'), head: JSON.stringify(conversation.head()) };
 }
@@ -76,9 +76,9 @@ const live = (updates) => {
   updates.forEach(conversation.fold);
   return conversation.take().map(({ text, live, over }) => `${text}|${live ?? ''}|${over}`).join('\n');
 };
-wrong('what is printed', live([tool('in_progress'), prints(1, 'a\u202e\n'), prints(2, 'b')].map((one, at) => (at ? one : of(6, one)))), '… Run x|a\\u{202e}\nb|false');
+wrong('what is printed', live([tool('in_progress'), prints(1, 'a\u202e\n'), prints(2, 'b')].map((one, at) => (at ? one : of(6, one)))), '○ Run x|a\\u{202e}\nb|false');
 wrong('its result', live([of(6, tool('in_progress')), prints(1, 'a'), of(8, tool('completed', 'exit code 0')), prints(2, 'b'), prints(1, 'c', 8)]), '✓ Run x||true');
-wrong('an unknown call', live([prints(1, 'a'), of(6, tool('in_progress'))]), '… Run x||false');
+wrong('an unknown call', live([prints(1, 'a'), of(6, tool('in_progress'))]), '○ Run x||false');
 const much = live([of(6, tool('in_progress')), ...Array.from({ length: 900 }, (_, at) => prints(at + 1, `line ${at}\n`))]).split('|')[1];
 if (much.length > 4_000 || !much.startsWith('line ') || !much.endsWith('line 899\n')) console.log(`not the end of what is printed: ${much}`);
 // Without a line end, and in one line that is longer than all that is drawn: still the end, and no more than that.

@@ -75,7 +75,7 @@ fn finding_d9_s105_a_conversation_goes_on_in_the_chat_and_nothing_in_it_is_more_
     let answer = "reply: Seen It is one line: print(1). <img src=x onerror=\"alert(1)\"> [run](command:adjutant.task.cancel) \
                   ![p](https://x.invalid/p.png) <https://x.invalid> print(1)";
     let shows =
-        code.wait_chat(&["prompt: What is in this file? With its place in the file", answer, "end: Done"]);
+        code.wait_chat(&["prompt: What is in this file? Sent with it", answer, "end: Done"]);
     assert_eq!(
         (&shows["links"], &shows["pictures"], &shows["cut"], &shows["draft"]),
         (&json!(0), &json!(0), &json!(0), &json!(""))
@@ -84,7 +84,7 @@ fn finding_d9_s105_a_conversation_goes_on_in_the_chat_and_nothing_in_it_is_more_
     let again = ["prompt: How many lines?", "reply: One line, as I said.", "end: Done"];
     code.wait_chat(
         &[
-            &["prompt: What is in this file? With its place in the file", answer, "end: Done"],
+            &["prompt: What is in this file? Sent with it", answer, "end: Done"],
             again.as_slice(),
         ]
         .concat(),
@@ -108,7 +108,7 @@ fn finding_d9_s105_the_chat_steers_and_stops_the_task_that_is_at_work() {
     code.do_("chatOpen", json!([]));
     code.say_in_chat("Look at it");
     stage.model.wait_for_holding(1);
-    wait_for("the button to steer", || (code.chat()["send"] == "Steer").then_some(()));
+    wait_for("the box to say more", || (code.do_("chatPlaceholder", json!([])) == "Say more while it works").then_some(()));
     wait_for("the plan", || (code.chat()["plan"] == "Plan 1/2 ☑ look ◐ say it").then_some(()));
     code.say_in_chat("In one word");
     code.picture("chat-at-work");
@@ -121,7 +121,9 @@ fn finding_d9_s105_the_chat_steers_and_stops_the_task_that_is_at_work() {
         let items = code.chat()["items"].to_string();
         items.contains("end: Cancelled").then_some(())
     });
-    wait_for("the button to send", || (code.chat()["send"] == "Send").then_some(()));
+    wait_for("the box of a new task", || {
+        (code.do_("chatPlaceholder", json!([])) == "What is to be done?").then_some(())
+    });
 }
 
 #[test]
@@ -130,7 +132,7 @@ fn finding_d9_s105_the_chat_is_drawn_anew_from_the_server_and_keeps_the_draft() 
     let code = Code::open(&stage, scenes::FILE);
     code.do_("chatOpen", json!([]));
     code.say_in_chat("Look at it");
-    let first = ["prompt: Look at it With its place in the file", "reply: Seen.", "end: Done"];
+    let first = ["prompt: Look at it Sent with it", "reply: Seen.", "end: Done"];
     code.wait_chat(&first);
     code.do_("chatType", json!(["and then"]));
     // Another view in its place, then the window itself.
@@ -153,10 +155,10 @@ fn finding_d9_s105_the_chat_is_drawn_anew_from_the_server_and_keeps_the_draft() 
     assert_eq!(code.chat()["draft"], "");
     // With nothing typed it is followed; the others are in the list, each with its draft.
     code.command("Look again");
-    code.wait_chat(&["prompt: Look again With its place in the file", "reply: Third.", "end: Done"]);
+    code.wait_chat(&["prompt: Look again Sent with it", "reply: Third.", "end: Done"]);
     code.do_("palette", json!(["Adjutant: Conversations…"]));
     code.do_("pick", json!(["Look elsewhere"]));
-    let second = ["prompt: Look elsewhere With its place in the file", "reply: Other.", "end: Done"];
+    let second = ["prompt: Look elsewhere Sent with it", "reply: Other.", "end: Done"];
     assert_eq!(code.wait_chat(&second)["draft"], "");
     code.do_("palette", json!(["Adjutant: Conversations…"]));
     code.do_("pick", json!(["Look at it"]));
@@ -171,8 +173,8 @@ fn finding_d9_s105_a_question_stands_in_the_chat_and_a_refused_prompt_stays_in_i
     let code = Code::open(&stage, scenes::FILE);
     code.do_("chatOpen", json!([]));
     code.say_in_chat("Try it");
-    code.wait_chat(&["prompt: Try it With its place in the file", "tool: … Run echo one"]);
-    code.wait_asked("Run echo one");
+    code.wait_chat(&["prompt: Try it Sent with it"]);
+    code.wait_asked("echo one");
     assert_eq!(code.do_("popups", json!([])), json!([]), "the chat shows it");
     code.picture("chat-question");
     code.choose("Reject");
@@ -180,7 +182,7 @@ fn finding_d9_s105_a_question_stands_in_the_chat_and_a_refused_prompt_stays_in_i
         let items = code.chat()["items"].to_string();
         items.contains("end: Done").then_some(items)
     });
-    assert!(items.contains("ask: ? Run echo one Reject"), "{items}");
+    assert!(items.contains("Run echo one · rejected · you: Reject"), "{items}");
     // Without a model nothing can be started.
     stage.workspace.config("");
     code.do_("palette", json!(["Adjutant: Restart the Server"]));
@@ -408,7 +410,7 @@ fn p26_what_is_chosen_for_a_conversation_stands_below_the_box() {
     let shown = || code.chat()["options"].clone();
     let options = wait_for("the mode, and the model", || Some(shown()).filter(|all| all[0] == "Ask"));
     code.say_in_chat("Look at it");
-    code.wait_chat(&["prompt: Look at it With its place in the file", "reply: Seen.", "end: Done"]);
+    code.wait_chat(&["prompt: Look at it Sent with it", "reply: Seen.", "end: Done"]);
     assert_eq!(shown(), options, "the mode stays");
     let request = stage.model.requests()[0].json().to_string();
     assert!(!request.contains("\"edit_file\""), "nothing is edited in this mode: {request}");

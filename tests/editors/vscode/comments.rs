@@ -27,7 +27,7 @@ fn p06_comments_are_written_at_a_change_shown_there_and_sent_together() {
     code.do_("palette", json!(["Notifications: Clear All Notifications"]));
     code.do_("pressLens", json!(["Comment", SUM]));
     comment(&code, "use words that a customer knows");
-    let row = "Keep | Undo | −4 +1 | Show | Comment | Send";
+    let row = "Keep | Undo | Show +1 −4 | Comment | Send";
     wait_lenses(&code, &[(row, SUM), BYE_LENS]);
     let remarks = |wanted: Value| {
         wait_for(&format!("{wanted}"), || (code.do_("remarks", json!([])) == wanted).then_some(()));

@@ -165,7 +165,7 @@ fn n06_git_and_two_tasks_say_what_became_of_a_change() {
     };
     let lenses = || code.do_("lenses", json!([])).as_array().cloned().unwrap_or_default();
     wait_for("both changes", || lenses().iter().any(are_known).then_some(()));
-    code.do_("pressTitle", json!(["Undo all"]));
+    code.do_("pressTitle", json!(["Undo All"]));
     code.wait_buffer(TEXT);
     wait_disk(&code, FILE, TEXT);
     palette(&code, "Restore Change");

@@ -40,10 +40,10 @@ fn n15_a_move_and_a_deletion_are_asked_done_and_undone_with_their_tabs() {
     code.command("Tidy up");
     code.wait_asked("Change 2 files: move greet.py to parts/hello.py, delete gone.py (2 lines)");
     let shown = code.asked().unwrap_or_default();
-    for part in ["rename from greet.py\nrename to parts/hello.py\n", "--- a/gone.py\n+++ /dev/null\n"] {
+    for part in ["greet.py → parts/hello.py\n", "gone.py: deleted\n", "-two\nno line end after this\n"] {
         assert!(shown.contains(part), "no {part:?} in\n{shown}");
     }
-    assert_eq!(code.answers(), ["Reject", "Show", "Yes, once"], "an answer for all times covers neither");
+    assert_eq!(code.answers(), ["Show", "Reject", "Yes, once"], "an answer for all times covers neither");
     code.picture("files-ask");
     assert!(is_before(&stage), "nothing is done before the answer");
     code.choose("Yes, once");
@@ -89,10 +89,10 @@ fn lists_what_nobody_looked_at(code: &Code<'_>) {
     };
     let moved = ["hello.py1 change", "moved from greet.py"];
     let rest = [
-        "gone.py−2 +0 · 1 change",
-        "deleted−2 +0",
-        "named.txt−0 +2 · 2 changes",
-        "made−0 +2",
+        "gone.py−2 · 1 change",
+        "deleted−2",
+        "named.txt+2 · 2 changes",
+        "made+2",
         "moved from draft.txt",
     ];
     wait_list(json!([&moved[..], &rest].concat()));

@@ -10,7 +10,7 @@ const text = ({ lines, left, problem }) => problem ?? [...lines.map((one) => `${
 const wrong = (what, is, wanted) => { if (is !== wanted) console.log(`${what}:\n${is}\nnot\n${wanted}`); };
 
 const two = [part(9, `${head}@@ -9,1 +9,1 @@\n-c\n+d\n`), part(2, `${head}@@ -2,2 +2,2 @@\n x\n-a\n+b\u202e\n`, { state: 'amended', userLines: 2 })];
-wrong('two parts', text(linesOf(two)), '@|@@ -2,2 +2,2 @@\n |x\n-|a\n+|b\\u{202e}\n|then 2 lines by you\n@|@@ -9,1 +9,1 @@\n-|c\n+|d\n0');
+wrong('two parts', text(linesOf(two)), '@|line 2\n |x\n-|a\n+|b\\u{202e}\n|then 2 lines by you\n@|line 9\n-|c\n+|d\n0');
 wrong('none', text(linesOf([])), 'The server does not have the lines of this change any more.');
 wrong('a move', text(linesOf([part(0, '', { operation: { kind: 'move' } })])), 'The file was moved; no line of it changed.');
 wrong('an empty file', text(linesOf([part(0, '')])), 'The file has no lines.');

@@ -19,20 +19,29 @@ const texts = ({ parts }) => parts.flatMap(({ lines }) => lines.map(({ mark, tex
 
 const command = cardOf(ask({ type: 'command', command: 'echo \u202ex \n\tls', cwd: '/w/a', timeoutSeconds: 60 }, { description: 'It is new\u200b.' }), '/w', false);
 wrong('a command', texts(command), ['echo \\u{202e}x\\u{20}', '\tls']);
-wrong('its place', command.parts[0].name, 'in ./a, for at most 60 s');
+wrong('its place', command.parts[0].name, 'In ./a; stopped after 60 s');
 wrong('why', command.why, 'It is new\\u{200b}.');
 wrong('an approval is never the first', labels(command), ['Reject', 'Yes, once', 'Yes, always…']);
-wrong('what always means', command.explained, ['“Yes, always…” = Allow this line in this session']);
+wrong('what always means', command.explained, ['“Yes, always…”: Allow this line in this session']);
 wrong('words reject', command.words.optionId, 'reject');
-wrong('the workspace folder', cardOf(ask({ type: 'command', command: 'ls', cwd: '/w' }), '/w', false).parts[0].name, 'in the workspace folder');
-wrong('a folder that is called so', cardOf(ask({ type: 'command', command: 'ls', cwd: '/w/the workspace folder' }), '/w', false).parts[0].name, 'in ./the workspace folder');
+wrong('the workspace folder', cardOf(ask({ type: 'command', command: 'ls', cwd: '/w' }), '/w', false).parts[0].name, 'In the workspace folder');
+wrong('a folder that is called so', cardOf(ask({ type: 'command', command: 'ls', cwd: '/w/the workspace folder' }), '/w', false).parts[0].name, 'In ./the workspace folder');
+const file = { diff: '--- a/x\n+++ b/x\n@@ -1 +0,0 @@\n-a\n', path: 'x', uri: 'file:///x', newFile: false };
 const named = (subject) => cardOf(ask(subject, { title: 'x'.repeat(3000) }), '/w', false).title.length;
-wrong('a title is short where the whole follows, and whole elsewhere', [named({ type: 'command', command: 'ls', cwd: '/w' }), named(undefined)], [80, 3000]);
-wrong('a folder with the same begin', cardOf(ask({ type: 'command', command: 'ls', cwd: '/work' }), '/w', false).parts[0].name, 'in /work');
+wrong('a title is short where the whole follows, and whole elsewhere', [named({ type: 'edit', ...file }), named(undefined)], [80, 3000]);
+wrong('a command is its own title', cardOf(ask({ type: 'command', command: 'ls', cwd: '/w' }), '/w', false).title, 'Run this command?');
+const unsaved = { type: 'command', command: 'ls', cwd: '/w', unsaved: [{ path: 'a', uri: 'file:///w/a' }] };
+const about = ({ why, warning }) => [why, warning];
+wrong('what is not saved stands apart', about(cardOf(ask(unsaved, { description: 'every command asks. Not saved yet: a. The command sees it.' }), '/w', false)), ['Every command asks', 'Not saved yet: a. The command sees it.']);
+wrong('without it the reason is one', about(cardOf(ask({ ...unsaved, unsaved: undefined }, { description: 'x. Not saved yet: a' }), '/w', false)), ['X. Not saved yet: a', '']);
+const names = (files) => cardOf(ask({ type: 'edits', files }), '/w', false).parts.map(({ name, lines }) => `${name} ${lines.length}`);
+const rename = 'similarity index 100%\nrename from x\nrename to z\n';
+wrong('files', names([file, { ...file, newFile: true }, { ...file, diff: 'old mode 100644\nnew mode 100755\n' }, { ...file, diff: rename, operation: { kind: 'move', path: 'z\u202e', uri: 'file:///z' } }, { ...file, operation: { kind: 'delete' } }]), ['x 2', 'x: new 2', 'x 2', 'x → z\\u{202e} 0', 'x: deleted 2']);
+wrong('a folder with the same begin', cardOf(ask({ type: 'command', command: 'ls', cwd: '/work' }), '/w', false).parts[0].name, 'In /work');
 
 const crlf = { diff: '--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\r\n', path: 'x', uri: 'file:///x', newFile: false };
 const mixed = { ...crlf, diff: '--- a/y\n+++ b/y\n@@ -1 +1 @@\n-b\r\n+--c\n' };
-wrong('line ends', texts(cardOf(ask({ type: 'edits', files: [crlf, mixed] }), '/w', false)), ['--- a/x', '+++ b/x', '@@@ -1,2 +1,2 @@', ' a', '-b', '+c', '--- a/y', '+++ b/y', '@@@ -1 +1 @@', '-b\\u{d}', '+--c']);
+wrong('line ends', texts(cardOf(ask({ type: 'edits', files: [crlf, mixed] }), '/w', false)), ['@line 1', ' a', '-b', '+c', '@line 1', '-b\\u{d}', '+--c']);
 
 // Beyond each limit nothing can be allowed until it was opened, and *Show* is there.
 const many = (count, width) => Array.from({ length: count }, () => 'x'.repeat(width)).join('\n');

@@ -70,13 +70,13 @@ fn finding_d8_s03_what_does_not_fit_a_card_is_allowed_once_it_was_opened() {
     code.do_("chatOpen", json!([]));
     code.command("Rewrite it");
     let card = wait_for("the question", || code.card());
-    assert_eq!(code.answers(), ["Reject", "Show"]);
+    assert_eq!(code.answers(), ["Show", "Reject"]);
     assert!(card["text"].as_str().is_some_and(|text| text.contains("too many for here")), "{card}");
     code.do_("cardPress", json!(["Show"]));
     wait_for("the whole, and the ways to allow it", || {
         (code.all_text().contains("-old 1\n") && code.answers().len() == 4).then_some(())
     });
-    assert_eq!(code.answers(), ["Reject", "Show", "Yes, once", "Yes, always…"]);
+    assert_eq!(code.answers(), ["Show", "Reject", "Yes, once", "Yes, always…"]);
     code.wait_asked("Edit greet.py");
     code.choose("Yes, once");
     wait_for("the change", || stage.workspace.read("greet.py").ends_with("new 300\n").then_some(()));

@@ -76,7 +76,7 @@ fn s03_the_story_that_the_pictures_tell() {
     assert_eq!(code.buttons(), ["Review", "Reject"], "a notification allows nothing");
     let card = code.wait_asked("Edit listing.py");
     assert!(card.contains("-    found = entries[0]"), "the whole change: {card}");
-    assert_eq!(code.answers(), ["Reject", "Show", "Yes, once", "Yes, always…"]);
+    assert_eq!(code.answers(), ["Show", "Reject", "Yes, once", "Yes, always…"]);
     assert!(code.status().contains("Adjutant: 1 question"), "{}", code.status());
     code.picture("3-ask");
     code.choose("Yes, once");

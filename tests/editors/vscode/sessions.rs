@@ -18,7 +18,7 @@ use crate::scenes;
 use crate::stage::{SERVER, Stage, wait_for, wait_or};
 
 const FILES: &str = "//- /greet.py\nprint(1)\n";
-const LOOKED: [&str; 3] = ["prompt: Look at it With its place in the file", "reply: Seen.", "end: Done"];
+const LOOKED: [&str; 3] = ["prompt: Look at it Sent with it", "reply: Seen.", "end: Done"];
 
 impl Code<'_> {
     fn sessions(&self) -> Vec<String> {

@@ -66,7 +66,7 @@ fn p26_the_chat_without_a_model_leads_to_one_and_to_a_first_answer() {
     assert!(text.contains("# Mine.") && text.contains("api_key_file = \"service-"), "{text}");
     wait_for("the box", || (code.chat()["box"] == true).then_some(()));
     code.say_in_chat("Say hello");
-    code.wait_chat(&["prompt: Say hello With its place in the file", "reply: Hello.", "end: Done"]);
+    code.wait_chat(&["prompt: Say hello Sent with it", "reply: Hello.", "end: Done"]);
     let sent = &stage.model.requests()[2];
     assert_eq!(sent.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
 
@@ -135,7 +135,7 @@ fn p26_without_the_program_the_ways_to_it_are_buttons_and_a_task_waits_in_the_ch
     wait_for("the server", || code.status().split(" | ").any(|item| item == "Adjutant").then_some(()));
     assert_eq!(code.chat()["draft"], "Say hello");
     code.do_("chatPress", json!(["Send"]));
-    code.wait_chat(&["prompt: Say hello With its place in the file", "reply: Hello.", "end: Done"]);
+    code.wait_chat(&["prompt: Say hello Sent with it", "reply: Hello.", "end: Done"]);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn p26_the_walkthrough_checks_what_is_set_up_before_it_is_opened() {
     // The server runs, has a model, and did a task before anyone looked.
     code.do_("chatOpen", json!([]));
     code.say_in_chat("Say hello");
-    code.wait_chat(&["prompt: Say hello With its place in the file", "reply: Hello.", "end: Done"]);
+    code.wait_chat(&["prompt: Say hello Sent with it", "reply: Hello.", "end: Done"]);
     code.do_("walkthroughOpen", json!(["Begin with Adjutant"]));
     wait_checked(&code, &["Find the program", "Choose a model", "Give the first task"]);
     code.picture("walkthrough");

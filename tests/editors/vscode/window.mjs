@@ -119,6 +119,10 @@ export class Window {
     await this.chat.locator('#composer').waitFor();
   }
 
+  async chatPlaceholder() {
+    return this.chat.locator('#text').getAttribute('placeholder');
+  }
+
   // Presses the button that each prompt of the chat has, as the pointer finds it.
   async chatFork(text) {
     const prompt = this.chat.locator('article.prompt', { hasText: text });
@@ -133,7 +137,7 @@ export class Window {
       const one = (id) => body.querySelector(id);
       const parts = [...body.querySelectorAll('article, #composer, #foot > *')];
       return {
-        items: [...one('#items').children].filter((item) => item.className !== 'questions').map((item) => `${item.className}: ${item.innerText.replace(/\s+/g, ' ').trim().replace(/ Fork from Here$/, '')}`),
+        items: [...one('#items').children].filter((item) => item.className !== 'questions' && !item.hidden).map((item) => `${item.className}: ${item.innerText.replace(/\s+/g, ' ').trim().replace(/ Fork from Here$/, '')}`),
         plan: one('#plan').innerText.replace(/\s+/g, ' ').trim(),
         state: one('#state').textContent,
         options: [...one('#options').children].map((button) => button.innerText.trim()),
@@ -193,10 +197,16 @@ export class Window {
   async cardRead() {
     await this.chat.locator('.question').first().evaluate(async (one) => {
       const scroller = document.getElementById('items');
+      const inner = one.querySelector('.whole');
       const step = Math.max(40, scroller.clientHeight - 40);
       const frame = () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
       for (scroller.scrollTop = one.parentElement.offsetTop; ; scroller.scrollTop += step) {
         await frame();
+        // All of the question that scrolls by itself, as soon as it is in sight.
+        for (let at = 0; inner && at < inner.scrollHeight; at += Math.max(20, inner.clientHeight - 20)) {
+          inner.scrollTop = at;
+          await frame();
+        }
         if (scroller.scrollTop + scroller.clientHeight >= scroller.scrollHeight - 1) return;
       }
     });
@@ -571,7 +581,7 @@ export class Window {
   }
 
   async pressTitle(label) {
-    await this.page.locator('.editor-group-container.active .editor-actions .action-label', { hasText: label }).first().click();
+    await this.page.locator(`.editor-group-container.active .editor-actions .action-label[aria-label^="${label}"]`).first().click();
   }
 
   // Waits for the colours of a theme: vs is light, vs-dark is dark.

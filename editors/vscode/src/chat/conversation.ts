@@ -9,6 +9,7 @@ import { size } from './chips';
 export interface Item {
   id: string; at: number; kind: Kind; text: string; note?: string; more?: string; about?: string; attached?: string[]; live?: string; over?: boolean; bad?: boolean;
   streams?: boolean; opens?: boolean; waits?: boolean; run?: string;
+  asked?: boolean; // a question says it instead, or its step
 }
 type Kind = 'prompt' | 'reply' | 'thought' | 'tool' | 'change' | 'ask' | 'end' | 'notice';
 // What an update says of an item. A question that is closed before it is known has no text.
@@ -18,7 +19,7 @@ export interface Head { title: string; state: State; usage?: ContextUsage; plan:
 
 const ENDS: Partial<Record<string, string>> = { completed: 'Done', stopped: 'Done', limit: 'Stopped at a limit', failed: 'Failed', cancelled: 'Cancelled' };
 const WORKING = ['pending', 'in_progress'];
-const MARKS: Partial<Record<string, string>> = { pending: '…', in_progress: '…', completed: '✓' };
+const MARKS: Partial<Record<string, string>> = { pending: '○', in_progress: '○', completed: '✓' };
 const OVER: Partial<Record<string, string>> = { decided: 'Decided change by change', cancelled: 'The task was cancelled', superseded: 'Another question took its place', withdrawn: 'No answer is needed any more' };
 // States of a change in which its lines are in the text.
 export const IN_TEXT: HunkState[] = ['applied', 'amended', 'kept'];
@@ -38,14 +39,17 @@ const image = ({ mimeType, bytes }: ImageView) => `Image: ${mimeType}, ${size(by
 
 // One line about the changes of a file: how many lines, and what became of them.
 function changed({ path, hunks, operation }: ChangeSetView): Said {
-  const sum = (name: 'inserted' | 'removed') => hunks.reduce((all, hunk) => all + hunk[name], 0);
+  const sum = (name: 'inserted' | 'removed', sign: string) => {
+    const all = hunks.reduce((some, hunk) => some + hunk[name], 0);
+    return all ? `${sign}${all}` : '';
+  };
   const states = new Map<HunkState, number>();
   for (const { state } of hunks) states.set(state, (states.get(state) ?? 0) + 1);
   const became = [...states].map(([state, count]) => `${states.size > 1 ? `${count} ` : ''}${COUNTED[state] ?? state}`);
-  const size = operation?.kind === 'delete' ? 'deleted' : operation?.kind === 'move' ? `moved to ${operation.path}` : `+${sum('inserted')} −${sum('removed')}`;
+  const size = operation?.kind === 'delete' ? 'deleted' : operation?.kind === 'move' ? `moved to ${operation.path}` : [sum('inserted', '+'), sum('removed', '−')].filter(Boolean).join(' ');
   const opens = operation?.kind !== 'delete' && hunks.some(({ state }) => IN_TEXT.includes(state));
   const waits = hunks.some(({ state }) => TO_REVIEW.includes(state));
-  return { kind: 'change', text: words(`${path} ${size}`), note: became.join(', '), opens, waits };
+  return { kind: 'change', text: words(`${path} ${size}`.trim()), note: became.join(', '), opens, waits };
 }
 
 // A reply so far. What comes after the most that is drawn changes nothing.
@@ -77,6 +81,7 @@ function answered(ask: Folded['ask'], resolution: Resolution) {
 
 export function createConversation() {
   const items = new Map<string, Folded>();
+  const askedOf = new Map<string, string>(); // by call, the question about it
   let changes = new Set<string>(), head: Head = { title: '', state: 'none', usage: undefined, plan: [], options: [] }, told = 0;
   const numbers = { state: -1, plan: -1 };
 
@@ -103,7 +108,7 @@ export function createConversation() {
       case 'user_message': {
         const { text, added = '', attached = [], images = [] } = update;
         const own = added && text.endsWith(added) ? text.slice(0, -added.length) : text;
-        return put(at, update.messageId, () => ({ kind: 'prompt', text: cut(own), more: cut(added.trim()), about: attached.length ? 'What was added, as the model gets it' : 'With its place in the file', attached: [...images.map(image), ...attached].map(words) }));
+        return put(at, update.messageId, () => ({ kind: 'prompt', text: cut(own), more: cut(added.trim()), about: 'Sent with it', attached: [...images.map(image), ...attached].map(words) }));
       }
       case 'agent_message': return put(at, update.messageId, () => ({ kind: 'reply', text: cut(update.text) }));
       case 'agent_message_chunk':
@@ -127,9 +132,11 @@ export function createConversation() {
         if (update.phase === 'closed') {
           return put(at, update.askId, (before) => ({ ...before, kind: 'ask', open: false, resolution: update.resolution }));
         }
+        const { ask } = update;
         // What could come next after a run that is over is no question.
-        if (update.ask.group === 'idle') return undefined;
-        return put(at, update.ask.askId, () => ({ kind: 'ask', open: true, text: words(update.ask.title), ask: { options: update.ask.options } }));
+        if (ask.group === 'idle') return undefined;
+        (ask.toolCallIds ?? (ask.toolCallId ? [ask.toolCallId] : [])).forEach((call) => askedOf.set(call, ask.askId));
+        return put(at, ask.askId, () => ({ kind: 'ask', open: true, text: words(ask.title), ask: { options: ask.options } }));
       case '_change_set': return put(at, update.changeSetId, () => changed(update));
       case '_complete': return put(at, `complete ${runId}`, () => ({ kind: 'reply', text: cut(update.summary) }));
       case '_run': {
@@ -166,11 +173,18 @@ export function createConversation() {
     // Leaves the items: whoever comes into sight again asks the server.
     forget() {
       items.clear();
+      askedOf.clear();
       changes.clear();
     },
     // The items that changed since the last call, in their order.
     take(): Item[] {
-      // An open question is a card of its own.
+      // An open question is a card of its own, and its step waits behind it; when it is answered, the answer stands at the step.
+      const atSteps = new Set<string>();
+      for (const [call, ask] of askedOf) {
+        if (!items.has(call) || !items.has(ask)) continue;
+        atSteps.add(ask);
+        if (changes.has(call) || changes.has(ask)) changes.add(call).add(ask);
+      }
       const isDrawn = (item: Folded | undefined): item is Folded & { text: string } => item?.text !== undefined && !item.open;
       const taken = [...changes].map((id) => items.get(id)).filter(isDrawn);
       changes = new Set();
@@ -178,7 +192,14 @@ export function createConversation() {
       const lives = ({ kind, over, raw }: Folded) => (kind === 'tool' && !over && raw ? { live: shown(raw) } : {});
       const said = ({ streams, raw }: Folded) => (streams && raw !== undefined ? { text: cut(raw) } : {});
       const noted = ({ ask, resolution, upTo, raw, open, ...drawn }: Folded & { text: string }): Item => (resolution ? { ...drawn, note: words(answered(ask, resolution)) } : drawn);
-      return taken.map((item) => ({ ...noted(item), ...lives(item), ...said(item) })).sort((one, other) => one.at - other.at);
+      const told = (item: Folded): { asked?: boolean; note?: string } => {
+        if (atSteps.has(item.id)) return { asked: true };
+        const asked = items.get(askedOf.get(item.id) ?? '');
+        if (!asked?.resolution) return asked?.open ? { asked: true } : {};
+        const answer = words(`you: ${answered(asked.ask, asked.resolution)}`);
+        return ['selected', 'answered'].includes(asked.resolution.type) ? { note: [item.note, answer].filter(Boolean).join(' · ') } : {};
+      };
+      return taken.map((item) => ({ ...noted(item), ...told(item), ...lives(item), ...said(item) })).sort((one, other) => one.at - other.at);
     },
   };
 }

@@ -1,7 +1,7 @@
 // The lines of a change as the chat draws them when it is unfolded, from its parts as the server lists them.
 // Never needs VS Code, and never cuts without saying so.
 
-import { diff, type DiffLine } from '../display';
+import { diff, type DiffLine, inWords } from '../display';
 import type { ReviewHunk } from '../wire';
 
 export type ChangeLines = { lines: DiffLine[]; left: number } | { problem: string };
@@ -14,7 +14,7 @@ const cut = (text: string) => (text.length > MOST_WIDTH ? `${text.slice(0, MOST_
 const yours = ({ state, userLines }: ReviewHunk): DiffLine[] => (state === 'amended' && userLines ? [{ mark: '', text: `then ${userLines === 1 ? '1 line' : `${userLines} lines`} by you` }] : []);
 
 // The head of the file says what the line above the diff says already.
-const partOf = (hunk: ReviewHunk) => [...diff(hunk.diff).filter(({ mark }) => mark !== ''), ...yours(hunk)];
+const partOf = (hunk: ReviewHunk) => [...inWords(diff(hunk.diff)).filter(({ mark }) => mark !== ''), ...yours(hunk)];
 
 // The lines in the order of the file, at most as many as a person reads in a side bar; `left` says how many more there are.
 export function linesOf(hunks: ReviewHunk[]): ChangeLines {

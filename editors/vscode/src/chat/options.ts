@@ -43,12 +43,16 @@ export async function pickValue(option: Pickable, request: Request, add: () => P
       value,
     };
   });
-  if (option.id === 'model') rows.unshift({ label: ADD, adds: true });
+  // The first row is chosen already when the list opens: Enter leaves all as it is.
+  rows.sort((one, other) => Number(other.value === option.currentValue) - Number(one.value === option.currentValue));
+  const acts: Value[] = [];
   // The first model of the list is the one that new conversations have.
   if (WITH_SETTING.includes(option.id) && models[0]?.model !== option.currentValue) {
-    rows.push({ label: '$(pin) For new conversations too', description: status(option.currentValue, 100), detail: 'Write it into the settings of Adjutant', value: option.currentValue, scope: 'user' });
+    acts.push({ label: '$(pin) For new conversations too', description: status(option.currentValue, 100), detail: 'Write it into the settings of Adjutant', value: option.currentValue, scope: 'user' });
   }
-  const picked = await vscode.window.showQuickPick(rows, { title: `Adjutant: ${line(option.name, 60)}`, matchOnDescription: true });
+  if (option.id === 'model') acts.push({ label: ADD, adds: true });
+  const separator: Value = { label: '', kind: vscode.QuickPickItemKind.Separator };
+  const picked = await vscode.window.showQuickPick([...rows, ...(acts.length ? [separator, ...acts] : [])], { title: `Adjutant: ${line(option.name, 60)}`, matchOnDescription: true });
   if (picked?.adds) return added();
   if (picked?.value === undefined || (!picked.scope && picked.value === option.currentValue)) return undefined;
   return { value: picked.value, scope: picked.scope };

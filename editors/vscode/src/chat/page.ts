@@ -19,7 +19,7 @@ export function html(root: string) {
 </head>
 <body>
 <main id="items" role="log" aria-label="Conversation" tabindex="0"></main>
-<section id="plan" aria-label="Plan" hidden></section>
+<details id="plan" aria-label="Plan" hidden></details>
 <form id="composer">
 <p id="problem" role="alert" hidden></p>
 <div id="state" role="status"></div>

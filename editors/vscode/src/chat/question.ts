@@ -1,14 +1,14 @@
 // A question as the chat draws it: the whole of what it is about, and the answers, an approval never first.
 // Never needs VS Code, and never offers an approval for what it does not draw whole, unless the whole was opened.
 
-import { command, diff, type DiffLine, line, shown } from '../display';
-import type { AskOption, AskSubject, AskView, OptionKind } from '../wire';
+import { command, diff, type DiffLine, inWords, line, shown } from '../display';
+import type { AskOption, AskSubject, AskView, EditedFile, OptionKind } from '../wire';
 
 // What the page draws of a question.
 export interface Part { kind: 'command' | 'diff' | 'path'; name?: string; lines: DiffLine[] }
 export interface Answer { id: string; label: string; title: string; kind: OptionKind; approves: boolean }
 export interface Card {
-  id: string; title: string; why: string; parts: Part[]; of: number; opened: boolean; shows: boolean; options: Answer[]; explained: string[];
+  id: string; title: string; why: string; warning: string; parts: Part[]; of: number; opened: boolean; shows: boolean; options: Answer[]; explained: string[];
   words?: { optionId?: string; placeholder: string };
 }
 
@@ -18,27 +18,43 @@ const MOST_CHARS = 40_000;
 const MOST_WIDTH = 1_000; // characters of a line
 const HEAD = 40; // lines of a longer one
 const MOST_TITLE = 80;
+const UNSAVED = '. Not saved yet: '; // begins what the server says of the files that are not saved
 const MOST_LABEL = 200; // characters of a suggestion
 
 const linesOf = (text: string): DiffLine[] => command(text).split('\n').map((one) => ({ mark: '', text: one }));
 
 // A folder as the user knows it. No name of a folder reads as the words for the root.
 function placeOf(cwd: string, home: string | undefined) {
-  if (cwd === home) return 'in the workspace folder';
-  return `in ${home && cwd.startsWith(`${home}/`) ? `./${cwd.slice(home.length + 1)}` : cwd}`;
+  if (cwd === home) return 'In the workspace folder';
+  return `In ${home && cwd.startsWith(`${home}/`) ? `./${cwd.slice(home.length + 1)}` : cwd}`;
+}
+
+// What `fileName` says in words.
+const FILE_HEAD = /^(?:--- |\+\+\+ |similarity index |rename from |rename to |deleted file mode |new file mode )/u;
+
+function fileName({ path, newFile, operation }: EditedFile) {
+  switch (operation?.kind) {
+    case 'delete': return `${shown(path)}: deleted`;
+    case 'move': return `${shown(path)} → ${shown(operation.path)}`;
+    default: return newFile ? `${shown(path)}: new` : shown(path);
+  }
+}
+
+function partOf(file: EditedFile): Part {
+  return { kind: 'diff', name: fileName(file), lines: inWords(diff(file.diff)).filter(({ mark, text }) => mark !== '' || !FILE_HEAD.test(text)) };
 }
 
 // What is asked about, part by part; each has its own name and lines.
 function partsOf(subject: AskSubject | undefined, home: string | undefined): Part[] {
   switch (subject?.type) {
     case 'command': {
-      const limit = subject.timeoutSeconds ? `, for at most ${subject.timeoutSeconds} s` : '';
+      const limit = subject.timeoutSeconds ? `; stopped after ${subject.timeoutSeconds} s` : '';
       return [{ kind: 'command', name: `${command(placeOf(subject.cwd, home))}${limit}`, lines: linesOf(subject.command) }];
     }
-    case 'edit': return [{ kind: 'diff', lines: diff(subject.diff) }];
+    case 'edit': return [partOf(subject)];
     // File by file, because the line ends of one say nothing about another.
-    case 'edits': return subject.files.map((file) => ({ kind: 'diff', lines: diff(file.diff) }));
-    case 'read': return [{ kind: 'path', name: shown(subject.reason), lines: linesOf(subject.path) }];
+    case 'edits': return subject.files.map(partOf);
+    case 'read': return [{ kind: 'path', name: sentence(subject.reason), lines: linesOf(subject.path) }];
     default: return [];
   }
 }
@@ -55,7 +71,19 @@ function headOf(parts: Part[]) {
 }
 
 // The title is the short form of what follows whole; without that it is the question itself.
-const titleOf = (ask: AskView, parts: Part[]) => (parts.length > 0 ? line(ask.title, MOST_TITLE) : shown(ask.title));
+function titleOf(ask: AskView, parts: Part[]) {
+  if (parts.some(({ kind }) => kind === 'command')) return 'Run this command?';
+  return parts.length > 0 ? line(ask.title, MOST_TITLE) : shown(ask.title);
+}
+
+const sentence = (text: string) => shown(text.slice(0, 1).toUpperCase() + text.slice(1));
+
+// Why it is asked, and what the user should know before: which files a command does not see as they are on the screen.
+function reasonsOf({ title, description = '', subject }: AskView) {
+  if (description === title) return { why: '', warning: '' };
+  const at = subject?.type === 'command' && subject.unsaved?.length ? description.indexOf(UNSAVED) : -1;
+  return at < 0 ? { why: sentence(description), warning: '' } : { why: sentence(description.slice(0, at)), warning: shown(description.slice(at + 2)) };
+}
 
 // `home` is the path of the workspace folder; `opened` says that the whole was opened beside.
 export function cardOf(ask: AskView, home: string | undefined, opened: boolean): Card {
@@ -80,14 +108,14 @@ export function cardOf(ask: AskView, home: string | undefined, opened: boolean):
     id: ask.askId,
     // The end of the task says why it stands above.
     title: ask.group === 'idle' ? 'How to go on?' : titleOf(ask, all),
-    why: ask.description && ask.description !== ask.title ? shown(ask.description) : '',
+    ...reasonsOf(ask),
     parts: fits ? all : headOf(all),
     // Of one that does not fit: how many lines there are.
     of: fits ? 0 : lines.length,
     opened,
     shows: all.some(({ kind }) => kind === 'diff') || !fits,
     options: fits || opened ? [...no, ...yes] : no,
-    explained: fits || opened ? explained.map(({ label, title }) => `“${label}” = ${title}`) : [],
-    words: ask.freeText ? { optionId: rejects, placeholder: rejects ? 'Or reject it with a reason (Enter)' : 'Or answer in your words (Enter)' } : undefined,
+    explained: fits || opened ? explained.map(({ label, title }) => `“${label}”: ${title}`) : [],
+    words: ask.freeText ? { optionId: rejects, placeholder: rejects ? 'Or say why not' : 'Or say it in your words' } : undefined,
   };
 }
