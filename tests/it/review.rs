@@ -402,16 +402,16 @@ fn n01_an_editor_without_a_plugin_keeps_and_undoes_changes_by_code_actions() {
     let words = marks[1]["message"].as_str().expect("a text");
     assert!(words.contains("number them") && words.contains("-two\n+2\n"), "{words}");
     let here = |line: u32| titles(&plain.actions("a.txt", at(line, 0), json!({"triggerKind": AUTOMATIC})));
-    let one = ["Adjutant: Undo change (−1 +1)", "Adjutant: Yes, keep change (−1 +1)"];
+    let one = ["Adjutant: Undo change (+1 −1)", "Adjutant: Yes, keep change (+1 −1)"];
     let all = ["Adjutant: Undo all 3 changes of this file", "Adjutant: Yes, keep all 3 changes of this file"];
     assert_eq!(here(5), [one, all].concat());
     assert_eq!(here(3), [""; 0]);
     // The user types above and inside: the action is at the line of now and says what it drops.
     plain.rig.replace("a.txt", "2\n", "2\nmine\n");
     plain.rig.type_at("a.txt", 0, "top\n");
-    assert_eq!(here(6)[0], "Adjutant: Undo change (−1 +1)");
+    assert_eq!(here(6)[0], "Adjutant: Undo change (+1 −1)");
     plain.rig.replace("a.txt", "2\n", "2!\n");
-    assert_eq!(here(6)[0], "Adjutant: Undo change with your line (−1 +1)");
+    assert_eq!(here(6)[0], "Adjutant: Undo change with your line (+1 −1)");
     let pick = |line: u32, wanted: &str| {
         let actions = plain.actions("a.txt", at(line, 0), json!({"triggerKind": AUTOMATIC}));
         let action = actions.iter().find(|action| title(action).starts_with(wanted));

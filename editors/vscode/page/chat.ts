@@ -214,7 +214,8 @@ function drawPlan(entries: Draw['plan'], unfold: boolean | undefined) {
 
 // The buttons stay while they say the same, so that one that is pressed is not replaced under the pointer.
 function drawOptions(chosen: OptionButton[]) {
-  const all: OptionButton[] = chosen.length ? chosen : [{ label: 'Model…', title: 'Choose model, mode or effort' }];
+  // Without a model the server has no such option.
+  const all: OptionButton[] = chosen.some(({ id }) => id === 'model') ? chosen : [...chosen, { label: 'Model…', title: 'Choose model, mode or effort' }];
   const json = JSON.stringify(all);
   if (options.dataset.drawn === json) return;
   options.dataset.drawn = json;

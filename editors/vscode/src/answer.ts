@@ -11,7 +11,7 @@ const LANGUAGE = 'adjutant-answer'; // its lines are wrapped
 const PAUSE_MS = 100; // between two redraws
 const MOST = 500_000; // characters
 const STEPS: Partial<Record<string, string>> = { pending: '[ ]', in_progress: '[~]', completed: '[x]' };
-const MARKS: Partial<Record<string, string>> = { pending: '…', in_progress: '…', completed: '✓' };
+const MARKS: Partial<Record<string, string>> = { pending: '○', in_progress: '○', completed: '✓' };
 const ENDS: Partial<Record<string, string>> = { completed: 'done', stopped: 'done', limit: 'stopped at a limit' };
 
 function ended({ outcome, summary }: RunEnd) {
@@ -22,6 +22,7 @@ function ended({ outcome, summary }: RunEnd) {
 export function createAnswer(complain: Complain) {
   const changed = new vscode.EventEmitter<vscode.Uri>();
   const items = new Map<string, string>(); // of each item its text, in the order they began
+  const steps = new Set<string>(); // the items of one line each, which stand below one another
   let timer: NodeJS.Timeout | undefined, closed = false, lines = 1, notices = 0;
   const draw = () => {
     clearTimeout(timer);
@@ -39,8 +40,10 @@ export function createAnswer(complain: Complain) {
       if (length <= MOST || items.size === 1) break;
       length -= text.length;
       items.delete(id);
+      steps.delete(id);
     }
-    return [...items.values()].map((text) => text.trimEnd()).filter(Boolean).join('\n\n') || 'Nothing was said yet.';
+    const said = [...items].map(([id, text]) => ({ isStep: steps.has(id), text: text.trimEnd() })).filter(({ text }) => text);
+    return said.map(({ isStep, text }, at) => (at === 0 ? '' : isStep && said[at - 1].isStep ? '\n' : '\n\n') + text).join('') || 'Nothing was said yet.';
   };
   // Who reads the end stays at the end; who reads elsewhere stays there.
   const follow = ({ document }: vscode.TextDocumentChangeEvent) => {
@@ -92,6 +95,7 @@ export function createAnswer(complain: Complain) {
         }
         case 'tool_call_update':
           if (update.tool === 'update_plan' && !['failed', '_denied'].includes(update.status)) return undefined;
+          steps.add(update.toolCallId);
           return put(update.toolCallId, `${MARKS[update.status] ?? '✗'} ${update.title}${update.summary ? ` · ${update.summary}` : ''}`);
         case '_complete': return put(`complete ${runId}`, update.summary);
         case 'notice': return put(`notice ${notices++}`, update.message);

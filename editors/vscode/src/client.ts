@@ -76,14 +76,13 @@ export function createClient(surfaces: Surfaces, outputChannel: vscode.OutputCha
             return await next(params, new vscode.CancellationTokenSource().token) as ShowDocumentResult;
           },
         },
-        // Progress that can be cancelled would be a popup; it belongs into the status bar, and *Cancel* is a command.
-        handleWorkDoneProgress: (token, params, next) =>
-          next(token, params.kind === 'begin' ? { ...params, cancellable: false } : params),
       },
     },
   );
   client.registerFeature({
     fillClientCapabilities(capabilities) {
+      // The item of the status bar says what a task does; progress would be a second one.
+      capabilities.window = { ...capabilities.window, workDoneProgress: false };
       capabilities.experimental = {
         ...capabilities.experimental,
         agent: {

@@ -270,8 +270,8 @@ fn n03_the_changes_of_all_files_are_a_quickfix_list() {
             local file = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(item.bufnr), ':t') \
             lines[#lines + 1] = file .. ':' .. item.lnum .. ' ' .. item.text end \
             table.sort(lines) return table.concat(lines, '|')";
-        let wanted = "greet.py:1 applied −1 +1: 1|greet.py:11 applied −1 +0: three|\
-            greet.py:6 applied −1 +1: 2|other.py:1 applied −1 +1: 4";
+        let wanted = "greet.py:1 applied +1 −1: 1|greet.py:11 applied +0 −1: three|\
+            greet.py:6 applied +1 −1: 2|other.py:1 applied +1 −1: 4";
         assert_eq!(editor.lua(listed), wanted);
         assert_eq!(editor.lua("return vim.api.nvim_get_current_buf() == File()"), true, "the focus stays");
     });

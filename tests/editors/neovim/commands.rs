@@ -95,7 +95,7 @@ fn p26_the_mode_and_the_model_of_the_session_are_chosen_from_the_lists_of_the_se
         let shown = wait_for("the modes", || editor.asked());
         assert_eq!(
             shown,
-            "Mode of this session:\n* Code · All tools; edits and commands ask\n  Ask · Only tools that read"
+            "Mode of this session:\n* Code · Changes files and runs commands, and asks first\n  Ask · Reads and answers; changes nothing"
         );
         editor.choose("  Ask");
         wait_told(editor, "Adjutant: mode of this session: ask");

@@ -86,7 +86,7 @@ fn lists_what_nobody_looked_at(editor: &Neovim<'_>) {
         local name = item.bufnr > 0 and vim.fn.fnamemodify(vim.api.nvim_buf_get_name(item.bufnr), ':.') or '' \
         lines[#lines + 1] = name .. '|' .. item.text end table.sort(lines) return lines";
     let wanted = [
-        "named.txt|applied −0 +2: made",
+        "named.txt|applied +2 −0: made",
         "named.txt|applied: moved from draft.txt",
         "parts/hello.py|applied: moved from greet.py",
         "|applied −2: deleted gone.py",

@@ -228,11 +228,11 @@ fn finding_d12_a_file_that_changed_on_disk_is_not_saved_and_no_key_says_otherwis
         editor.wait_true(
             "the line in the chat",
             "return table.concat(vim.api.nvim_buf_get_lines( \
-            Chat(), 0, -1, false), ' '):find('Edit greet.py: +1 -1 lines', 1, true) ~= nil",
+            Chat(), 0, -1, false), ' '):find('Edit greet.py: +1 −1', 1, true) ~= nil",
         );
         wait_for("the notice", || notices(editor).contains("changed on disk").then_some(()));
         let said = chat(editor);
-        assert_eq!(said.matches("Edit greet.py: +1 -1 lines").count(), 1, "{said}");
+        assert_eq!(said.matches("Edit greet.py: +1 −1").count(), 1, "{said}");
     });
 }
 

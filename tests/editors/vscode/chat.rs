@@ -58,7 +58,7 @@ fn finding_d9_s105_the_chat_begins_with_all_the_room() {
     let views = wait_for("three views", || {
         Some(code.do_("views", json!([]))).filter(|views| views.as_array().is_some_and(|all| all.len() == 3))
     });
-    assert_eq!(views, json!(["Chat: open", "Changes: closed", "Sessions: closed"]));
+    assert_eq!(views, json!(["Chat: open", "Changes: closed", "Conversations: closed"]));
 }
 
 /// A model writes HTML, links, pictures and commands: nothing of it becomes more than text.
@@ -74,8 +74,7 @@ fn finding_d9_s105_a_conversation_goes_on_in_the_chat_and_nothing_in_it_is_more_
     code.say_in_chat("What is in this file?");
     let answer = "reply: Seen It is one line: print(1). <img src=x onerror=\"alert(1)\"> [run](command:adjutant.task.cancel) \
                   ![p](https://x.invalid/p.png) <https://x.invalid> print(1)";
-    let shows =
-        code.wait_chat(&["prompt: What is in this file? Sent with it", answer, "end: Done"]);
+    let shows = code.wait_chat(&["prompt: What is in this file? Sent with it", answer, "end: Done"]);
     assert_eq!(
         (&shows["links"], &shows["pictures"], &shows["cut"], &shows["draft"]),
         (&json!(0), &json!(0), &json!(0), &json!(""))
@@ -83,11 +82,7 @@ fn finding_d9_s105_a_conversation_goes_on_in_the_chat_and_nothing_in_it_is_more_
     code.say_in_chat("How many lines?");
     let again = ["prompt: How many lines?", "reply: One line, as I said.", "end: Done"];
     code.wait_chat(
-        &[
-            &["prompt: What is in this file? Sent with it", answer, "end: Done"],
-            again.as_slice(),
-        ]
-        .concat(),
+        &[&["prompt: What is in this file? Sent with it", answer, "end: Done"], again.as_slice()].concat(),
     );
     let request = stage.model.wait_for_requests(2)[1].json().to_string();
     assert!(request.contains("What is in this file?"), "it is the same conversation: {request}");
@@ -108,7 +103,9 @@ fn finding_d9_s105_the_chat_steers_and_stops_the_task_that_is_at_work() {
     code.do_("chatOpen", json!([]));
     code.say_in_chat("Look at it");
     stage.model.wait_for_holding(1);
-    wait_for("the box to say more", || (code.do_("chatPlaceholder", json!([])) == "Say more while it works").then_some(()));
+    wait_for("the box to say more", || {
+        (code.do_("chatPlaceholder", json!([])) == "Say more while it works").then_some(())
+    });
     wait_for("the plan", || (code.chat()["plan"] == "Plan 1/2 ☑ look ◐ say it").then_some(()));
     code.say_in_chat("In one word");
     code.picture("chat-at-work");
@@ -406,7 +403,7 @@ fn p26_what_is_chosen_for_a_conversation_stands_below_the_box() {
     code.do_("pick", json!(["Mode"]));
     wait_for("the modes", || code.do_("picks", json!([])).to_string().contains("chosen").then_some(()));
     code.picture("chat-modes");
-    code.do_("pick", json!(["Only tools that read"]));
+    code.do_("pick", json!(["Reads and answers; changes nothing"]));
     let shown = || code.chat()["options"].clone();
     let options = wait_for("the mode, and the model", || Some(shown()).filter(|all| all[0] == "Ask"));
     code.say_in_chat("Look at it");

@@ -88,13 +88,8 @@ fn lists_what_nobody_looked_at(code: &Code<'_>) {
         assert!(is.is_some(), "the list is {}, not {rows}", list());
     };
     let moved = ["hello.py1 change", "moved from greet.py"];
-    let rest = [
-        "gone.py−2 · 1 change",
-        "deleted−2",
-        "named.txt+2 · 2 changes",
-        "made+2",
-        "moved from draft.txt",
-    ];
+    let rest =
+        ["gone.py−2 · 1 change", "deleted−2", "named.txt+2 · 2 changes", "made+2", "moved from draft.txt"];
     wait_list(json!([&moved[..], &rest].concat()));
     code.picture("files-list");
     code.do_("pressRow", json!([moved[1], "Undo"]));

@@ -323,12 +323,12 @@ export class Window {
   }
 
   get sessions() {
-    return this.page.locator('.sidebar .pane', { has: this.page.locator('.pane-header[aria-label^="Sessions"]') });
+    return this.page.locator('.sidebar .pane', { has: this.page.locator('.pane-header[aria-label^="Conversations"]') });
   }
 
   // Goes to the list of the conversations, by the keyboard.
   async sessionsOpen() {
-    await this.palette('Adjutant: Focus on Sessions View');
+    await this.palette('Adjutant: Focus on Conversations View');
     await this.sessions.locator('.pane-header.expanded').waitFor();
   }
 

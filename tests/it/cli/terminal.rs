@@ -116,7 +116,7 @@ fn s15_a_yes_applies_the_edit_that_was_shown_and_never_before_it_could_be_read()
     });
     terminal.asks("? Edit a.txt");
     assert!(terminal.screen().contains("-one\n+two\n"), "{}", terminal.screen());
-    terminal.answers("y", "+1 -1 lines");
+    terminal.answers("y", "+1 −1");
     assert!(before.elapsed() >= READING_TIME, "it counted {:?} after it appeared", before.elapsed());
     let (ran, screen) = terminal.ends();
     ran.expect(0);
@@ -133,7 +133,7 @@ fn finding_e3_with_piped_input_the_terminal_is_asked_and_with_none_nobody_is() {
     assert_eq!(workspace.read("a.txt"), "one\n");
     let mut terminal = Terminal::shell(&workspace, "echo a log | \"$0\" run go");
     terminal.asks("? Edit a.txt");
-    terminal.answers("y", "+1 -1 lines");
+    terminal.answers("y", "+1 −1");
     terminal.ends().0.expect(0);
     assert_eq!(workspace.read("a.txt"), "two\n");
 }
@@ -313,7 +313,7 @@ fn forty_columns_of_a_terminal_hold_every_line_that_can_be_wrapped() {
     let workspace = workspace(&script);
     let mut terminal = Terminal::run(&workspace, 40, &["run", "change it"]);
     terminal.asks("? Edit a.txt");
-    terminal.answers("y", "+1 -1 lines");
+    terminal.answers("y", "+1 −1");
     let (ran, screen) = terminal.ends();
     ran.expect(0);
     let wide: Vec<&str> = screen.lines().filter(|line| line.chars().count() > 40).collect();

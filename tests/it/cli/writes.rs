@@ -25,7 +25,7 @@ fn as_user(place: &Place, arguments: &[&str]) -> Ran {
 /// Asserts that every output reports the edit as not made.
 fn reports_failure(place: &Place, text: &Ran, json: &Ran, why: &str) {
     let err = text.err().split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(!err.contains("+1 -1 lines") && err.contains("Edit greeting.txt … ✗ not applied: "), "{err}");
+    assert!(!err.contains("+1 −1") && err.contains("Edit greeting.txt … ✗ not applied: "), "{err}");
     assert!(err.contains(why), "{err}");
     assert_eq!(err.matches("not applied").count(), 1, "reported once: {err}");
     assert!(err.contains("allowed edits are not on disk: greeting.txt"), "{err}");

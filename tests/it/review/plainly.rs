@@ -159,7 +159,7 @@ fn n09_a_hover_does_not_double_what_a_client_draws() {
 #[test]
 fn n03_what_is_opened_has_its_decisions_at_once() {
     let plain = numbered(plain::capabilities(), "number them");
-    let keep = "Adjutant: Yes, keep change (−1 +1)".to_owned();
+    let keep = "Adjutant: Yes, keep change (+1 −1)".to_owned();
     plain.rig.open("b.txt");
     plain.rig.save("a.txt");
     plain.rig.close("a.txt");
@@ -179,7 +179,7 @@ fn n03_code_lenses_keep_and_undo_where_an_editor_has_them() {
     let lens = json!({"codeLens": {}, "workspace": {"codeLens": {"refreshSupport": true}}});
     let plain = numbered(editor(lens), "number them");
     plain.rig.await_refresh("workspace/codeLens/refresh");
-    let (undo, keep) = ("Adjutant: Undo change (−1 +1)", "Adjutant: Yes, keep change (−1 +1)");
+    let (undo, keep) = ("Adjutant: Undo change (+1 −1)", "Adjutant: Yes, keep change (+1 −1)");
     let now = lenses(&plain, "a.txt");
     assert_eq!(drawn(&now), [(0, undo), (0, keep), (5, undo), (5, keep), (10, undo), (10, keep)]);
     let mut titles: Vec<&str> = drawn(&now).into_iter().map(|(_, title)| title).collect();
@@ -200,7 +200,7 @@ fn n03_code_lenses_keep_and_undo_where_an_editor_has_them() {
     assert!(plain.rig.text_of("a.txt").ends_with("3!\n"), "an undo for another text is refused");
     plain.rig.await_message();
     let now = lenses(&plain, "a.txt");
-    assert_eq!(drawn(&now)[2], (11, "Adjutant: Undo change with your line (−1 +1)"));
+    assert_eq!(drawn(&now)[2], (11, "Adjutant: Undo change with your line (+1 −1)"));
     plain.pick(&now[2]).expect("it is undone");
     assert!(plain.rig.text_of("a.txt").ends_with("three\n"));
     assert_eq!(lenses(&plain, "b.txt"), [Value::Null; 0], "no lens on a document that is not open");

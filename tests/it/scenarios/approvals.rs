@@ -172,7 +172,7 @@ fn appr_045_always_says_that_it_binds_the_line_alone() {
     let always = |ask: usize| asks[ask].options.iter().find(|option| option.option_id == "allow_always");
     assert_eq!(always(0), None, "the line that starts a script says nothing about what the script does");
     let name = &always(1).expect("the option is offered").name;
-    assert!(name.contains("whatever it runs by then"), "{name}");
+    assert!(name.contains("even if what it runs changes"), "{name}");
 }
 
 #[test]

@@ -34,7 +34,7 @@ local function item_of(hunk)
   end
   return {
     filename = vim.uri_to_fname(hunk.uri), lnum = hunk.line + 1,
-    text = ("%s −%d +%d: %s"):format(hunk.state, removed, drawing.count(hunk.inserted), deciding.first_line(hunk, 80)),
+    text = ("%s +%d −%d: %s"):format(hunk.state, drawing.count(hunk.inserted), removed, deciding.first_line(hunk, 80)),
   }
 end
 

@@ -95,6 +95,16 @@ fn hunks_of(old: &[&str], new: &[&str], changes: &[LineChange], interner: &Inter
     hunks
 }
 
+/// Returns how many lines a change inserts and removes, for people: `+2 −1`, without a part that is zero.
+pub fn plus_minus(inserted: usize, removed: usize) -> String {
+    match (inserted, removed) {
+        (0, 0) => "+0".to_owned(),
+        (_, 0) => format!("+{inserted}"),
+        (0, _) => format!("\u{2212}{removed}"),
+        _ => format!("+{inserted} \u{2212}{removed}"),
+    }
+}
+
 /// Returns the text that hunks make of the text for which they were made; `None` if it is another text.
 ///
 /// Only this tells a text with hunks from one without them where lines repeat.

@@ -12,7 +12,7 @@ use crate::prompt::message::Usage;
 use crate::record;
 use crate::session::run;
 use crate::text::position::{Position, Range};
-use crate::text::review::{Hunk, deletion_diff, move_diff, unified_diff};
+use crate::text::review::{Hunk, deletion_diff, move_diff, plus_minus, unified_diff};
 
 /// Converts between two enums with the same variants; a variant that only `$from` has does not compile.
 macro_rules! same {
@@ -136,7 +136,8 @@ const MANY_FILES: u32 = 5;
 
 impl From<run::RunEdits> for session::RunEdits {
     fn from(run::RunEdits { files, inserted, removed, unreviewed }: run::RunEdits) -> Self {
-        let line = (files > MANY_FILES).then(|| format!("{files} files +{inserted} \u{2212}{removed}"));
+        let line = (files > MANY_FILES)
+            .then(|| format!("{files} files {}", plus_minus(inserted as usize, removed as usize)));
         Self { files, inserted, removed, unreviewed, line }
     }
 }

@@ -81,7 +81,7 @@ fn title_of(mode: Mode) -> &'static str {
 
 fn description_of(mode: Mode) -> &'static str {
     match mode {
-        Mode::Code => "All tools; edits and commands ask",
-        Mode::Ask => "Only tools that read",
+        Mode::Code => "Changes files and runs commands, and asks first",
+        Mode::Ask => "Reads and answers; changes nothing",
     }
 }

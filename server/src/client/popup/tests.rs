@@ -155,7 +155,8 @@ fn finding_d8_no_button_comes_to_stand_where_show_was() {
 
 #[test]
 fn finding_d8_a_button_has_sixteen_characters_at_most_and_the_rest_is_in_words() {
-    let always = "Allow exactly this line in this directory for this session, whatever it runs by then";
+    let always =
+        "Allow exactly this command in this directory for this session, even if what it runs changes";
     let mut ask = command("echo hi");
     ask.options = shown_options(&options(AskKind::Command.into(), Some(always), &[]));
     assert!(text(&ask, None, LINES).ends_with(&format!("“Yes, always…” = {always}")));

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use adjutant_core::text::review::plus_minus;
 use adjutant_core::wire::deciding::in_decisions;
 use adjutant_protocol::commands::{ChosenHunks, REVIEW, ReviewArguments};
 use adjutant_protocol::review::{ReviewAction, ReviewHunk};
@@ -65,7 +66,7 @@ pub(in crate::lsp) async fn drawn(world: &Arc<World>, uri: &str) -> Vec<ReviewHu
 
 /// Returns what a user can decide about an applied change, by the titles of a menu: sorted, undo is before keep.
 pub(in crate::lsp) fn decisions(hunk: &ReviewHunk) -> [(String, ReviewAction); 2] {
-    let size = format!("\u{2212}{} +{}", hunk.removed.lines().count(), hunk.inserted.lines().count());
+    let size = plus_minus(hunk.inserted.lines().count(), hunk.removed.lines().count());
     let yours = match hunk.user_lines {
         0 if hunk.state == HunkState::Amended => " as you left it",
         0 => "",

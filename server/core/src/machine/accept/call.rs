@@ -211,7 +211,7 @@ fn payload_ask(
         Payload::Command { line, .. } => (
             AskKind::Command,
             format!("Run {line}"),
-            "Allow exactly this line in this directory for this session, whatever it runs by then",
+            "Allow exactly this command in this directory for this session, even if what it runs changes",
             Vec::new(),
         ),
         Payload::Question { question, options } => {

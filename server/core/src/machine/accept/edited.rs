@@ -9,7 +9,7 @@ use crate::policy::cause::Cause;
 use crate::record::{CallEnd, CallResult, FileChange, FileOperation, HunkNote, ToolCallId};
 use crate::session::{Call, ChangeState, Changes, HunkState, Session};
 use crate::text::display::one_line;
-use crate::text::review::Hunk;
+use crate::text::review::{Hunk, plus_minus};
 
 /// What the model has to do before it tries again.
 pub const READ_AGAIN: &str = "; read the file again";
@@ -266,6 +266,6 @@ fn what_it_made(part: &FilePart<'_>, call: &ToolCallId) -> Option<(String, Strin
         state.change.parts.iter().any(|other| other.call != *call && other.hunks.contains(&hunk.id))
     };
     let shared = if own.iter().any(is_shared) { ", with other edits of this turn" } else { "" };
-    let lines = format!("+{inserted} -{removed} lines");
-    Some((format!("{verb} {path}: {lines}{shared}."), lines))
+    let sentence = format!("{verb} {path}: +{inserted} -{removed} lines{shared}.");
+    Some((sentence, plus_minus(inserted, removed)))
 }
