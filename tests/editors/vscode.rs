@@ -12,6 +12,7 @@ mod driver;
 mod everyday;
 mod files;
 mod host;
+mod newer;
 mod questions;
 mod remote;
 mod runs;
@@ -190,8 +191,9 @@ impl Editor for Code<'_> {
         self.do_("action", json!([title]));
     }
 
+    /// What the item of the status bar says to a screen reader, too: the line of each task.
     fn progress(&self) -> String {
-        self.status()
+        format!("{}\n{}", self.status(), self.text("statusLabel"))
     }
 
     /// The card in the chat, else the notification.

@@ -45,7 +45,12 @@ const replies = createReplies();
 const steps = createSteps(tell);
 const cards = createCards(items, tell, page);
 const complain = (message: string) => {
-  problem.textContent = message;
+  // What stands between backquotes is to be typed as it is.
+  const words = message.split('`').map((one, at) => (at % 2 ? element('code', '', one) : one));
+  const made = element('div', 'words');
+  made.tabIndex = 0;
+  made.append(...words);
+  problem.replaceChildren(made);
   problem.hidden = false;
 };
 const chips = createChips({ list: part('chips', HTMLElement), box: text, composer, send: (message, of) => tell({ ...message, session: of }), here: () => session, complain, changed: () => label() });
@@ -197,10 +202,18 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
   const [was, is] = [isRunning(), next === 'running' || next === 'requires_action'];
   now = next;
   drawPlan(entries, reset || was !== is ? is : undefined);
-  state.textContent = [STATES[now], share].filter(Boolean).join(' · ');
+  drawState(share);
   stop.hidden = !isRunning();
   drawOptions(chosen);
   label();
+}
+
+// The words for a question lead to it: it may be out of sight.
+function drawState(share: string) {
+  const words = [STATES[now] ?? '', share].filter(Boolean);
+  if (state.textContent === words.join(' · ')) return;
+  const made = words.map((one) => (one === STATES.requires_action ? button(one, 'Show the question', cards.revealFirst) : one));
+  state.replaceChildren(...made.flatMap((one, at) => (at ? [' · ', one] : [one])));
 }
 
 // The plan is unfolded while a task is at work, and folded after it; the user may choose otherwise until then.

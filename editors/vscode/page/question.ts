@@ -150,6 +150,12 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
     return card;
   }
 
+  function reveal(id: string) {
+    const card = cards.get(id)?.element;
+    card?.scrollIntoView({ block: 'start' });
+    card?.focus({ preventScroll: true });
+  }
+
   return {
     // Draws the questions anew; returns the first that was not there before.
     draw(views: View[]) {
@@ -191,10 +197,10 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
       card.problem.hidden = false;
       allow(card);
     },
-    reveal(id: string) {
-      const card = cards.get(id)?.element;
-      card?.scrollIntoView({ block: 'start' });
-      card?.focus({ preventScroll: true });
+    reveal,
+    revealFirst(this: void) {
+      const [first] = cards.keys();
+      if (first !== undefined) reveal(first);
     },
     clear() {
       seer.disconnect();

@@ -20,6 +20,8 @@ export function createStatus() {
   const draw = ([icon, tooltip, command]: Look, words: string, lines: string[] = []) => {
     item.text = `$(${icon}) Adjutant${words ? `: ${words}` : ''}`;
     item.tooltip = [...lines, tooltip].join('\n');
+    // A screen reader does not hover.
+    item.accessibilityInformation = { label: [`Adjutant${words ? `: ${words}` : ''}`, ...lines, tooltip].join('. ') };
     item.command = command;
     item.backgroundColor = icon === 'question' ? new vscode.ThemeColor('statusBarItem.warningBackground') : undefined;
     item.show();

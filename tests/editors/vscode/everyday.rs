@@ -221,7 +221,7 @@ fn n06_forty_closed_files_are_changed_on_disk_and_nothing_opens() {
     assert_eq!(others.iter().filter(is_temporary).count(), others.len(), "{others:?}");
 
     // One line says it, and the user chooses what comes next.
-    let line = format!("Adjutant: {MANY} files +{MANY} −{MANY}");
+    let line = format!("Adjutant changed {MANY} files +{MANY} −{MANY}");
     notified(&code, &line);
     assert_eq!(code.buttons(), ["Review", "Undo Run"]);
     code.picture("many-files");
@@ -308,6 +308,7 @@ fn n17_a_branch_switch_while_the_agent_works_is_told_once_to_both() {
     assert!(reads_the_other(&outputs), "it read the file again: {outputs:?}");
     code.wait_buffer("x\ny\n");
     code.picture("switched");
-    let shown = code.all_text().replace('\n', " ");
+    // The lines of the answer are wrapped.
+    let shown = code.all_text().split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(shown.matches(SWITCHED_FOR_USER).count(), 1, "{shown}");
 }

@@ -150,7 +150,7 @@ fn start_sshd(folder: &Path) -> (Child, u16) {
 
 /// Makes the package of the extension that carries the program, as users get it; the program is the one under test, which writes
 /// its debug log.
-fn package_with_program(folder: &Path) -> std::path::PathBuf {
+pub fn package_with_program(folder: &Path) -> std::path::PathBuf {
     let program = folder.join("adjutant");
     fs::write(&program, format!("#!/bin/sh\nexec '{SERVER}' --debug \"$@\"\n")).expect("write the program");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("make it run");

@@ -281,7 +281,7 @@ fn n06_save_and_run_saves_the_file_that_the_question_names() {
     let asked = code.wait_asked("cat greet.py");
     assert!(asked.contains("Not saved yet: greet.py."), "{asked}");
     assert_eq!(code.answers(), ["Reject", "Save and run", "Run as saved"]);
-    assert!(asked.contains("“Save and run” = Save the files that are named here"), "{asked}");
+    assert!(asked.contains("“Save and run”: Save the files that are named here"), "{asked}");
     code.picture("n06-save-and-run");
     code.choose("Save and run");
     let request = stage.model.wait_for_requests(2)[1].json().to_string();

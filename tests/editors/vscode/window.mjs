@@ -661,6 +661,11 @@ export class Window {
     return (await this.page.locator('.statusbar-item').allInnerTexts()).map((one) => one.trim()).join(' | ');
   }
 
+  // Returns what a screen reader says of Adjutant's item.
+  async statusLabel() {
+    return (await this.page.locator('.statusbar-item a[aria-label^="Adjutant"], .statusbar-item[aria-label^="Adjutant"]').first().getAttribute('aria-label').catch(() => undefined)) ?? '';
+  }
+
   // Returns each notification with its buttons.
   async popups() {
     return this.toasts.evaluateAll((all) => all.map((one) => ({

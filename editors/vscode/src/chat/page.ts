@@ -21,7 +21,7 @@ export function html(root: string) {
 <main id="items" role="log" aria-label="Conversation" tabindex="0"></main>
 <details id="plan" aria-label="Plan" hidden></details>
 <form id="composer">
-<p id="problem" role="alert" hidden></p>
+<div id="problem" role="alert" hidden></div>
 <div id="state" role="status"></div>
 <ul id="chips" aria-label="Added to the prompt" aria-live="polite" hidden></ul>
 <textarea id="text" rows="2" aria-label="Prompt" placeholder="What is to be done?"></textarea>
