@@ -260,6 +260,21 @@ fn p05_a_prompt_is_taken_back_into_the_line_and_the_loop_goes_on_in_a_copy() {
 }
 
 #[test]
+fn p05_a_prompt_of_two_lines_comes_back_with_both() {
+    let workspace = workspace(TWO);
+    let mut terminal = Terminal::looped(&workspace, 80);
+    terminal.prompts("first\\\rand second", "The first answer.");
+    terminal.goes_back("first\nand second", "(fork)");
+    terminal.screen.types(b" line\r");
+    wait_until("the answer in the copy", || terminal.drawn().matches("The first answer.").count() == 2);
+    terminal.waits_for_a_prompt();
+    let newest = ids(&workspace).remove(0);
+    let shown = Line::new(BINARY, &workspace, &["sessions", "show", &newest]).run().stdout;
+    assert!(shown.contains("first\n") && shown.contains("and second line"), "{shown}");
+    terminal.leaves().0.expect(0);
+}
+
+#[test]
 fn finding_e8_the_history_is_there_in_the_next_loop_and_private() {
     let workspace = workspace(TWO);
     let mut terminal = Terminal::looped(&workspace, 80);
