@@ -82,6 +82,32 @@ fn s15_at_80_by_24_a_question_shows_the_first_changed_lines_at_once() {
 }
 
 #[test]
+fn s15_at_80_by_24_a_question_about_a_new_file_shows_its_first_lines_at_once() {
+    for version in VERSIONS {
+        let content: String = (1..=20).map(|line| format!("line {line}\n")).collect();
+        let call = Reply::call("write_file", json!({"path": "new.txt", "content": content}));
+        let stage = scenes::stage([call, Reply::text("It is there.")]);
+        let screen = open_sized(&stage, version, ("80", "24"));
+        command(&screen, ":Adjutant Write it");
+        command(&screen, ":Adjutant chat");
+        screen.wait("? Create new.txt");
+        command(&screen, ":Adjutant answer");
+        let asked = screen.wait("q later");
+        for part in
+            ["╭ Adjutant asks: Create new.txt ─", "@@ -0,0 +1,20 @@", "+line 1 ", "+line 5 ", "1  Reject"]
+        {
+            assert!(asked.contains(part), "{version}, {part:?} in\n{asked}");
+        }
+        screen.keys(&["C-f"; 20]);
+        let seen = screen.wait_until("all of it seen", |text| !text.contains("first look at"));
+        read();
+        screen.keys(&[&key_of(&seen, "Yes, once")]);
+        let path = stage.workspace.path().join("new.txt");
+        wait_for("the file", || (std::fs::read_to_string(&path).ok()? == content).then_some(()));
+    }
+}
+
+#[test]
 fn s28_a_task_that_no_model_takes_is_kept_in_the_prompt() {
     let bare = || {
         let stage = scenes::stage([Reply::text("First words.")]);

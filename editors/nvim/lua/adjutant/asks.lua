@@ -36,11 +36,13 @@ local function relative(path)
   return below ~= path and "./" .. below or vim.fn.fnamemodify(path, ":~")
 end
 
--- How many lines at the head of a diff say no more than the title: both, where they name the file that it names.
+-- How many lines at the head of a diff say no more than the title: both, where they name the file that it edits or creates.
 local function named_by(title, lines)
-  local old, new = (lines[1] or ""):match("^%-%-%- a/(.+)$"), (lines[2] or ""):match("^%+%+%+ b/(.+)$")
-  local whole = vim.fn.strchars(display.plain(title)) <= LONGEST_TITLE
-  return old and old == new and whole and display.plain(title) == "Edit " .. old and 2 or 0
+  local old, new = (lines[1] or ""):match("^%-%-%- (.+)$"), (lines[2] or ""):match("^%+%+%+ b/(.+)$")
+  title = display.plain(title)
+  local edits = new and old == "a/" .. new and title == "Edit " .. new
+  local creates = new and old == "/dev/null" and title == "Create " .. new
+  return (edits or creates) and vim.fn.strchars(title) <= LONGEST_TITLE and 2 or 0
 end
 
 -- What a question is about: a place, and lines that must be seen whole.
