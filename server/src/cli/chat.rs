@@ -2,6 +2,7 @@
 //!
 //! Never clears the screen, and never loses a prompt: one that was not accepted is in the next line.
 
+use adjutant_core::text::display::one_line;
 use adjutant_protocol::session::{ContentBlock, Overrides};
 
 use crate::settings::Sources;
@@ -15,10 +16,14 @@ use super::present::Person;
 use super::run::continue_open;
 use super::typed::PromptEnd;
 
+/// The most characters of a title.
+const MAX_TITLE: usize = 60;
+
 /// What can be typed at the prompt.
-const HELP: [&str; 7] = [
+const HELP: [&str; 8] = [
     "/new       begin a new session",
     "/continue  continue a run that failed or stopped at a limit",
+    "/fork      go back to before your last prompt, in a copy of the session",
     "/help      print this",
     "Text that you type while a run works is sent to it; output waits until you press Enter.",
     "A backslash at the end continues a prompt on the next line. Up and down bring earlier prompts.",
@@ -31,6 +36,7 @@ enum Wish<'a> {
     Prompt(&'a str),
     New,
     Continue,
+    Fork,
     Help,
     Nothing,
     Unknown(&'a str),
@@ -41,6 +47,7 @@ fn read(line: &str) -> Wish<'_> {
         "" => Wish::Nothing,
         "/new" => Wish::New,
         "/continue" => Wish::Continue,
+        "/fork" => Wish::Fork,
         "/help" => Wish::Help,
         // A path may begin a prompt.
         text if text.starts_with('/') && !text[1..].contains(['/', ' ']) => Wish::Unknown(text),
@@ -97,6 +104,7 @@ async fn converse(talk: &mut Conversation) -> Result<Exit, LeaveReason> {
                 talk.detach();
                 talk.remark("The next prompt begins a new session.");
             }
+            Wish::Fork => fork(talk).await?,
             Wish::Prompt(text) => {
                 let sent = work(talk, Some(text)).await;
                 stays(talk, sent, &line)?;
@@ -139,6 +147,21 @@ async fn work(talk: &mut Conversation, prompt: Option<&str>) -> Result<(), Troub
     }
     talk.end_work();
     talk.note_commits().await;
+    Ok(())
+}
+
+/// Goes on in a copy from before the last prompt, and says what it is called.
+async fn fork(talk: &mut Conversation) -> Result<(), LeaveReason> {
+    match talk.fork().await {
+        Ok(Some(title)) => {
+            let title = one_line(&title, MAX_TITLE);
+            talk.remark(&format!("This is a copy of the session now: {title}"));
+        }
+        Ok(None) => talk.note("there is no prompt of this loop to go back to; type one"),
+        Err(LeaveReason::AlreadyPrinted) => {}
+        Err(LeaveReason::Failed(Failure::Refused { message, .. })) => talk.note(&message),
+        Err(why) => return Err(why),
+    }
     Ok(())
 }
 

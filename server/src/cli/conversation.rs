@@ -9,6 +9,7 @@ mod changes;
 mod deciding;
 mod denied;
 mod ears;
+mod forking;
 pub(super) mod hearing;
 mod prompting;
 mod unmade;

@@ -19,7 +19,7 @@ const TEXT: &str = "for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) d
       return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\\n') end end";
 
 /// What is drawn below that text.
-const BELOW: &str = "for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do \
+pub(super) const BELOW: &str = "for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do \
     local buffer = vim.api.nvim_win_get_buf(window) \
     if vim.bo[buffer].filetype == 'adjutant-prompt' then \
       local lines = {} \

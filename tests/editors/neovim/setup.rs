@@ -7,6 +7,7 @@ use std::fs;
 use adjutant_testkit::model::Reply;
 
 use super::Neovim;
+use super::conversation::{go, send, text, wait_below};
 use super::scenes::{chat, each, notices};
 use crate::editor::Editor;
 use crate::scenes;
@@ -47,7 +48,7 @@ fn p26_setup_leads_from_no_model_to_a_first_answer_and_keeps_no_key() {
             editor.choose("Type the key");
         };
         editor.lua("vim.cmd('Adjutant Say hello')");
-        wait_noticed(editor, "begin with :Adjutant setup; no model is configured");
+        wait_noticed(editor, "no model is configured: begin with :Adjutant setup");
         // Without a model, the list of models is the set-up.
         editor.lua("vim.cmd('Adjutant model')");
         describe();
@@ -82,4 +83,98 @@ fn p26_without_the_program_every_command_says_so() {
             wait_noticed(editor, "the program adjutant is not in the PATH of Neovim");
         }
     });
+}
+
+/// What the server says of a missing model is written for a terminal.
+#[test]
+fn p26_every_place_that_says_what_is_missing_names_the_cure_of_neovim() {
+    const HEALTH: &str = "vim.cmd('checkhealth adjutant') \
+        local page = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), ' ') vim.cmd('bwipeout') return page";
+    let for_a_shell = |shown: &str| {
+        ["`adjutant", "--model", "-33010"].into_iter().find(|words| shown.contains(words)).map(str::to_owned)
+    };
+    each(bare, |editor| {
+        let no_model = "no model is configured: begin with :Adjutant setup";
+        editor.action("Do what this comment says");
+        wait_noticed(editor, no_model);
+        send(editor, "Say hello");
+        wait_below(editor, &format!("Not sent: {no_model}"));
+        let shown = notices(editor);
+        assert_eq!(for_a_shell(&shown), None, "{shown}");
+        let page = editor.lua(HEALTH).to_string();
+        assert!(page.contains("model: no model is configured: begin with :Adjutant setup"), "{page}");
+        assert_eq!(for_a_shell(&page), None, "{page}");
+        // A provider whose key is missing.
+        editor.stage.workspace.config(
+            "model = \"lab/m1\"\n[providers.lab]\nwire = \"openai_chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n\
+             api_key_env = \"LAB_KEY\"\n",
+        );
+        let no_key = "begin with :Adjutant setup; the provider \"lab\" has no key: set the environment variable LAB_KEY where \
+                      Neovim is started";
+        editor.lua("vim.cmd('Adjutant Say hello')");
+        wait_noticed(editor, no_key);
+        editor.stage.workspace.config("model = \n");
+        editor.lua("vim.cmd('Adjutant Say hello')");
+        wait_noticed(editor, ":checkhealth adjutant checks it");
+        let shown = notices(editor);
+        let last = shown.rsplit("Adjutant: ").next().unwrap_or_default();
+        assert!(!last.contains("begin with :Adjutant setup"), "a set-up writes into no broken file: {shown}");
+    });
+}
+
+/// A message that something is missing stayed after it was there.
+#[test]
+fn p26_what_says_that_something_is_missing_goes_when_it_is_there() {
+    const ANSWERS: &str = "vim.ui.input = function(options, done) \
+        done(options.prompt:find('^Address') and 'ADDRESS' or 'm1') end \
+        vim.fn.inputsecret = function() return 'sk-1' end";
+    let stage = || {
+        let stage = scenes::stage([Reply::text("ok"), Reply::text("Hello.")]);
+        stage.workspace.config("# Mine.\n");
+        stage
+    };
+    each(stage, |editor| {
+        send(editor, "Say hello");
+        wait_below(editor, "Not sent: no model is configured");
+        editor.lua("vim.cmd('Adjutant! Say goodbye')");
+        wait_noticed(editor, "no model is configured");
+        editor.lua(&ANSWERS.replace("ADDRESS", &editor.stage.model.base_url()));
+        editor.lua("vim.cmd('Adjutant setup')");
+        wait_for("the services", || editor.asked());
+        editor.choose("another service");
+        wait_for("the ways to give a key", || editor.asked().filter(|asked| asked.starts_with("Where is")));
+        editor.choose("Type the key");
+        wait_noticed(editor, "service/m1 is the model of new conversations");
+        let shown = notices(editor);
+        assert!(!shown.contains("no model is configured"), "{shown}");
+        go(editor);
+        assert_eq!(
+            editor.lua(super::conversation::BELOW).as_str().map(|below| below.contains("Not sent")),
+            Some(false)
+        );
+        assert!(text(editor).starts_with("Say hello"), "it waits to be sent");
+    });
+    // The program is gone, and comes back.
+    each(
+        || scenes::stage([]),
+        |editor| {
+            editor.lua("Path = vim.env.PATH vim.env.PATH = '/nowhere' vim.lsp.stop_client(vim.lsp.get_clients(), true)");
+            editor.wait_true("the end of the server", "return #vim.lsp.get_clients() == 0");
+            editor.lua("vim.cmd('Adjutant fix it')");
+            wait_noticed(editor, "the program adjutant is not in the PATH of Neovim");
+            go(editor);
+            wait_below(editor, "Not sent: no server runs here");
+            editor.lua("vim.env.PATH = Path vim.cmd('wincmd t') vim.cmd('edit other.py')");
+            editor.wait_true("a server", "return #vim.lsp.get_clients({ name = 'adjutant' }) > 0");
+            wait_for("the end of the notice", || {
+                (!notices(editor).contains("not in the PATH")).then_some(())
+            });
+            go(editor);
+            wait_below(editor, "sends");
+            assert_eq!(
+                editor.lua(super::conversation::BELOW).as_str().map(|below| below.contains("Not sent")),
+                Some(false)
+            );
+        },
+    );
 }

@@ -38,6 +38,75 @@ fn s15_at_80_by_24_a_question_about_a_small_file_is_whole() {
     }
 }
 
+/// The chat took the rows in which the change would have been: title, reason and answers, but no line of the diff.
+#[test]
+fn s15_at_80_by_24_a_question_shows_the_first_changed_lines_at_once() {
+    let lines = |word: &str| (1..=20).map(|line| format!("{word} = {line}\n")).collect::<String>();
+    let before = "def greet(): pass\n# One.\n# Two.\n# Three.\n";
+    for (version, chat) in VERSIONS.into_iter().flat_map(|version| [(version, true), (version, false)]) {
+        let arguments = json!({"path": scenes::FILE, "old_text": lines("old"), "new_text": lines("new")});
+        let edit = Reply::text("I rename all of them.").and_call("edit_file", arguments);
+        let text = format!("//- /{}\n{before}{}", scenes::FILE, lines("old"));
+        let stage = Stage::new(&text, [edit, Reply::text("It is renamed.")]);
+        let screen = open_sized(&stage, version, ("80", "24"));
+        command(&screen, ":Adjutant Rename them");
+        if chat {
+            command(&screen, ":Adjutant chat");
+            screen.wait("I rename all of them.");
+        }
+        screen.wait("? Edit greet.py");
+        command(&screen, ":Adjutant answer");
+        let asked = screen.wait("q later");
+        let title = if chat { "╭ Adjutant asks: Edit greet.py ─" } else { "│Edit greet.py " };
+        let parts = [
+            title,
+            "every edit asks until you allow edits for this session",
+            "@@ -2,",
+            "-old = 1 ",
+            "-old = 2 ",
+            "1  Reject",
+            "-  Yes, once: first look at the other ",
+        ];
+        for part in parts {
+            assert!(asked.contains(part), "{version}, {part:?} in\n{asked}");
+        }
+        assert!(!chat || asked.contains("I rename all of them."), "{asked}");
+        // What is left out at the head holds no answer up, and the text stays as it is while one reads.
+        screen.keys(&["C-f"; 20]);
+        let seen = screen.wait_until("all of it seen", |text| !text.contains("first look at"));
+        assert!(seen.contains(if chat { title } else { "╭ Adjutant asks ─" }), "{seen}");
+        read();
+        screen.keys(&[&key_of(&seen, "Yes, once")]);
+        wait_for("the edit", || stage.workspace.read(scenes::FILE).contains("new = 20").then_some(()));
+    }
+}
+
+#[test]
+fn s15_at_80_by_24_a_question_about_a_new_file_shows_its_first_lines_at_once() {
+    for version in VERSIONS {
+        let content: String = (1..=20).map(|line| format!("line {line}\n")).collect();
+        let call = Reply::call("write_file", json!({"path": "new.txt", "content": content}));
+        let stage = scenes::stage([call, Reply::text("It is there.")]);
+        let screen = open_sized(&stage, version, ("80", "24"));
+        command(&screen, ":Adjutant Write it");
+        command(&screen, ":Adjutant chat");
+        screen.wait("? Create new.txt");
+        command(&screen, ":Adjutant answer");
+        let asked = screen.wait("q later");
+        for part in
+            ["╭ Adjutant asks: Create new.txt ─", "@@ -0,0 +1,20 @@", "+line 1 ", "+line 5 ", "1  Reject"]
+        {
+            assert!(asked.contains(part), "{version}, {part:?} in\n{asked}");
+        }
+        screen.keys(&["C-f"; 20]);
+        let seen = screen.wait_until("all of it seen", |text| !text.contains("first look at"));
+        read();
+        screen.keys(&[&key_of(&seen, "Yes, once")]);
+        let path = stage.workspace.path().join("new.txt");
+        wait_for("the file", || (std::fs::read_to_string(&path).ok()? == content).then_some(()));
+    }
+}
+
 #[test]
 fn s28_a_task_that_no_model_takes_is_kept_in_the_prompt() {
     let bare = || {

@@ -335,13 +335,39 @@ fn p26_without_a_model_the_way_to_one_is_said_in_whole_words() {
         stage.workspace.config("");
         let screen = open(&stage, version, "80");
         command(&screen, ":Adjutant Say hello");
-        let shown = screen.wait("begin with :Adjutant setup; no model is");
+        let shown = screen.wait("The text is kept: :Adjutant prompt");
         let inside = |row: &str| Some(row.split_once('│')?.1.split_once('│')?.0.trim().to_owned());
         let text = shown.lines().filter_map(inside).collect::<Vec<_>>().join(" ");
-        assert!(
-            text.contains("OPENAI_API_KEY or ANTHROPIC_API_KEY and choose one with `--model openai/MODEL`"),
-            "{shown}"
+        // Nothing that is for a shell or a file: the first word to type is one of Neovim.
+        let said = "Adjutant: no model is configured: begin with :Adjutant setup; :Adjutant demo shows a task without one \
+                    The text is kept: :Adjutant prompt";
+        assert_eq!(text, said, "{shown}");
+    }
+}
+
+/// In a wide terminal it is a message of Neovim itself, which stays until something else is said.
+#[test]
+fn p26_the_message_that_the_program_is_missing_goes_when_it_is_there() {
+    for version in super::VERSIONS {
+        let stage = scenes::silence();
+        install(&stage);
+        let (program, runtime) = program(version);
+        let comes = format!(
+            "nnoremap Q <Cmd>lua vim.env.PATH = '{}:' .. vim.env.PATH; require('adjutant').with_server(function() end)<CR>",
+            stage.beside("bin").display()
         );
-        assert!(text.ends_with("shows a run without one The text is kept: :Adjutant prompt"), "{shown}");
+        let line = format!(
+            "env PATH=/usr/bin:/bin VIMRUNTIME='{}' '{}' -c \"{comes}\" {}",
+            runtime.display(),
+            program.display(),
+            scenes::FILE
+        );
+        let screen = Screen::sized(&stage, &line, ("160", ROWS));
+        screen
+            .wait("the program adjutant is not in the PATH of Neovim; :checkhealth adjutant says what to do");
+        screen.keys(&["Q"]);
+        stage.seen().wait("in", "textDocument/didOpen", 1);
+        let shown = screen.wait_until("the end of the message", |text| !text.contains("not in the PATH"));
+        assert!(shown.contains("def greet"), "{shown}");
     }
 }

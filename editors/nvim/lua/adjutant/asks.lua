@@ -36,6 +36,15 @@ local function relative(path)
   return below ~= path and "./" .. below or vim.fn.fnamemodify(path, ":~")
 end
 
+-- How many lines at the head of a diff say no more than the title: both, where they name the file that it edits or creates.
+local function named_by(title, lines)
+  local old, new = (lines[1] or ""):match("^%-%-%- (.+)$"), (lines[2] or ""):match("^%+%+%+ b/(.+)$")
+  title = display.plain(title)
+  local edits = new and old == "a/" .. new and title == "Edit " .. new
+  local creates = new and old == "/dev/null" and title == "Create " .. new
+  return (edits or creates) and vim.fn.strchars(title) <= LONGEST_TITLE and 2 or 0
+end
+
 -- What a question is about: a place, and lines that must be seen whole.
 local function subject_of(ask)
   local subject = type(ask.subject) == "table" and ask.subject or {}
@@ -53,7 +62,7 @@ local function subject_of(ask)
     end
     -- A move has no lines of its own.
     local short = plus + minus > 0 and ("+%d −%d"):format(plus, minus) or nil
-    return { lines = all, syntax = "diff", short = short }
+    return { lines = all, syntax = "diff", short = short, named = named_by(ask.title, all) }
   elseif subject.type == "command" then
     local place = subject.cwd == vim.fn.getcwd() and "in this folder" or "in " .. relative(subject.cwd)
     if subject.timeoutSeconds then place = ("%s, for at most %d s"):format(place, subject.timeoutSeconds) end
@@ -85,9 +94,12 @@ local function entry_of(ask, answer)
       entry.rejects = entry.rejects or (option.kind == "reject_once" and option.optionId or nil)
       if allows == yes then
         -- The label is what it says everywhere; what "always" would allow stands behind it.
-        local name = option.kind ~= "choose" and option.label or option.name
+        local label = option.kind ~= "choose" and option.label or option.name
+        local name = label
         if option.kind == "allow_always" and name ~= option.name then name = ("%s (%s)"):format(name, option.name) end
-        table.insert(entry.options, { id = option.optionId, name = display.plain(name), allows = allows })
+        table.insert(entry.options, {
+          id = option.optionId, name = display.plain(name), label = display.plain(label), allows = allows,
+        })
       end
     end
   end
@@ -117,11 +129,12 @@ local draw
 local function look()
   if not (shown and valid(window)) or hinting then return end
   buffers.hide_nothing(window)
-  local _, first = float.text(shown)
+  local _, first, said = float.text(shown)
   local unseen, tall = float.unseen(shown), shown.tall
+  for line = 1, said do shown.seen[line] = true end
   for row = vim.fn.line("w0", window), vim.fn.line("w$", window) do
-    local line = row - first + 1
-    if line >= 1 and line <= #shown.lines then
+    local line = row - first + 1 + said
+    if line > said and line <= #shown.lines then
       -- Of a line that is taller than the float only the head is in sight.
       local rows = api.nvim_win_text_height(window, { start_row = row - 1, end_row = row - 1 }).all
       if rows <= api.nvim_win_get_height(window) then shown.seen[line] = true else shown.tall = true end
@@ -306,7 +319,7 @@ function M.left(ask)
     if entry.id == ask.askId then
       local all = float.unseen(entry) == 0
       local subject = subject_of(ask)
-      entry.lines, entry.short, entry.seen, entry.since = subject.lines, subject.short, {}, now()
+      entry.lines, entry.short, entry.named, entry.seen, entry.since = subject.lines, subject.short, subject.named, {}, now()
       if all then for line = 1, #entry.lines do entry.seen[line] = true end end
       if entry == shown then draw() end
     end
@@ -325,7 +338,7 @@ function M.enter()
   shown = shown or first(false) or first(true)
   if not shown then return false end
   if entered and api.nvim_get_current_win() == window then return true end
-  home, entered = api.nvim_get_current_win(), true
+  home, entered, shown.tight = api.nvim_get_current_win(), true, nil
   draw()
   vim.cmd.stopinsert()
   api.nvim_set_current_win(window)

@@ -1,4 +1,5 @@
 -- What Adjutant says, as it comes: a page for each session. It opens no window, and shows no page in one.
+local cures = require("adjutant.cures")
 local page = require("adjutant.page")
 
 local M = {}
@@ -56,7 +57,7 @@ end
 -- Notes what the server says. Most of it comes two ways, as an update and as a message, in any order.
 local counted, ahead = 0, {} -- by text, how much more often it came as an update than as a message
 function M.note(text, way, session)
-  text = text:gsub("^Adjutant: ", "")
+  text = cures.here((text:gsub("^Adjutant: ", "")))
   local before = ahead[text] or 0
   local after = before + (way == "update" and 1 or -1)
   ahead[text] = after ~= 0 and after or nil
@@ -68,7 +69,7 @@ end
 local function ended(at, run, finish)
   local words = ({ completed = "done", stopped = "done", failed = "failed", limit = "stopped at a limit" })[finish.outcome]
   local why = (finish.outcome == "failed" or finish.outcome == "limit") and finish.summary
-  page.write(at, "end " .. run, ("— %s%s"):format(words or finish.outcome, why and ": " .. why or ""), "quiet")
+  page.write(at, "end " .. run, ("— %s%s"):format(words or finish.outcome, why and ": " .. cures.here(why) or ""), "quiet")
 end
 
 -- Text below the line of a step.

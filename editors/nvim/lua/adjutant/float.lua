@@ -14,15 +14,17 @@ end
 -- Lines of text cannot hold line ends.
 function M.one(text) return (text:gsub("%s*\n%s*", " ")) end
 
--- The text of a question as the user reads it, and the row of the first line of the subject.
+-- The text of a question as the user reads it, the row of the first line of the subject, and how many lines before it the title
+-- stands for. A tight one leaves out what is also said elsewhere.
 function M.text(entry)
-  local lines = { M.one(entry.title) }
+  local tight = entry.tight or {}
+  local lines = tight.framed and {} or { M.one(entry.title) }
   if entry.why then vim.list_extend(lines, vim.split(entry.why, "\n")) end
   if entry.place then lines[#lines + 1] = M.one(entry.place) end
-  if #entry.lines > 0 then lines[#lines + 1] = "" end
-  local first = #lines + 1
-  vim.list_extend(lines, entry.lines)
-  return lines, first
+  if #entry.lines > 0 and not entry.tight then lines[#lines + 1] = "" end
+  local first, said = #lines + 1, entry.tight and entry.named or 0
+  vim.list_extend(lines, entry.lines, said + 1)
+  return lines, first, said
 end
 
 -- How high some lines are at a width.
@@ -50,7 +52,8 @@ local function answers_of(entry, width, most)
     if option.allows and left > 0 then
       local first_look = entry.tall and "first press s: a line is longer than this window"
         or ("first look at the other %d line%s"):format(left, left == 1 and "" or "s")
-      lines[#lines + 1] = ("-  %s: %s"):format(M.one(option.name), first_look)
+      -- What it would allow is said when it can be given.
+      lines[#lines + 1] = ("-  %s: %s"):format(M.one(entry.tight and option.label or option.name), first_look)
     else
       lines[#lines + 1] = ("%d  %s"):format(number, M.one(option.name))
       offered[number] = true
@@ -85,6 +88,8 @@ end
 local LEAST = 5 -- lines of a question that are of use
 local LEAST_TEXT = 3 -- lines of its text
 local KEPT = 8 -- lines of the answer that a question beside it leaves in sight
+local KEPT_BY_TIGHT = 5 -- lines of the answer that a question leaves in sight which has no room above it
+local CHANGES = 2 -- changed lines that are in sight before the user scrolls
 
 -- Where the window of the answer is: `below` the file over the whole width, or beside it.
 local function place_of(chat)
@@ -124,6 +129,36 @@ end
 local ABOVE = { "╭", "─", "╮", "│", "", "", "", "│" }
 local BELOW = { "", "", "", "│", "╯", "─", "╰", "│" }
 
+-- The frame's title.
+local function title_of(entry, count)
+  return (" Adjutant asks%s%s "):format(count, entry.tight and entry.tight.framed and ": " .. M.one(entry.title) or "")
+end
+
+-- How high the text is down to the first lines that say what would be done.
+local function height_to_subject(lines, first, said, entry, width)
+  local row = first
+  if entry.syntax == "diff" then
+    row = math.min(first + 2 - said, #lines)
+    while row < #lines and not lines[row]:find("^[+-]") do row = row + 1 end
+  end
+  return height_of(vim.list_slice(lines, 1, row + CHANGES - 1), width)
+end
+
+-- The text, what is below it, and how high each may be: in at most `most` rows, of which the text is given `room`.
+local function parts_of(entry, entered, width, most, room)
+  local lines, first, said = M.text(entry)
+  local answers, offered = answers_of(entry, width, math.max(1, most - LEAST_TEXT))
+  local whole = height_of(lines, width)
+  -- Nobody can answer before the floats are entered, so the text has its room first.
+  while not entered and #answers > 1 and whole + height_of(answers, width) > room do table.remove(answers) end
+  local own = height_of(answers, width)
+  local height = math.max(1, math.min(whole, (entered and most or room) - own, room))
+  return {
+    lines = lines, answers = answers, offered = offered, own = own, height = height, whole = whole,
+    enough = height >= math.min(whole, height_to_subject(lines, first, said, entry, width)),
+  }
+end
+
 -- Where the floats are, and what is in them: the whole when they are entered or have room beside the answer of the model, else one
 -- line. Returns the lines and the place of the text, and what is below it, which is nothing for the one line. `count` is the place
 -- among several; `chat` is the window of the answer of the model, and `prompt` that of the user's text, which nothing covers until the
@@ -132,41 +167,48 @@ function M.layout(entry, entered, count, chat, prompt)
   local bottom = vim.o.lines - vim.o.cmdheight - (vim.o.laststatus > 0 and 1 or 0)
   chat = chat and place_of(chat)
   local beside = chat and chat.height - 2 - KEPT or 0
+  if not entered then entry.tight = nil end
   if not entered and beside < LEAST then return hint_at(entry, count, chat, prompt, bottom) end
   local above = entered and chat and chat.below and chat.row - 4 >= LEAST
   -- Left of the answer where it has a side of its own.
   local right = not above and chat and not chat.below and chat.col > 40 and chat.col - 1 or vim.o.columns
   local width = math.max(10, entered and math.min(right - 2, 100) or chat.width - 2)
-  local most = not entered and beside or above and chat.row - 3 or math.max(2, bottom - 2)
-  local room = math.min(most, math.max(3, math.min(math.floor(vim.o.lines * 0.6), vim.o.lines - 13)))
-  local lines = M.text(entry)
-  local answers, offered = answers_of(entry, width, math.max(1, most - LEAST_TEXT))
-  local whole = height_of(lines, width)
-  -- Nobody can answer before the floats are entered, so the text has its room first.
-  while not entered and #answers > 1 and whole + height_of(answers, width) > room do table.remove(answers) end
-  local own = height_of(answers, width)
-  local height = math.max(1, math.min(whole, (entered and most or room) - own, room))
-  if height < whole and answers[1] == "" then
+  local function made()
+    local most = not entered and beside or above and chat.row - 3 or math.max(2, bottom - 2)
+    -- Over the line between the windows, and the first lines of the answer.
+    if above and entry.tight then most = most + 1 + math.max(0, chat.height - KEPT_BY_TIGHT) end
+    local room = math.min(most, math.max(3, math.min(math.floor(vim.o.lines * 0.6), vim.o.lines - 13)))
+    return parts_of(entry, entered, width, most, room)
+  end
+  local parts = made()
+  -- It stays so until it is left: what the user reads does not jump.
+  if entered and not entry.tight and #entry.lines > 0 and not parts.enough then
+    entry.tight = { framed = true }
+    entry.tight.framed = vim.fn.strdisplaywidth(title_of(entry, count)) <= width
+    parts = made()
+  end
+  local answers, height, own = parts.answers, parts.height, parts.own
+  if height < parts.whole and answers[1] == "" then
     local more = M.unseen(entry) > 0 and "… scroll for more: j or Ctrl-F" or ""
     answers[1] = entered and more or "…"
   end
   local config = {
-    relative = "editor", border = ABOVE, title = (" Adjutant asks%s "):format(count), focusable = entered, zindex = 60,
+    relative = "editor", border = ABOVE, title = title_of(entry, count), focusable = entered, zindex = 60,
     style = "minimal", width = width, height = height,
   }
   local all = height + own
   if not entered then config.row, config.col = chat.row + chat.height - all - 2, chat.col
-  -- Above the answer, which stays in sight.
-  elseif above then config.row, config.col = chat.row - 3 - all, vim.o.columns - width - 2
+  -- Above the end of the answer, which stays in sight.
+  elseif above then config.row, config.col = math.max(0, chat.row - 3 - all), vim.o.columns - width - 2
   else config.row, config.col = math.max(0, bottom - all - 2), right - width - 2 end
   local below = {
-    lines = answers, offered = offered, config = {
+    lines = answers, offered = parts.offered, config = {
       relative = "editor", border = BELOW, footer = entered and keys_of(entry) or " :Adjutant answer ", footer_pos = "right",
       focusable = false, zindex = 60, style = "minimal", width = width, height = own,
       row = config.row + 1 + height, col = config.col,
     },
   }
-  return lines, config, below
+  return parts.lines, config, below
 end
 
 return M

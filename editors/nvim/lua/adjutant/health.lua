@@ -1,5 +1,6 @@
 -- `:checkhealth adjutant`: whether Neovim, the program and what the server checks are as they have to be.
 -- The server judges; this page only draws. Never calls a model.
+local cures = require("adjutant.cures")
 local program = require("adjutant.program")
 
 local M = {}
@@ -20,7 +21,7 @@ local function draw(check)
   local report = REPORTS[check.health] or vim.health.info
   local here = check.cure and HERE[check.cure.command]
   local advice = check.cure and { here and "run " .. here or "run in a terminal: " .. check.cure.command } or nil
-  report(check.check .. ": " .. check.text, advice)
+  report(check.check .. ": " .. cures.here(check.text), advice)
 end
 
 function M.check()

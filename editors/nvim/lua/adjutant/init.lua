@@ -6,6 +6,7 @@ local chat = require("adjutant.chat")
 local commands = require("adjutant.commands")
 local comments = require("adjutant.comments")
 local conversation = require("adjutant.conversation")
+local cures = require("adjutant.cures")
 local hunks = require("adjutant.hunks")
 local notices = require("adjutant.notices")
 local panes = require("adjutant.panes")
@@ -117,7 +118,10 @@ end
 local function request(client, method, params, done, quiet)
   local function told(err, result)
     if err and type(quiet) == "function" then quiet(err)
-    elseif err and not quiet then notices.show("Adjutant: " .. err.message) end
+    elseif err and not quiet then
+      local why, topic = cures.why(err)
+      notices.show("Adjutant: " .. why, topic)
+    end
     if not err and done then done(result) end
   end
   if vim.fn.has("nvim-0.11") == 1 then client:request(method, params, told)
@@ -144,6 +148,12 @@ local function respond(client, ask)
   end)
 end
 
+-- Takes away what says that something is missing which is there now.
+local function cured(topic)
+  notices.cured(topic)
+  prompt.cured(topic)
+end
+
 -- How a task ends that has not failed.
 local DONE = { completed = true, stopped = true }
 
@@ -156,9 +166,11 @@ local function update(_, params, context)
   local now = params.update
   local kind = now.sessionUpdate
   local ended = status.told(now)
+  -- Nothing runs without one.
+  if kind == "_run" and now.phase == "started" then cured("model") end
   if kind == "_run" and now.phase == "ended" then
     if now["end"].outcome == "failed" or now["end"].outcome == "limit" then
-      notices.show("Adjutant: " .. (now["end"].summary or "the task could not be finished"))
+      notices.show("Adjutant: " .. cures.here(now["end"].summary or "the task could not be finished"))
     end
     local edits = now["end"].edits
     if edits and edits.line then notices.say(edits.line .. " · :Adjutant review · :Adjutant undo run")
@@ -219,8 +231,14 @@ function M.config()
       ["agent/overview"] = status.overview,
       ["agent/session/changed"] = function(_, params) require("adjutant.held").changed(_, params) end,
       ["window/showMessageRequest"] = asks.message,
+      -- What a code action began: Neovim itself would show the number of the error.
+      ["workspace/executeCommand"] = function(err)
+        if not err then return end
+        local why, topic = cures.why(err)
+        notices.show("Adjutant: " .. why, topic)
+      end,
       ["window/showMessage"] = function(_, params)
-        notices.show(params.message)
+        notices.show(cures.here(params.message))
         chat.note(params.message, "message")
       end,
     },
@@ -231,7 +249,10 @@ end
 
 starting.setup({
   config = M.config,
-  started = reopen,
+  started = function(client)
+    cured("server")
+    reopen(client)
+  end,
   ended = function(client)
     asks.forget(client)
     hunks.forget(client)

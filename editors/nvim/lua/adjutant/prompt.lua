@@ -25,6 +25,7 @@ local space = api.nvim_create_namespace("adjutant.prompt")
 ---@field pending? string the text that was sent and is not taken yet
 ---@field server? integer the client it was sent to
 ---@field refused? string why the last one was not taken
+---@field topic? string what may cure that
 ---@field key? { text: string, name: string } so that a text that is sent again is taken once
 ---@field pressed? integer when the key that stops was pressed, if it may be pressed again
 ---@field walk? adjutant.Walk the walk through the prompts of before
@@ -193,13 +194,23 @@ local function moves(draft, session)
 end
 
 -- Puts a text that was not taken behind what is written for its session, with the reason.
-function M.keep(root, session, text, why)
+function M.keep(root, session, text, why, topic)
   local draft = of[M.buffer(root, session)]
   local before = text_of(draft)
   local all = before == "" and text or before .. "\n\n" .. text
   api.nvim_buf_set_lines(draft.buffer, 0, -1, false, vim.split(all, "\n"))
-  draft.refused = why
+  draft.refused, draft.topic = why, topic
   draw(draft)
+end
+
+-- Takes away the reasons that do not hold any more; the texts wait to be sent.
+function M.cured(topic)
+  for _, draft in pairs(drafts) do
+    if draft.refused and draft.topic == topic then
+      draft.refused = nil
+      draw(draft)
+    end
+  end
 end
 
 -- A session was made for the text that begins one.
@@ -224,8 +235,8 @@ local function taken(draft, sent, session)
 end
 
 -- `is_gone`: its session is not there any more, so the next try begins one.
-local function refuse(draft, why, is_gone)
-  draft.pending, draft.server, draft.refused = nil, nil, why
+local function refuse(draft, why, is_gone, topic)
+  draft.pending, draft.server, draft.refused, draft.topic = nil, nil, why, topic
   if is_gone then moves(draft, nil) end
   draw(draft)
 end
@@ -243,7 +254,7 @@ function M.send()
   draft.server = send(draft.root, draft.session, text, {
     key = draft.key.name,
     taken = function(session) taken(draft, text, session) end,
-    refused = function(why, is_gone) refuse(draft, why, is_gone) end,
+    refused = function(why, is_gone, topic) refuse(draft, why, is_gone, topic) end,
   })
   draw(draft)
 end

@@ -3,6 +3,7 @@
 local about = require("adjutant.about")
 local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
+local cures = require("adjutant.cures")
 local display = require("adjutant.display")
 local held = require("adjutant.held")
 local images = require("adjutant.images")
@@ -12,7 +13,6 @@ local M = {}
 local say = notices.say
 
 local NOT_FOUND = -33001 -- `SessionNotFound`
-local NO_MODEL = -33010 -- `ProviderUnavailable`
 local SHOWN = 200 -- items of a session that is opened
 local request -- sends a request to a client
 local client_of_buffer -- the client of the file one is in
@@ -98,14 +98,10 @@ end
 -- Returns the session that the next text goes to, if there is one.
 function M.current(client) return last[client.config.root_dir] end
 
--- Returns why a text was refused. The server speaks of the terminal; here is a shorter way.
-local function why_of(err)
-  return (err.code == NO_MODEL and "begin with :Adjutant setup; " or "") .. err.message
-end
-
 local function failed(client, err)
   if err.code == NOT_FOUND then last[client.config.root_dir] = nil end
-  notices.show("Adjutant: " .. why_of(err))
+  local why, topic = cures.why(err)
+  notices.show("Adjutant: " .. why, topic)
 end
 
 local function execute(client, command, argument, done, refused)
@@ -129,10 +125,10 @@ local function limits_of(client)
 end
 
 -- Sends a text to a session, which it steers while it works; without one it begins one. `on.taken` gets the session once the server has
--- the text, else `on.refused` gets the reason, and whether the session is gone. Returns the id of the client.
+-- the text, else `on.refused` gets the reason, whether the session is gone, and what may cure it. Returns the id of the client.
 function M.send(root, session, text, on)
   local client = M.client_of(root)
-  if not client then return on.refused("no server runs here; open a file of the project, and send it again") end
+  if not client then return on.refused("no server runs here; open a file of the project, and send it again", false, "server") end
   local function taken(id)
     empty[id] = nil
     if not session then chat.made(id) end
@@ -143,7 +139,8 @@ function M.send(root, session, text, on)
   local function not_taken(err)
     local is_gone = err.code == NOT_FOUND
     if is_gone and last[client.config.root_dir] == session then last[client.config.root_dir] = nil end
-    on.refused(why_of(err), is_gone)
+    local why, topic = cures.why(err)
+    on.refused(why, is_gone, topic)
   end
   local function prompt(to, blocks)
     local params = { sessionId = to, prompt = blocks, key = on.key }
@@ -166,9 +163,10 @@ function M.send(root, session, text, on)
 end
 
 -- Keeps the text of a command that was not taken: the command line alone would have it.
-local function keep(root, session, text, why)
-  require("adjutant.prompt").keep(root, session, text, why)
-  notices.show(("Adjutant: %s\nThe text is kept: :Adjutant prompt"):format(why))
+local function keep(root, session, text, why, topic)
+  require("adjutant.prompt").keep(root, session, text, why, topic)
+  notices.show("Adjutant: " .. why, topic)
+  notices.show("The text is kept: :Adjutant prompt")
 end
 
 -- Sends a text: to the last session, which it steers while it works, or with `!` to a new one. The lines of the command go along; in a
@@ -177,7 +175,7 @@ function M.task(text, line)
   local client = needs_client()
   if not client and text ~= "" then
     local root, at = M.target()
-    require("adjutant.prompt").keep(root, not line.bang and at or nil, text, "no server runs here")
+    require("adjutant.prompt").keep(root, not line.bang and at or nil, text, "no server runs here", "server")
   end
   if not client then return end
   local root, session = client.config.root_dir, not line.bang and M.current(client) or nil
@@ -191,7 +189,8 @@ function M.task(text, line)
   -- What starts with a place takes no images.
   if session and not place or images.has(text) then
     return M.send(root, session, text, {
-      taken = function() end, refused = function(why, is_gone) keep(root, not is_gone and session or nil, text, why) end,
+      taken = function() end,
+      refused = function(why, is_gone, topic) keep(root, not is_gone and session or nil, text, why, topic) end,
     })
   end
   local params = vim.tbl_extend("error", { text = text, sessionId = session }, place or {})
@@ -202,7 +201,8 @@ function M.task(text, line)
   end, function(err)
     local is_gone = err.code == NOT_FOUND
     if is_gone and last[root] == session then last[root] = nil end
-    keep(root, not is_gone and session or nil, text, why_of(err))
+    local why, topic = cures.why(err)
+    keep(root, not is_gone and session or nil, text, why, topic)
   end)
 end
 
@@ -434,7 +434,7 @@ end
 
 -- Returns what is known of a model, in words.
 local function model_detail(model)
-  if model.unavailable then return "cannot be used: " .. model.unavailable end
+  if model.unavailable then return "cannot be used: " .. cures.here(model.unavailable) end
   local parts = {}
   -- Of a model that Adjutant does not know the numbers are no facts.
   if model.known then parts[1] = ("a window of %dk tokens"):format(math.floor(model.contextWindow / 1000)) end

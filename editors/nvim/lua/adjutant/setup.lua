@@ -1,5 +1,6 @@
 -- `:Adjutant setup`: from no model to a working one. The server knows the services, tries the choice and writes the settings; this
 -- asks. Keeps no key: what is typed goes to the server and nowhere else.
+local cures = require("adjutant.cures")
 local display = require("adjutant.display")
 local notices = require("adjutant.notices")
 local sessions = require("adjutant.sessions")
@@ -9,7 +10,7 @@ local M = {}
 local say = notices.say
 
 local function send(client, method, params, done)
-  sessions.request(client, method, params, done, function(err) notices.show("Adjutant: " .. err.message) end)
+  sessions.request(client, method, params, done, function(err) notices.show("Adjutant: " .. cures.why(err)) end)
 end
 
 -- Asks for one line. Nothing typed, or <Esc>, ends the set-up; nothing is written then.
@@ -45,6 +46,10 @@ end
 
 local function write(client, params, written)
   send(client, "agent/setup/write", params, function(result)
+    if result.inUse then
+      notices.cured("model")
+      require("adjutant.prompt").cured("model")
+    end
     say(result.text)
     if written and result.inUse then written(result.model) end
   end)
@@ -92,7 +97,7 @@ function M.begin(written)
   local client = sessions.needs_client()
   if not client then return end
   send(client, "agent/setup/providers", vim.empty_dict(), function(listed)
-    if listed.problem then return notices.show("Adjutant: " .. display.plain(listed.problem)) end
+    if listed.problem then return notices.show("Adjutant: " .. display.plain(cures.here(listed.problem))) end
     ask(client, listed.providers, false, type(written) == "function" and written or nil)
   end)
 end

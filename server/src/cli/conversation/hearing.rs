@@ -149,6 +149,7 @@ impl Conversation {
                 self.idle = false;
                 self.ended = Some((run_id.clone(), end.clone(), Instant::now()));
             }
+            Update::UserMessage { message_id, .. } => self.prompted(message_id),
             Update::Turn(turn) => self.failure = turn.failure,
             Update::StateUpdate(state) => {
                 self.idle = state.state == State::Idle;

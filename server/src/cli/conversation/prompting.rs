@@ -4,6 +4,7 @@
 
 use std::time::Instant;
 
+use adjutant_protocol::MessageId;
 use adjutant_protocol::ask::{AskGroup, PermissionOutcome};
 use adjutant_protocol::methods;
 use adjutant_protocol::model::{ModelListParams, ModelListResult};
@@ -27,6 +28,8 @@ pub(super) struct PromptState {
     draft: String,
     /// How the last line at the prompt ended.
     end: Option<PromptEnd>,
+    /// The prompts of the session since it is this one's, oldest first.
+    pub(super) sent: Vec<MessageId>,
 }
 
 impl Conversation {
@@ -109,6 +112,7 @@ impl Conversation {
     /// Forgets the session, so that the next prompt begins a new one.
     pub fn detach(&mut self) {
         self.session = None;
+        self.prompt.sent.clear();
     }
 
     /// Gives a text back into the next line.

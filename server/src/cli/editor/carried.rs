@@ -42,6 +42,7 @@ pub fn neovim() -> Vec<ClientFile> {
         "lua/adjutant/commands.lua",
         "lua/adjutant/comments.lua",
         "lua/adjutant/conversation.lua",
+        "lua/adjutant/cures.lua",
         "lua/adjutant/deciding.lua",
         "lua/adjutant/demo.lua",
         "lua/adjutant/display.lua",

@@ -21,6 +21,13 @@ fn transcript(workspace: &Workspace) -> String {
     Line::new(BINARY, workspace, &["sessions", "show", id]).run().stdout
 }
 
+/// Returns the ids of all sessions, the newest first.
+fn ids(workspace: &Workspace) -> Vec<String> {
+    let listed = Line::new(BINARY, workspace, &["sessions", "list"]).run();
+    let id = |line: &str| line.split_whitespace().next().map(str::to_owned);
+    listed.stdout.lines().skip(1).filter_map(id).collect()
+}
+
 impl Terminal {
     /// Starts the loop where Ctrl-C is a signal, as in a shell.
     fn looped_in_shell(workspace: &Workspace) -> Terminal {
@@ -54,6 +61,13 @@ impl Terminal {
         self.screen.types(format!("{prompt}\r").as_bytes());
         self.sees(effect);
         self.waits_for_a_prompt();
+    }
+
+    /// Types `/fork`, and waits for the title of the copy and for the words of the prompt in the line.
+    fn goes_back(&mut self, words: &str, title: &str) {
+        self.screen.types(b"/fork\r");
+        self.sees(title);
+        wait_until("the words of the prompt", || self.drawn().ends_with(&format!("\n> {words}")));
     }
 
     /// Waits for a question and answers it until the answer counts.
@@ -203,6 +217,60 @@ fn finding_e8_a_prompt_without_a_model_is_given_back_with_the_cure() {
     terminal.sees("no model is configured");
     wait_until("the prompt to be given back", || terminal.drawn().ends_with("\n> fix it"));
     terminal.screen.types(b"\x15");
+    terminal.leaves().0.expect(0);
+}
+
+/// The words of the last prompt come back, and what was said before it is a session of its own.
+#[test]
+fn p05_a_prompt_is_taken_back_into_the_line_and_the_loop_goes_on_in_a_copy() {
+    for columns in [80, 40] {
+        let workspace = workspace(TWO);
+        let mut terminal = Terminal::looped(&workspace, columns);
+        terminal.prompts("/fork", "there is no prompt of this loop");
+        terminal.prompts("/help", "/fork ");
+        terminal.prompts("hello", "The first answer.");
+        terminal.prompts("and again", "The second answer.");
+        terminal.goes_back("and again", "(fork)");
+        // The line is edited, and sent in the copy.
+        terminal.screen.types(b" and more\r");
+        wait_until("the second answer of the copy", || {
+            terminal.drawn().matches("The second answer.").count() == 2
+        });
+        terminal.waits_for_a_prompt();
+        let ids = ids(&workspace);
+        let show = |id: &String| Line::new(BINARY, &workspace, &["sessions", "show", id]).run().stdout;
+        let [copy, first] = &ids[..] else { panic!("two sessions: {ids:?}") };
+        let (copy, first) = (show(copy), show(first));
+        for session in [&copy, &first] {
+            assert!(session.contains("hello") && session.contains("The first answer."), "{session}");
+        }
+        assert!(copy.contains("and again and more"), "{copy}");
+        assert!(first.contains("and again") && !first.contains("and more"), "{first}");
+        // Each one goes a prompt further back.
+        terminal.goes_back("and again and more", "(fork 2)");
+        terminal.screen.types(b"\x15");
+        terminal.goes_back("hello", "(fork 3)");
+        terminal.screen.types(b"\x15");
+        terminal.screen.types(b"/fork\r");
+        wait_until("the second refusal", || {
+            terminal.drawn().matches("there is no prompt of this loop").count() == 2
+        });
+        terminal.leaves().0.expect(0);
+    }
+}
+
+#[test]
+fn p05_a_prompt_of_two_lines_comes_back_with_both() {
+    let workspace = workspace(TWO);
+    let mut terminal = Terminal::looped(&workspace, 80);
+    terminal.prompts("first\\\rand second", "The first answer.");
+    terminal.goes_back("first\nand second", "(fork)");
+    terminal.screen.types(b" line\r");
+    wait_until("the answer in the copy", || terminal.drawn().matches("The first answer.").count() == 2);
+    terminal.waits_for_a_prompt();
+    let newest = ids(&workspace).remove(0);
+    let shown = Line::new(BINARY, &workspace, &["sessions", "show", &newest]).run().stdout;
+    assert!(shown.contains("first\n") && shown.contains("and second line"), "{shown}");
     terminal.leaves().0.expect(0);
 }
 
