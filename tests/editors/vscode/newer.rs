@@ -46,8 +46,8 @@ fn n27_the_first_task_in_the_newest_vs_code() {
     let softly = json!({"path": FILE, "old_text": "loudly", "new_text": "softly"});
     let replies = [
         Reply::text("The greeting is next.").and_call("edit_file", edit),
+        Reply::text("And the comment.").and_call("edit_file", softly),
         Reply::call("run_command", json!({"command": "echo ran >> ran"})),
-        Reply::call("edit_file", softly),
         Reply::text("It is mended."),
     ];
     let stage = Stage::new(&format!("//- /{FILE}\n{BEFORE}"), replies);
@@ -61,6 +61,9 @@ fn n27_the_first_task_in_the_newest_vs_code() {
     code.choose("Yes, always…");
     code.wait_asked("echo ran");
     assert!(!stage.workspace.exists("ran"), "nobody has allowed it");
+    code.do_("theme", json!(["Dark Modern"]));
+    code.do_("themed", json!(["vs-dark"]));
+    code.picture("newer-dark");
     code.choose("Yes, once");
     wait_for("the end", || code.chat().to_string().contains("It is mended.").then_some(()));
     assert_eq!(stage.workspace.read("ran"), "ran\n");

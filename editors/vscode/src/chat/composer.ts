@@ -26,6 +26,7 @@ const CURES: Partial<Record<ErrorName, Cure>> = {
   ImagesUnsupported: { label: 'Choose Another Model…', command: 'adjutant.task.choose' },
 };
 const NO_SERVER: Cure = { label: 'Restart the Server', command: 'adjutant.restart' };
+const NO_MODEL: Cure = { label: 'Add a Provider…', command: 'adjutant.provider.add' };
 const NO_PROGRAM: Cure = { label: 'Find the Program…', command: 'adjutant.program' };
 
 // `kept` is what was kept of the drafts, `keep` keeps them; `of()` is the session in sight, `post` takes a message to the page;
@@ -54,10 +55,13 @@ export function createComposer(context: vscode.ExtensionContext, { kept, keep, o
     if (!data) throw new Error(`the image “${line(chip.name, 60)}” is not there any more; remove it and add it again`);
     return blockOf(chip, data);
   }));
-  const cureOf = (error: unknown) => {
+  // What a refusal says, and what helps. The server's sentence about a missing model is for a terminal.
+  const refusalOf = (error: unknown): { message: string; cure?: Cure } => {
+    const message = line(wordsOf(error), 300);
     const name = nameOf(error);
-    if (isReady()) return name && CURES[name];
-    return isThere(serverPath()) ? NO_SERVER : NO_PROGRAM;
+    if (!isReady()) return { message, cure: isThere(serverPath()) ? NO_SERVER : NO_PROGRAM };
+    if (name === 'ProviderUnavailable' && message.startsWith('no model is configured')) return { message: 'No model is set up yet.', cure: NO_MODEL };
+    return { message, cure: name && CURES[name] };
   };
   // The same again after a failure is the same prompt: the server may have it.
   const promptOf = async (session: Session, text: string) => {
@@ -96,7 +100,7 @@ export function createComposer(context: vscode.ExtensionContext, { kept, keep, o
         await show();
         await sent(session, sessionId);
       } catch (error) {
-        post({ type: 'refused', id, message: line(wordsOf(error), 300), cure: cureOf(error) });
+        post({ type: 'refused', id, ...refusalOf(error) });
       } finally {
         isSending = false;
       }

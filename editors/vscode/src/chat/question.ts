@@ -87,7 +87,10 @@ function reasonsOf({ title, description = '', subject }: AskView) {
 
 // `home` is the path of the workspace folder; `opened` says that the whole was opened beside.
 export function cardOf(ask: AskView, home: string | undefined, opened: boolean): Card {
-  const all = partsOf(ask.subject, home);
+  const title = line(ask.title, MOST_TITLE);
+  const named = partsOf(ask.subject, home);
+  // The title of a single file has its name already.
+  const all = named.length === 1 && named[0].name && title.endsWith(named[0].name) ? named.map(({ kind, lines }): Part => ({ kind, lines })) : named;
   const lines = all.flatMap((part) => part.lines);
   const fits = lines.length <= MOST_LINES && lines.every(({ text }) => text.length <= MOST_WIDTH)
     && lines.reduce((sum, { text }) => sum + text.length, 0) <= MOST_CHARS;
