@@ -60,6 +60,12 @@ for (let round = 0; round < 300; round++) {
   wrong(`round ${round}`, text, expected);
   wrong(`the head of round ${round}`, head, first.head);
 }
+// Two questions about one step, the second one answered by its time limit.
+const asked = (seq, askId) => of(seq, { sessionUpdate: '_ask', phase: 'opened', ask: { ...ask, askId } });
+const answered = (seq, askId, surface) => of(seq, { sessionUpdate: '_ask', phase: 'closed', askId, resolution: { type: 'selected', optionId: 'allow', surface } });
+const twice = [of(4, tool('pending')), asked(5, 'a1'), answered(6, 'a1', 'x'), asked(7, 'a2'), answered(8, 'a2', 'time'), of(9, tool('completed', 'exit code 0'))];
+for (let at = 0; at < twice.length; at++) wrong('two questions about a step', drawn(twice, at).text, 'tool: ✓ Run x = exit code 0 · you: Yes, once · time limit: Yes, once');
+wrong('a step waits behind its question', drawn(twice.slice(0, 4)).text, '');
 // A stream: what was said so far, then the whole, and a part that comes too late changes nothing.
 const chunk = (sub, text) => of(9, { sessionUpdate: 'agent_message_chunk', messageId: 'm1', text }, sub);
 wrong('a stream', drawn([chunk(1, 'It '), chunk(2, 'is')]).text, 'reply: It is');

@@ -20,6 +20,8 @@ export interface Head { title: string; state: State; usage?: ContextUsage; plan:
 const ENDS: Partial<Record<string, string>> = { completed: 'Done', stopped: 'Done', limit: 'Stopped at a limit', failed: 'Failed', cancelled: 'Cancelled' };
 const WORKING = ['pending', 'in_progress'];
 const MARKS: Partial<Record<string, string>> = { pending: '○', in_progress: '○', completed: '✓' };
+// Who gave an answer, where it was not the user.
+const WHO: Partial<Record<string, string>> = { time: 'time limit', nobody: 'nobody there' };
 const OVER: Partial<Record<string, string>> = { decided: 'Decided change by change', cancelled: 'The task was cancelled', superseded: 'Another question took its place', withdrawn: 'No answer is needed any more' };
 // States of a change in which its lines are in the text.
 export const IN_TEXT: HunkState[] = ['applied', 'amended', 'kept'];
@@ -81,7 +83,7 @@ function answered(ask: Folded['ask'], resolution: Resolution) {
 
 export function createConversation() {
   const items = new Map<string, Folded>();
-  const askedOf = new Map<string, string>(); // by call, the question about it
+  const askedOf = new Map<string, Set<string>>(); // by call, the questions about it
   let changes = new Set<string>(), head: Head = { title: '', state: 'none', usage: undefined, plan: [], options: [] }, told = 0;
   const numbers = { state: -1, plan: -1 };
 
@@ -135,7 +137,7 @@ export function createConversation() {
         const { ask } = update;
         // What could come next after a run that is over is no question.
         if (ask.group === 'idle') return undefined;
-        (ask.toolCallIds ?? (ask.toolCallId ? [ask.toolCallId] : [])).forEach((call) => askedOf.set(call, ask.askId));
+        (ask.toolCallIds ?? (ask.toolCallId ? [ask.toolCallId] : [])).forEach((call) => askedOf.set(call, (askedOf.get(call) ?? new Set()).add(ask.askId)));
         return put(at, ask.askId, () => ({ kind: 'ask', open: true, text: words(ask.title), ask: { options: ask.options } }));
       case '_change_set': return put(at, update.changeSetId, () => changed(update));
       case '_complete': return put(at, `complete ${runId}`, () => ({ kind: 'reply', text: cut(update.summary) }));
@@ -180,10 +182,11 @@ export function createConversation() {
     take(): Item[] {
       // An open question is a card of its own, and its step waits behind it; when it is answered, the answer stands at the step.
       const atSteps = new Set<string>();
-      for (const [call, ask] of askedOf) {
-        if (!items.has(call) || !items.has(ask)) continue;
-        atSteps.add(ask);
-        if (changes.has(call) || changes.has(ask)) changes.add(call).add(ask);
+      for (const [call, asks] of askedOf) {
+        if (!items.has(call)) continue;
+        const known = [...asks].filter((ask) => items.has(ask));
+        known.forEach((ask) => atSteps.add(ask));
+        if ([call, ...known].some((id) => changes.has(id))) [call, ...known].forEach((id) => changes.add(id));
       }
       const isDrawn = (item: Folded | undefined): item is Folded & { text: string } => item?.text !== undefined && !item.open;
       const taken = [...changes].map((id) => items.get(id)).filter(isDrawn);
@@ -194,10 +197,10 @@ export function createConversation() {
       const noted = ({ ask, resolution, upTo, raw, open, ...drawn }: Folded & { text: string }): Item => (resolution ? { ...drawn, note: words(answered(ask, resolution)) } : drawn);
       const told = (item: Folded): { asked?: boolean; note?: string } => {
         if (atSteps.has(item.id)) return { asked: true };
-        const asked = items.get(askedOf.get(item.id) ?? '');
-        if (!asked?.resolution) return asked?.open ? { asked: true } : {};
-        const answer = words(`you: ${answered(asked.ask, asked.resolution)}`);
-        return ['selected', 'answered'].includes(asked.resolution.type) ? { note: [item.note, answer].filter(Boolean).join(' · ') } : {};
+        const asks = [...askedOf.get(item.id) ?? []].map((id) => items.get(id)).filter((one) => one !== undefined);
+        if (asks.some(({ open }) => open)) return { asked: true };
+        const answers = asks.flatMap(({ ask, resolution }) => (resolution && 'surface' in resolution ? [words(`${WHO[resolution.surface] ?? 'you'}: ${answered(ask, resolution)}`)] : []));
+        return answers.length > 0 ? { note: [item.note, ...answers].filter(Boolean).join(' · ') } : {};
       };
       return taken.map((item) => ({ ...noted(item), ...told(item), ...lives(item), ...said(item) })).sort((one, other) => one.at - other.at);
     },
