@@ -28,6 +28,7 @@ const NAMES: Partial<Record<string, string>> = { prompt: 'You', reply: 'Answer',
 const STEPS: Partial<Record<string, string>> = { pending: '☐', in_progress: '◐', completed: '☑' };
 const STATES: Partial<Record<string, string>> = { running: 'At work', requires_action: 'Waits for your answer', resumable: 'Was cut short' };
 const PLACES: Partial<Record<string, string>> = { running: 'Say more while it works', requires_action: 'Answer above, or say more' };
+const MOST_READ = 3; // items that one may read at once
 const STEPS_TO_MODEL: [label: string, title: string, command: string][] = [
   ['Add a Provider…', 'Set up a service, its key and a model', 'adjutant.provider.add'],
   ['Try Without a Key', 'Run a demo with a scripted model in a terminal', 'adjutant.demo'],
@@ -46,7 +47,8 @@ const steps = createSteps(tell);
 const cards = createCards(items, tell, page);
 const complain = (message: string) => {
   // What stands between backquotes is to be typed as it is.
-  const words = message.split('`').map((one, at) => (at % 2 ? element('code', '', one) : one));
+  const parts = message.split('`');
+  const words = parts.length % 2 ? parts.map((one, at) => (at % 2 ? element('code', '', one) : one)) : [message];
   const made = element('div', 'words');
   made.tabIndex = 0;
   made.append(...words);
@@ -135,16 +137,29 @@ function put(item: Item): void {
   else items.prepend(made);
 }
 
-// The first item that is in sight, by its place now.
+// The first items and cards that are in sight, by their places now; the first of them that is still there is the one to stay at.
 function inSight() {
-  const all = [...items.children].filter((child) => child instanceof HTMLElement);
-  const one = all.find((child) => child.dataset.id && child.offsetTop + child.offsetHeight > items.scrollTop);
-  return one?.dataset.id ? { id: one.dataset.id, top: one.offsetTop } : undefined;
+  const all = [...items.children].filter((child) => child instanceof HTMLElement && child.dataset.id !== undefined && !child.hidden) as HTMLElement[];
+  const isSeen = ({ top, height }: { top: number; height: number }) => top + height > items.scrollTop;
+  const begun = all.findIndex((child) => isSeen({ top: child.offsetTop, height: child.offsetHeight }));
+  const some = begun < 0 ? [] : all.slice(begun, begun + MOST_READ);
+  return [...some.map((child) => ({ top: child.offsetTop, now: () => places.get(child.dataset.id ?? '')?.element })), ...cards.standing().filter(isSeen)];
+}
+
+// Brings the first of them that is drawn to where it was.
+function stayAt(read: ReturnType<typeof inSight>) {
+  for (const { top, now: find } of read) {
+    const made = find();
+    if (!made?.isConnected || made.hidden) continue;
+    items.scrollTop += made.offsetTop - top;
+    return;
+  }
 }
 
 function draw({ reset, draft, session: of, items: drawn, plan: entries, state: next, share, older: more, questions, reveal, options: chosen, held, bare, openFolder }: Draw) {
   const atEnd = items.scrollHeight - items.scrollTop - items.clientHeight < 40;
   const read = atEnd ? undefined : inSight();
+  const tellMoves = cards.watchMoves();
   if (reset) {
     places.clear();
     replies.clear();
@@ -197,7 +212,8 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
   const asked = questions && cards.draw(questions);
   // Who reads the end stays at the end, and sees a new question from its begin; who reads elsewhere stays there.
   if (atEnd || reset) items.scrollTop = asked ? Math.min(items.scrollHeight, asked.offsetTop - 8) : items.scrollHeight;
-  else if (read) items.scrollTop += (places.get(read.id)?.element.offsetTop ?? read.top) - read.top;
+  else if (read) stayAt(read);
+  tellMoves();
   if (reveal) cards.reveal(reveal);
   const [was, is] = [isRunning(), next === 'running' || next === 'requires_action'];
   now = next;
@@ -218,11 +234,15 @@ function drawState(share: string) {
 
 // The plan is unfolded while a task is at work, and folded after it; the user may choose otherwise until then.
 function drawPlan(entries: Draw['plan'], unfold: boolean | undefined) {
+  if (unfold !== undefined) plan.open = unfold;
+  const json = JSON.stringify(entries);
+  // What stays the same stays under the pointer.
+  if (plan.dataset.drawn === json) return;
+  plan.dataset.drawn = json;
   plan.hidden = entries.length === 0;
   const done = entries.filter(({ status }) => status === 'completed').length;
   const steps = entries.map(({ content, status }) => element('div', status, `${STEPS[status] ?? STEPS.pending} ${content}`));
   plan.replaceChildren(...(steps.length ? [element('summary', '', `Plan ${done}/${steps.length}`), ...steps] : []));
-  if (unfold !== undefined) plan.open = unfold;
 }
 
 // The buttons stay while they say the same, so that one that is pressed is not replaced under the pointer.

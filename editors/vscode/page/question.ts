@@ -6,23 +6,40 @@ import { button, element } from './element';
 import { lineOf } from './line';
 
 const READ_MS = 400; // before what is drawn counts as seen
-const PIECE = 40; // characters of a line that are looked at together: a few rows in the narrowest chat
+const PIECE = 8; // columns of a line that are looked at together: a few rows in the narrowest chat
 const NEAR = 2; // pixels of an edge that may be out of sight
-const ALL = 0.85; // of a piece: the observer tells of each tenth
+const ALL = 0.85; // of the height of a piece, which is less than one row off: the observer tells of each tenth
 const SHARES = Array.from({ length: 11 }, (_, tenths) => tenths / 10);
 const MOST_TYPED = 20; // reasons that are kept
 
 interface Kept { typed?: Record<string, string> }
 type Page = { getState(): Kept | undefined; setState(state: Kept): void };
-interface Edges { top: number; bottom: number } // how much was in sight at once with each edge, as a share
+interface Edges { top: number; bottom: number } // how much of the height was in sight at once with each edge, as a share
 interface Card {
   id: string; json: string; element: HTMLElement; buttons: Map<Answer, HTMLButtonElement>; unseen: Map<Element, Edges>; isRead: boolean; isSent: boolean; canAllow: boolean;
   hint: HTMLElement; problem: HTMLElement; input?: HTMLInputElement; timer?: ReturnType<typeof setTimeout>;
 }
 
+// The pieces of a text: a tab has four columns, and what is not ASCII has two.
+function piecesOf(text: string) {
+  const pieces = [''];
+  let columns = 0;
+  for (const c of text) {
+    const width = c === '\t' ? 4 : c > '~' ? 2 : 1;
+    if (columns + width > PIECE) {
+      pieces.push('');
+      columns = 0;
+    }
+    columns += width;
+    pieces[pieces.length - 1] += c;
+  }
+  return text ? pieces : ['\u00a0'];
+}
+
 // `send` takes a message to the extension; `page` keeps what is typed over a time out of sight.
 export function createCards(scroller: HTMLElement, send: (message: FromPage) => void, page: Page) {
   const cards = new Map<string, Card>(); // by id
+  const sent = new Set<string>(); // the ids of those that have an answer on its way
   const place = element('div', 'questions');
   const typed = () => page.getState()?.typed ?? {};
   const type = (id: string, text: string) => {
@@ -36,10 +53,12 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
     for (const { target, intersectionRatio, boundingClientRect: whole, intersectionRect: seen } of entries) {
       const card = [...cards.values()].find((one) => one.unseen.has(target));
       const edges = card?.unseen.get(target);
-      if (!card || !edges || intersectionRatio === 0) continue;
+      // What is out of sight at a side was not seen.
+      if (!card || !edges || intersectionRatio === 0 || seen.width < whole.width - NEAR) continue;
+      const share = seen.height / whole.height;
       // Page by page, one part of a piece may come with one page and the other with the next.
-      if (seen.top <= whole.top + NEAR) edges.top = Math.max(edges.top, intersectionRatio);
-      if (seen.bottom >= whole.bottom - NEAR) edges.bottom = Math.max(edges.bottom, intersectionRatio);
+      if (seen.top <= whole.top + NEAR) edges.top = Math.max(edges.top, share);
+      if (seen.bottom >= whole.bottom - NEAR) edges.bottom = Math.max(edges.bottom, share);
       if (edges.top + edges.bottom < ALL) continue;
       card.unseen.delete(target);
       seer.unobserve(target);
@@ -63,6 +82,7 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
   const answer = (card: Card, option: string | undefined, text?: string) => {
     if (card.isSent || !cards.has(card.id)) return;
     card.isSent = true;
+    sent.add(card.id);
     card.problem.hidden = true;
     allow(card);
     send({ type: 'answer', askId: card.id, optionId: option, text });
@@ -70,9 +90,8 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
 
   // Puts a text into an element, piece by piece: of one that is taller than the chat each part comes into sight.
   function fill(made: HTMLElement, text: string, watched: Element[]) {
-    const characters = [...text];
-    for (let at = 0; at < Math.max(1, characters.length); at += PIECE) {
-      const piece = element('span', '', characters.slice(at, at + PIECE).join('') || '\u00a0');
+    for (const part of piecesOf(text)) {
+      const piece = element('span', '', part);
       watched.push(piece);
       made.append(piece);
     }
@@ -84,8 +103,8 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
     made.setAttribute('role', 'group');
     made.setAttribute('aria-label', `Question: ${view.title}`);
     const card: Card = {
-      id: view.id, json: JSON.stringify(view), element: made, buttons: new Map(), unseen: new Map(), isRead: false, isSent: false,
-      canAllow: view.options.some(({ approves }) => approves), hint: element('div', 'note', 'It can be allowed once you have seen all of it.'), problem: element('p', 'bad'),
+      id: view.id, json: JSON.stringify(view), element: made, buttons: new Map(), unseen: new Map(), isRead: false, isSent: sent.has(view.id),
+      canAllow: view.options.some(({ approves }) => approves), hint: element('div', 'note', 'Scroll: it can be allowed once you have seen all of it.'), problem: element('p', 'bad'),
     };
     const watched: Element[] = [];
     const head = element('div', 'head');
@@ -96,8 +115,13 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
     if (view.why) made.append(fill(element('div', 'why plain'), view.why, watched));
     if (view.warning) made.append(fill(element('div', 'warning plain'), view.warning, watched));
     const whole = element('div', 'whole');
-    for (const { kind, name, lines } of view.parts) {
-      if (name) whole.append(fill(element('div', 'note'), name, watched));
+    for (const { kind, head: words, lines } of view.parts) {
+      if (words.length > 0) {
+        const line = element('div', 'about');
+        // Each on its own: no name turns the words around it.
+        line.append(...words.flatMap(({ text, ours }) => [fill(element(ours ? 'span' : 'bdi', ours ? 'note' : 'name'), text, watched), ' ']));
+        whole.append(line);
+      }
       const body = element('div', `subject ${kind}`);
       body.append(...lines.map((one) => lineOf(one, kind, (line, text) => fill(line, text, watched))));
       if (lines.length > 0) whole.append(body);
@@ -160,6 +184,7 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
     // Draws the questions anew; returns the first that was not there before.
     draw(views: View[]) {
       const ids = new Set(views.map(({ id }) => id));
+      [...sent].filter((id) => !ids.has(id)).forEach((id) => sent.delete(id));
       let moved = false;
       for (const [id, card] of cards) {
         if (ids.has(id)) continue;
@@ -190,6 +215,7 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
       return first;
     },
     answered({ askId, problem }: Answered) {
+      if (problem) sent.delete(askId);
       const card = cards.get(askId);
       if (!card || !problem) return;
       card.isSent = false;
@@ -198,6 +224,14 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
       allow(card);
     },
     reveal,
+    // The cards as they stand, for one who reads there.
+    standing: () => [...cards].map(([id, { element: one }]) => ({ top: one.offsetTop, height: one.offsetHeight, now: () => cards.get(id)?.element })),
+    // A button that has moved may be under the pointer now: it sleeps for a moment.
+    watchMoves() {
+      const top = ({ element: one }: Card) => one.getBoundingClientRect().top;
+      const before = [...cards.values()].filter(({ unseen }) => unseen.size === 0).map((card) => [card, top(card)] as const);
+      return () => before.filter(([card, was]) => cards.get(card.id) === card && Math.abs(top(card) - was) > NEAR).forEach(([card]) => wake(card));
+    },
     revealFirst(this: void) {
       const [first] = cards.keys();
       if (first !== undefined) reveal(first);

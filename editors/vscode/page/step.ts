@@ -4,10 +4,10 @@ import type { Item } from '../src/chat/conversation';
 import type { FromPage, Output } from '../src/chat/messages';
 import { element, keepScroll } from './element';
 
-interface Step { place: HTMLElement; line: string; over?: boolean; isResult?: boolean; isPressed?: boolean }
+interface Step { place: HTMLElement; line: string; answer?: string; over?: boolean; isResult?: boolean; isPressed?: boolean }
 
 const left = (bytes: number) => (bytes >= 2_048 ? `${Math.round(bytes / 1_024)} KiB` : `${bytes} bytes`);
-const lineOf = (item: Item) => (item.note ? `${item.text} · ${item.note}` : item.text);
+const lineOf = (item: Item) => [item.text, item.note].filter(Boolean).join(' · ');
 const isAtEnd = (made: Element) => made.scrollHeight - made.scrollTop - made.clientHeight < 20;
 
 // `send` takes a message to the extension.
@@ -44,10 +44,12 @@ export function createSteps(send: (message: FromPage) => void) {
   return {
     body(item: Item) {
       const known = steps.get(item.id);
-      const step: Step = { place: known?.place ?? element('div', 'result'), line: lineOf(item), over: item.over, isResult: item.over && known?.isResult };
+      const step: Step = { place: known?.place ?? element('div', 'result'), line: lineOf(item), answer: item.answer, over: item.over, isResult: item.over && known?.isResult };
       steps.set(item.id, step);
       const made = element('details');
       const summary = element('summary', '', step.line);
+      // Of its own: no title of a step looks like an answer.
+      if (item.answer) summary.append(' · ', element('span', 'answer', item.answer));
       made.append(summary);
       if (item.more) made.append(element('div', 'note', 'Arguments'), element('pre', '', item.more), element('div', 'note', 'Result'));
       keepScroll(step.place, '.output');
@@ -61,7 +63,7 @@ export function createSteps(send: (message: FromPage) => void) {
     // Draws only what a command has printed, where nothing else changed: its line stays under the pointer. Returns whether it did.
     prints(item: Item) {
       const step = steps.get(item.id);
-      if (!item.live || item.over || !step || step.over || step.line !== lineOf(item)) return false;
+      if (!item.live || item.over || !step || step.over || step.line !== lineOf(item) || step.answer !== item.answer) return false;
       write(step, item.live);
       return true;
     },

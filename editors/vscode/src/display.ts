@@ -79,5 +79,5 @@ const NO_END = '\\ No newline at end of file';
 export const inWords = (lines: DiffLine[]): DiffLine[] => lines.map(({ mark, text }) => {
   const [all, before, after, count, rest] = (mark === '@' && PART.exec(text)) || [];
   if (all) return { mark, text: `line ${count === '0' ? before : after}${rest}` };
-  return { mark, text: mark === '\\' && text === NO_END ? 'no line end after this' : text };
+  return { mark, text: mark === '\\' && text === NO_END ? 'no line break at the end' : text };
 });

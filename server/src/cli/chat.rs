@@ -155,9 +155,11 @@ async fn fork(talk: &mut Conversation) -> Result<(), LeaveReason> {
     match talk.fork().await {
         Ok(Some(title)) => {
             let title = one_line(&title, MAX_TITLE);
-            talk.remark(&format!("This is a copy of the session now: {title}"));
+            talk.remark(&format!(
+                "You are in a copy of the session now, and the original stays as it was: {title}"
+            ));
         }
-        Ok(None) => talk.note("there is no prompt of this loop to go back to; type one"),
+        Ok(None) => talk.note("nothing was asked here yet, so there is nothing to go back to"),
         Err(LeaveReason::AlreadyPrinted) => {}
         Err(LeaveReason::Failed(Failure::Refused { message, .. })) => talk.note(&message),
         Err(why) => return Err(why),

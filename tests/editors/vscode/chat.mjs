@@ -24,7 +24,7 @@ const numbered = [
   of(13, { sessionUpdate: 'state_update', state: 'idle' }),
 ];
 const expected = [
-  'prompt: do it [Image: image/png, 12 kB] [a.py, line 1]', 'tool: ✓ Run x = exit code 0 · you: Yes, once', 'change: a.py +5 −1 = 1 to review, 1 kept', 'reply: It is done.', 'end: Done',
+  'prompt: do it [Image: image/png, 12 kB] [a.py, line 1]', 'tool: ✓ Run x = exit code 0, you: Yes, once', 'change: a.py +5 −1 = 1 to review, 1 kept', 'reply: It is done.', 'end: Done',
 ].join('\n');
 
 function drawn(updates, at = 0) {
@@ -36,8 +36,8 @@ function drawn(updates, at = 0) {
     if (index === at) conversation.take().forEach((item) => drawing.set(item.id, item));
   });
   conversation.take().forEach((item) => drawing.set(item.id, item));
-  const lines = [...drawing.values()].filter(({ asked }) => !asked).sort((one, other) => one.at - other.at).map(({ kind, text, note, attached = [] }) => {
-    const answer = ['ask', 'tool', 'change'].includes(kind) && note ? ` = ${note}` : '';
+  const lines = [...drawing.values()].filter(({ asked }) => !asked).sort((one, other) => one.at - other.at).map(({ kind, text, note, answer: given, attached = [] }) => {
+    const answer = ['ask', 'tool', 'change'].includes(kind) && (note || given) ? ` = ${[note, given].filter(Boolean).join(', ')}` : '';
     return `${kind}: ${text}${answer}${attached.map((one) => ` [${one}]`).join('')}`;
   });
   return { text: lines.join('\n'), head: JSON.stringify(conversation.head()) };
@@ -64,7 +64,10 @@ for (let round = 0; round < 300; round++) {
 const asked = (seq, askId) => of(seq, { sessionUpdate: '_ask', phase: 'opened', ask: { ...ask, askId } });
 const answered = (seq, askId, surface) => of(seq, { sessionUpdate: '_ask', phase: 'closed', askId, resolution: { type: 'selected', optionId: 'allow', surface } });
 const twice = [of(4, tool('pending')), asked(5, 'a1'), answered(6, 'a1', 'x'), asked(7, 'a2'), answered(8, 'a2', 'time'), of(9, tool('completed', 'exit code 0'))];
-for (let at = 0; at < twice.length; at++) wrong('two questions about a step', drawn(twice, at).text, 'tool: ✓ Run x = exit code 0 · you: Yes, once · time limit: Yes, once');
+for (let at = 0; at < twice.length; at++) wrong('two questions about a step', drawn(twice, at).text, 'tool: ✓ Run x = exit code 0, you: Yes, once · time limit: Yes, once');
+const question = { ...ask, kind: 'followup', title: 'Which of them? '.repeat(20).trim() };
+const asks = [of(4, tool('pending')), of(5, { sessionUpdate: '_ask', phase: 'opened', ask: question }), answered(6, 'a1', 'x'), of(7, tool('completed', 'answered'))];
+wrong('a question of the model stays whole', drawn(asks).text, `ask: ${question.title} = you: Yes, once`);
 wrong('a step waits behind its question', drawn(twice.slice(0, 4)).text, '');
 // A stream: what was said so far, then the whole, and a part that comes too late changes nothing.
 const chunk = (sub, text) => of(9, { sessionUpdate: 'agent_message_chunk', messageId: 'm1', text }, sub);

@@ -40,7 +40,9 @@ fn n15_a_move_and_a_deletion_are_asked_done_and_undone_with_their_tabs() {
     code.command("Tidy up");
     code.wait_asked("Change 2 files: move greet.py to parts/hello.py, delete gone.py (2 lines)");
     let shown = code.asked().unwrap_or_default();
-    for part in ["greet.py → parts/hello.py\n", "gone.py: deleted\n", "-two\nno line end after this\n"] {
+    for part in
+        ["greet.py is moved to parts/hello.py", "gone.py is deleted", "-two\nno line break at the end\n"]
+    {
         assert!(shown.contains(part), "no {part:?} in\n{shown}");
     }
     assert_eq!(code.answers(), ["Show", "Reject", "Yes, once"], "an answer for all times covers neither");

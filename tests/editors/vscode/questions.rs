@@ -63,6 +63,24 @@ fn finding_d8_s03_what_is_longer_than_the_screen_is_allowed_once_all_of_it_was_i
 }
 
 #[test]
+fn finding_d8_s03_deeply_indented_code_is_drawn_whole_in_a_narrow_chat() {
+    let indented = "\t\t\t\tok();rm_all(); steal(secret);\n";
+    let write = json!({"path": "deep.py", "content": indented});
+    let stage = Stage::new(FILES, [Reply::call("write_file", write), Reply::text("Done.")]);
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    code.do_("resize", json!([400, 700]));
+    code.command("Write it");
+    code.wait_asked("deep.py");
+    code.do_("cardRead", json!([]));
+    assert_eq!(code.do_("cardOutside", json!([])), json!([]));
+    code.picture("question-deep");
+    code.do_("resize", json!([1100, 700]));
+    code.choose("Yes, once");
+    wait_for("the file", || (stage.workspace.exists("deep.py")).then_some(()));
+}
+
+#[test]
 fn finding_d8_s03_what_does_not_fit_a_card_is_allowed_once_it_was_opened() {
     let (files, change) = rewritten(300);
     let stage = Stage::new(&files, [change, Reply::text("Done.")]);

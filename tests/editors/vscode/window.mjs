@@ -212,6 +212,14 @@ export class Window {
     });
   }
 
+  // Returns the parts of a question that its box cuts off at a side.
+  async cardOutside() {
+    return this.chat.locator('.question .whole').first().evaluate((whole) => {
+      const end = whole.getBoundingClientRect().right + 1;
+      return [...whole.querySelectorAll('span, bdi')].filter((one) => one.getBoundingClientRect().right > end).map((one) => one.innerText);
+    });
+  }
+
   // Presses an answer again and again from the moment when it appears, faster than a hand, until the question is gone. Returns how many
   // milliseconds that took. To be called before the question comes.
   async cardHammer(label) {

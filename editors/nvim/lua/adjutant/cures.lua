@@ -19,7 +19,7 @@ end
 -- Returns a text of the server in the words of Neovim.
 function M.here(text)
   -- All that follows is for a terminal.
-  local what = text:match("^(.-): run `adjutant setup`, ")
+  local what = text:match("^(no model is configured): run `adjutant setup`, ")
   if what then return what .. ": begin with :Adjutant setup; :Adjutant demo shows a task without one" end
   text = text:gsub(", or use `%-%-model [^`]*`", "")
   for _, pair in ipairs(HERE) do text = replaced(text, pair[1], pair[2]) end

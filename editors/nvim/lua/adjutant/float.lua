@@ -180,11 +180,17 @@ function M.layout(entry, entered, count, chat, prompt)
     local room = math.min(most, math.max(3, math.min(math.floor(vim.o.lines * 0.6), vim.o.lines - 13)))
     return parts_of(entry, entered, width, most, room)
   end
+  -- A window that became narrower has no room for the title in the frame any more.
+  local function frame()
+    entry.tight.framed = true
+    entry.tight.framed = vim.fn.strdisplaywidth(title_of(entry, count)) <= width
+  end
+  if entry.tight then frame() end
   local parts = made()
   -- It stays so until it is left: what the user reads does not jump.
   if entered and not entry.tight and #entry.lines > 0 and not parts.enough then
-    entry.tight = { framed = true }
-    entry.tight.framed = vim.fn.strdisplaywidth(title_of(entry, count)) <= width
+    entry.tight = {}
+    frame()
     parts = made()
   end
   local answers, height, own = parts.answers, parts.height, parts.own

@@ -149,9 +149,9 @@ local function respond(client, ask)
 end
 
 -- Takes away what says that something is missing which is there now.
-local function cured(topic)
+local function cured(topic, root)
   notices.cured(topic)
-  prompt.cured(topic)
+  prompt.cured(topic, root)
 end
 
 -- How a task ends that has not failed.
@@ -250,7 +250,7 @@ end
 starting.setup({
   config = M.config,
   started = function(client)
-    cured("server")
+    cured("server", client.config.root_dir)
     reopen(client)
   end,
   ended = function(client)

@@ -203,10 +203,10 @@ function M.keep(root, session, text, why, topic)
   draw(draft)
 end
 
--- Takes away the reasons that do not hold any more; the texts wait to be sent.
-function M.cured(topic)
+-- Takes away the reasons that do not hold any more, of one root if it is named; the texts wait to be sent.
+function M.cured(topic, root)
   for _, draft in pairs(drafts) do
-    if draft.refused and draft.topic == topic then
+    if draft.refused and draft.topic == topic and (not root or draft.root == root) then
       draft.refused = nil
       draw(draft)
     end

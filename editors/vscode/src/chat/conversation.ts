@@ -10,10 +10,11 @@ export interface Item {
   id: string; at: number; kind: Kind; text: string; note?: string; more?: string; about?: string; attached?: string[]; live?: string; over?: boolean; bad?: boolean;
   streams?: boolean; opens?: boolean; waits?: boolean; run?: string;
   asked?: boolean; // a question says it instead, or its step
+  answer?: string; // to the question about a step
 }
 type Kind = 'prompt' | 'reply' | 'thought' | 'tool' | 'change' | 'ask' | 'end' | 'notice';
 // What an update says of an item. A question that is closed before it is known has no text.
-interface Said extends Omit<Item, 'id' | 'at' | 'text'> { text?: string; raw?: string; open?: boolean; ask?: { options: AskOption[] }; resolution?: Resolution }
+interface Said extends Omit<Item, 'id' | 'at' | 'text'> { text?: string; raw?: string; open?: boolean; ask?: { options: AskOption[]; isQuestion: boolean }; resolution?: Resolution }
 interface Folded extends Said { id: string; at: number; upTo: number }
 export interface Head { title: string; state: State; usage?: ContextUsage; plan: PlanEntry[]; options: ConfigOption[] }
 
@@ -81,6 +82,8 @@ function answered(ask: Folded['ask'], resolution: Resolution) {
   }
 }
 
+const by = (resolution: Resolution) => ('surface' in resolution ? `${WHO[resolution.surface] ?? 'you'}: ` : '');
+
 export function createConversation() {
   const items = new Map<string, Folded>();
   const askedOf = new Map<string, Set<string>>(); // by call, the questions about it
@@ -138,7 +141,7 @@ export function createConversation() {
         // What could come next after a run that is over is no question.
         if (ask.group === 'idle') return undefined;
         (ask.toolCallIds ?? (ask.toolCallId ? [ask.toolCallId] : [])).forEach((call) => askedOf.set(call, (askedOf.get(call) ?? new Set()).add(ask.askId)));
-        return put(at, ask.askId, () => ({ kind: 'ask', open: true, text: words(ask.title), ask: { options: ask.options } }));
+        return put(at, ask.askId, () => ({ kind: 'ask', open: true, text: words(ask.title), ask: { options: ask.options, isQuestion: ask.kind === 'followup' } }));
       case '_change_set': return put(at, update.changeSetId, () => changed(update));
       case '_complete': return put(at, `complete ${runId}`, () => ({ kind: 'reply', text: cut(update.summary) }));
       case '_run': {
@@ -185,7 +188,8 @@ export function createConversation() {
       for (const [call, asks] of askedOf) {
         if (!items.has(call)) continue;
         const known = [...asks].filter((ask) => items.has(ask));
-        known.forEach((ask) => atSteps.add(ask));
+        // A question of the model has its words; its step only repeats them.
+        for (const ask of known) atSteps.add(items.get(ask)?.ask?.isQuestion && items.get(ask)?.resolution ? call : ask);
         if ([call, ...known].some((id) => changes.has(id))) [call, ...known].forEach((id) => changes.add(id));
       }
       const isDrawn = (item: Folded | undefined): item is Folded & { text: string } => item?.text !== undefined && !item.open;
@@ -194,13 +198,13 @@ export function createConversation() {
       // Many parts may come before one drawing.
       const lives = ({ kind, over, raw }: Folded) => (kind === 'tool' && !over && raw ? { live: shown(raw) } : {});
       const said = ({ streams, raw }: Folded) => (streams && raw !== undefined ? { text: cut(raw) } : {});
-      const noted = ({ ask, resolution, upTo, raw, open, ...drawn }: Folded & { text: string }): Item => (resolution ? { ...drawn, note: words(answered(ask, resolution)) } : drawn);
-      const told = (item: Folded): { asked?: boolean; note?: string } => {
+      const noted = ({ ask, resolution, upTo, raw, open, ...drawn }: Folded & { text: string }): Item => (resolution ? { ...drawn, note: words(by(resolution) + answered(ask, resolution)) } : drawn);
+      const told = (item: Folded): { asked?: boolean; answer?: string } => {
         if (atSteps.has(item.id)) return { asked: true };
         const asks = [...askedOf.get(item.id) ?? []].map((id) => items.get(id)).filter((one) => one !== undefined);
         if (asks.some(({ open }) => open)) return { asked: true };
-        const answers = asks.flatMap(({ ask, resolution }) => (resolution && 'surface' in resolution ? [words(`${WHO[resolution.surface] ?? 'you'}: ${answered(ask, resolution)}`)] : []));
-        return answers.length > 0 ? { note: [item.note, ...answers].filter(Boolean).join(' · ') } : {};
+        const answers = asks.flatMap(({ ask, resolution }) => (resolution && resolution.type !== 'cancelled' ? [words(by(resolution) + answered(ask, resolution))] : []));
+        return answers.length > 0 ? { answer: answers.join(' · ') } : {};
       };
       return taken.map((item) => ({ ...noted(item), ...told(item), ...lives(item), ...said(item) })).sort((one, other) => one.at - other.at);
     },

@@ -5,7 +5,9 @@ import { command, diff, type DiffLine, inWords, line, shown } from '../display';
 import type { AskOption, AskSubject, AskView, EditedFile, OptionKind } from '../wire';
 
 // What the page draws of a question.
-export interface Part { kind: 'command' | 'diff' | 'path'; name?: string; lines: DiffLine[] }
+export interface Part { kind: 'command' | 'diff' | 'path'; head: Words[]; lines: DiffLine[] }
+// A part of a sentence: a name of others never looks like a word of ours.
+export interface Words { text: string; ours: boolean }
 export interface Answer { id: string; label: string; title: string; kind: OptionKind; approves: boolean }
 export interface Card {
   id: string; title: string; why: string; warning: string; parts: Part[]; of: number; opened: boolean; shows: boolean; options: Answer[]; explained: string[];
@@ -23,38 +25,41 @@ const MOST_LABEL = 200; // characters of a suggestion
 
 const linesOf = (text: string): DiffLine[] => command(text).split('\n').map((one) => ({ mark: '', text: one }));
 
-// A folder as the user knows it. No name of a folder reads as the words for the root.
+const ours = (text: string): Words => ({ text, ours: true });
+const name = (text: string): Words => ({ text: command(text).replaceAll('\n', '\\u{a}'), ours: false });
+
+// A folder as the user knows it.
 function placeOf(cwd: string, home: string | undefined) {
-  if (cwd === home) return 'In the workspace folder';
-  return `In ${home && cwd.startsWith(`${home}/`) ? `./${cwd.slice(home.length + 1)}` : cwd}`;
+  if (cwd === home) return [ours('In the workspace folder')];
+  return [ours('In'), name(home && cwd.startsWith(`${home}/`) ? `./${cwd.slice(home.length + 1)}` : cwd)];
 }
 
-// What `fileName` says in words.
+// What `fileOf` says in words.
 const FILE_HEAD = /^(?:--- |\+\+\+ |similarity index |rename from |rename to |deleted file mode |new file mode )/u;
 
-function fileName({ path, newFile, operation }: EditedFile) {
+function fileOf({ path, newFile, operation }: EditedFile) {
   switch (operation?.kind) {
-    case 'delete': return `${shown(path)}: deleted`;
-    case 'move': return `${shown(path)} → ${shown(operation.path)}`;
-    default: return newFile ? `${shown(path)}: new` : shown(path);
+    case 'delete': return [name(path), ours('is deleted')];
+    case 'move': return [name(path), ours('is moved to'), name(operation.path)];
+    default: return newFile ? [name(path), ours('is new')] : [name(path)];
   }
 }
 
 function partOf(file: EditedFile): Part {
-  return { kind: 'diff', name: fileName(file), lines: inWords(diff(file.diff)).filter(({ mark, text }) => mark !== '' || !FILE_HEAD.test(text)) };
+  return { kind: 'diff', head: fileOf(file), lines: inWords(diff(file.diff)).filter(({ mark, text }) => mark !== '' || !FILE_HEAD.test(text)) };
 }
 
 // What is asked about, part by part; each has its own name and lines.
 function partsOf(subject: AskSubject | undefined, home: string | undefined): Part[] {
   switch (subject?.type) {
     case 'command': {
-      const limit = subject.timeoutSeconds ? `; stopped after ${subject.timeoutSeconds} s` : '';
-      return [{ kind: 'command', name: `${command(placeOf(subject.cwd, home))}${limit}`, lines: linesOf(subject.command) }];
+      const limit = subject.timeoutSeconds ? [ours(`· at most ${subject.timeoutSeconds} s`)] : [];
+      return [{ kind: 'command', head: [...placeOf(subject.cwd, home), ...limit], lines: linesOf(subject.command) }];
     }
     case 'edit': return [partOf(subject)];
     // File by file, because the line ends of one say nothing about another.
     case 'edits': return subject.files.map(partOf);
-    case 'read': return [{ kind: 'path', name: sentence(subject.reason), lines: linesOf(subject.path) }];
+    case 'read': return [{ kind: 'path', head: [ours(sentence(subject.reason))], lines: linesOf(subject.path) }];
     default: return [];
   }
 }
@@ -89,8 +94,8 @@ function reasonsOf({ title, description = '', subject }: AskView) {
 export function cardOf(ask: AskView, home: string | undefined, opened: boolean): Card {
   const title = line(ask.title, MOST_TITLE);
   const named = partsOf(ask.subject, home);
-  // The title of a single file has its name already.
-  const all = named.length === 1 && named[0].name && title.endsWith(named[0].name) ? named.map(({ kind, lines }): Part => ({ kind, lines })) : named;
+  const isInTitle = ({ kind, head }: Part) => kind === 'diff' && head.length === 1 && title.endsWith(` ${head[0].text}`);
+  const all = named.length === 1 && isInTitle(named[0]) ? [{ ...named[0], head: [] }] : named;
   const lines = all.flatMap((part) => part.lines);
   const fits = lines.length <= MOST_LINES && lines.every(({ text }) => text.length <= MOST_WIDTH)
     && lines.reduce((sum, { text }) => sum + text.length, 0) <= MOST_CHARS;
@@ -119,6 +124,6 @@ export function cardOf(ask: AskView, home: string | undefined, opened: boolean):
     shows: all.some(({ kind }) => kind === 'diff') || !fits,
     options: fits || opened ? [...no, ...yes] : no,
     explained: fits || opened ? explained.map(({ label, title }) => `“${label}”: ${title}`) : [],
-    words: ask.freeText ? { optionId: rejects, placeholder: rejects ? 'Or say why not' : 'Or say it in your words' } : undefined,
+    words: ask.freeText ? { optionId: rejects, placeholder: rejects ? 'Or say why not' : 'Or your own answer' } : undefined,
   };
 }

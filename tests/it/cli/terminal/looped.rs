@@ -226,7 +226,7 @@ fn p05_a_prompt_is_taken_back_into_the_line_and_the_loop_goes_on_in_a_copy() {
     for columns in [80, 40] {
         let workspace = workspace(TWO);
         let mut terminal = Terminal::looped(&workspace, columns);
-        terminal.prompts("/fork", "there is no prompt of this loop");
+        terminal.prompts("/fork", "nothing was asked here yet");
         terminal.prompts("/help", "/fork ");
         terminal.prompts("hello", "The first answer.");
         terminal.prompts("and again", "The second answer.");
@@ -253,7 +253,7 @@ fn p05_a_prompt_is_taken_back_into_the_line_and_the_loop_goes_on_in_a_copy() {
         terminal.screen.types(b"\x15");
         terminal.screen.types(b"/fork\r");
         wait_until("the second refusal", || {
-            terminal.drawn().matches("there is no prompt of this loop").count() == 2
+            terminal.drawn().matches("nothing was asked here yet").count() == 2
         });
         terminal.leaves().0.expect(0);
     }
