@@ -19,6 +19,9 @@ function ended({ outcome, summary }: RunEnd) {
   return `— ${ENDS[outcome] ?? outcome}${why}`;
 }
 
+// VS Code draws a box around a minus sign that is not a hyphen.
+const plain = (text: string) => text.replaceAll('\u2212', '-');
+
 export function createAnswer(complain: Complain) {
   const changed = new vscode.EventEmitter<vscode.Uri>();
   const items = new Map<string, string>(); // of each item its text, in the order they began
@@ -96,7 +99,7 @@ export function createAnswer(complain: Complain) {
         case 'tool_call_update':
           if (update.tool === 'update_plan' && !['failed', '_denied'].includes(update.status)) return undefined;
           steps.add(update.toolCallId);
-          return put(update.toolCallId, `${MARKS[update.status] ?? '✗'} ${update.title}${update.summary ? ` · ${update.summary}` : ''}`);
+          return put(update.toolCallId, `${MARKS[update.status] ?? '✗'} ${update.title}${update.summary ? ` · ${plain(update.summary)}` : ''}`);
         case '_complete': return put(`complete ${runId}`, update.summary);
         case 'notice': return put(`notice ${notices++}`, update.message);
         case '_run':
