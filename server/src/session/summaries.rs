@@ -3,7 +3,7 @@
 //! It is derived and never synced. If it is missing or stale, a list makes it again
 //! from the log.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use adjutant_core::machine::step::{unfinished_writes, unproved_edits};
@@ -36,6 +36,9 @@ pub struct Summaries {
     due_seq: u64,
     /// The changes as the last run left them, until they are kept next to the log.
     due_changes: Option<DueChanges>,
+    /// The number of the last event in the file. Writes run side by side, and an older one never replaces a newer one: while the
+    /// session is open, lists believe the file.
+    newest: Arc<Mutex<u64>>,
 }
 
 /// What a session has changed at the end of a run or of its time in memory, and the log up to there.
@@ -68,6 +71,7 @@ impl Summaries {
             due: None,
             due_seq: 0,
             due_changes: None,
+            newest: Arc::default(),
         }
     }
 
@@ -96,9 +100,9 @@ impl Summaries {
         }
         let Some(summary) = self.due.take() else { return };
         self.written = Some(Instant::now());
-        let (place, changes) = (self.place.clone(), self.due_changes.take());
+        let (place, changes, newest) = (self.place.clone(), self.due_changes.take(), self.newest.clone());
         tokio::task::spawn_blocking(move || {
-            write(&place, &summary);
+            write(&place, &summary, &newest);
             if let Some(changes) = changes {
                 changes.keep(&place);
             }
@@ -109,8 +113,9 @@ impl Summaries {
         if session.created {
             let (place, summary, changes) =
                 (self.place.clone(), summary(session, mark), DueChanges::of(session, mark));
+            let newest = self.newest.clone();
             aside(move || {
-                write(&place, &summary);
+                write(&place, &summary, &newest);
                 if let Some(changes) = changes {
                     changes.keep(&place);
                 }
@@ -120,11 +125,16 @@ impl Summaries {
     }
 }
 
-/// Blocks.
-fn write(place: &SessionWorld, summary: &Summary) {
-    if let Err(error) = place.world.catalog.write_summary(&place.id.0, summary) {
+/// Writes a summary, unless a newer one is in the file. Blocks.
+fn write(place: &SessionWorld, summary: &Summary, newest: &Mutex<u64>) {
+    let mut newest = newest.lock().unwrap_or_else(PoisonError::into_inner);
+    if summary.log.last_seq < *newest {
+        return;
+    }
+    match place.world.catalog.write_summary(&place.id.0, summary) {
+        Ok(()) => *newest = summary.log.last_seq,
         // A list reads the log itself if the summary is stale.
-        tracing::warn!(%error, session = %place.id, "the summary was not written");
+        Err(error) => tracing::warn!(%error, session = %place.id, "the summary was not written"),
     }
     place.world.list_changes.note(&place.id);
 }
