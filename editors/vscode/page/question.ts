@@ -109,7 +109,7 @@ export function createCards(scroller: HTMLElement, send: (message: FromPage) => 
     const watched: Element[] = [];
     const head = element('div', 'head');
     head.append(fill(element('div', 'title'), view.title, watched));
-    // Apart from the answers: nobody who looks for one meets the other.
+    // In the first row, and not among the answers: a press that is meant for Show never allows anything.
     if (view.shows) head.append(button('Show', 'Open the whole of it beside', () => send({ type: 'show', askId: view.id })));
     made.append(head);
     if (view.why) made.append(fill(element('div', 'why plain'), view.why, watched));

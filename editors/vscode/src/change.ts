@@ -29,7 +29,8 @@ export const nameOf = ({ sessionId, changeSetId, hunkId, text, uri }: ReviewHunk
 export const keyOf = ({ sessionId, changeSetId, hunkId }: HunkName) => JSON.stringify([sessionId, changeSetId, hunkId]);
 
 export const decidable = ({ state }: { state: HunkState }) => state === 'applied' || state === 'amended';
-const plusMinus = (added: number, removed: number) => [added && `+${added}`, removed && `−${removed}`].filter(Boolean).join(' ') || '+0';
+// How many lines a change adds and removes, without a part that is zero.
+export const plusMinus = (added: number, removed: number) => [added && `+${added}`, removed && `−${removed}`].filter(Boolean).join(' ') || '+0';
 export const counts = (hunk: ReviewHunk) => plusMinus(count(hunk.text ?? hunk.inserted), count(hunk.removed));
 
 // The labels above a change. `act` is what a press does; without it, the label is only text.

@@ -345,7 +345,7 @@ fn p26_without_a_model_the_way_to_one_is_said_in_whole_words() {
     }
 }
 
-/// In a wide terminal it is a message of Neovim itself, which stays until something else is said.
+/// In a wide terminal Neovim draws the message in its last line, and leaves it there until another message comes.
 #[test]
 fn p26_the_message_that_the_program_is_missing_goes_when_it_is_there() {
     for version in super::VERSIONS {

@@ -1,6 +1,7 @@
 // What the chat shows of one session, folded from the server's updates: `fold`s them in any order, the higher number
 // of two updates of one item counts. Never needs VS Code, and knows nothing that the server did not say.
 
+import { plusMinus } from '../change';
 import { shown } from '../display';
 import type { AskOption, ChangeSetView, ConfigOption, ContextUsage, HunkState, ImageView, PlanEntry, Resolution, ResumeResult, SessionUpdateParams, State } from '../wire';
 import { size } from './chips';
@@ -42,14 +43,11 @@ const image = ({ mimeType, bytes }: ImageView) => `Image: ${mimeType}, ${size(by
 
 // One line about the changes of a file: how many lines, and what became of them.
 function changed({ path, hunks, operation }: ChangeSetView): Said {
-  const sum = (name: 'inserted' | 'removed', sign: string) => {
-    const all = hunks.reduce((some, hunk) => some + hunk[name], 0);
-    return all ? `${sign}${all}` : '';
-  };
+  const sum = (name: 'inserted' | 'removed') => hunks.reduce((all, hunk) => all + hunk[name], 0);
   const states = new Map<HunkState, number>();
   for (const { state } of hunks) states.set(state, (states.get(state) ?? 0) + 1);
   const became = [...states].map(([state, count]) => `${states.size > 1 ? `${count} ` : ''}${COUNTED[state] ?? state}`);
-  const size = operation?.kind === 'delete' ? 'deleted' : operation?.kind === 'move' ? `moved to ${operation.path}` : [sum('inserted', '+'), sum('removed', '−')].filter(Boolean).join(' ');
+  const size = operation?.kind === 'delete' ? 'deleted' : operation?.kind === 'move' ? `moved to ${operation.path}` : hunks.length > 0 ? plusMinus(sum('inserted'), sum('removed')) : '';
   const opens = operation?.kind !== 'delete' && hunks.some(({ state }) => IN_TEXT.includes(state));
   const waits = hunks.some(({ state }) => TO_REVIEW.includes(state));
   return { kind: 'change', text: words(`${path} ${size}`.trim()), note: became.join(', '), opens, waits };

@@ -1,5 +1,5 @@
 // The chat view: one conversation and a box for the next prompt. Each time it comes into sight, it asks the server and draws its page
-// anew. Never opens by itself. Keeps the id of the session that it shows and the drafts of the user, nothing else.
+// anew. Never opens by itself. It keeps only the id of its session and the drafts of the user.
 
 import * as vscode from 'vscode';
 import type { LanguageClient } from 'vscode-languageclient/node';
