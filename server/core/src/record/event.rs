@@ -419,6 +419,14 @@ impl Event {
         }
     }
 
+    /// Returns the call that this event ends.
+    pub fn ended_call(&self) -> Option<&ToolCallId> {
+        match self {
+            Event::ToolFinished { call, .. } => Some(call),
+            _ => None,
+        }
+    }
+
     /// Whether the event may change which hunks wait for an answer, or which ask they wait for.
     pub fn touches_hunks(&self) -> bool {
         matches!(

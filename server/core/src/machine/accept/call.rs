@@ -285,10 +285,7 @@ pub fn end_calls(session: &Session, stamp: &Stamp, batch: &mut Vec<Event>, ends:
 
 /// Ends the run after the events of the batch, which may have finished calls and closed asks.
 fn end_run_after(session: &Session, stamp: &Stamp, ending: Ending<'_>, batch: &mut Vec<Event>) {
-    let finished = batch.iter().filter_map(|event| match event {
-        Event::ToolFinished { call, .. } => Some(call),
-        _ => None,
-    });
+    let finished = batch.iter().filter_map(Event::ended_call);
     let closed: Vec<AskId> = batch.iter().filter_map(Event::closed_ask).cloned().collect();
     let events = end_run(session, stamp, ending.after_calls(finished).after_asks(&closed));
     batch.extend(events);

@@ -40,10 +40,9 @@ pub fn choose(session: &Session, chosen: JudgedChoice, offer: Offer) -> Result<V
 pub fn opened(session: &Session, stamp: &Stamp, epoch: u64) -> Result<Vec<Event>, Refusal> {
     let mut events = vec![Event::SessionOpened { epoch }];
     events.extend(session.open_run().and_then(|run| consent::change(run, None)));
-    events.extend(close_orphan_asks(session));
-    let orphans: Vec<AskId> = events.iter().filter_map(Event::closed_ask).cloned().collect();
-    let is_new = |event: &Event| event.closed_ask().is_none_or(|ask| !orphans.contains(ask));
-    events.extend(interrupt(session, stamp).into_iter().filter(is_new));
+    events.extend(interrupt(session, stamp));
+    let orphans = close_orphan_asks(session, &events);
+    events.extend(orphans);
     let closed: Vec<&AskId> = events.iter().filter_map(Event::closed_ask).collect();
     match session.open_run() {
         Some(run) if !waits_for_an_answer(session, &closed) && !session.has_open_ask(AskKind::ResumeTask) => {
@@ -69,11 +68,18 @@ fn is_over(session: &Session, call: &ToolCallId) -> bool {
     session.call(call).is_none_or(Call::is_finished)
 }
 
-/// Withdraws the open asks whose calls have all ended. Only a log with missing records has such asks.
-fn close_orphan_asks(session: &Session) -> impl Iterator<Item = Event> + '_ {
-    let over = |ask: &&Ask| !ask.calls.is_empty() && ask.calls.iter().all(|call| is_over(session, call));
-    let orphans = session.open_asks().filter(over);
-    orphans.map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn })
+/// Withdraws the asks that are still open after `events` and whose calls have all ended, some of them by `events`. Only a
+/// log with missing records has such asks.
+fn close_orphan_asks(session: &Session, events: &[Event]) -> Vec<Event> {
+    let is_closed = |ask: &Ask| events.iter().filter_map(Event::closed_ask).any(|closed| *closed == ask.id);
+    let ends = |call: &ToolCallId| events.iter().any(|event| event.ended_call() == Some(call));
+    let over = |ask: &Ask| {
+        !ask.calls.is_empty() && ask.calls.iter().all(|call| is_over(session, call) || ends(call))
+    };
+    let orphans = session.open_asks().filter(|ask| over(ask) && !is_closed(ask));
+    orphans
+        .map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn })
+        .collect()
 }
 
 /// Opens the ask that says that the task of a reopened session is complete (S04).
