@@ -77,9 +77,7 @@ fn close_orphan_asks(session: &Session, events: &[Event]) -> Vec<Event> {
         !ask.calls.is_empty() && ask.calls.iter().all(|call| is_over(session, call) || ends(call))
     };
     let orphans = session.open_asks().filter(|ask| over(ask) && !is_closed(ask));
-    orphans
-        .map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn })
-        .collect()
+    orphans.map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn }).collect()
 }
 
 /// Opens the ask that says that the task of a reopened session is complete (S04).
