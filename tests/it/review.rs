@@ -10,6 +10,7 @@ mod formatted;
 mod full;
 mod interrupted;
 mod many;
+mod modes;
 mod plainly;
 mod renamed;
 mod returned;
@@ -329,111 +330,6 @@ fn edit_call(path: &str, old: &str, new: &str) -> Reply {
 }
 
 #[test]
-fn edits_are_applied_at_once_where_they_are_drawn_and_the_workspace_is_trusted() {
-    let replies = vec![edit_call("b.txt", "four\n", "4\n"), Reply::text("Done.")];
-    let reviewed = trusting(FILES, replies, "");
-    reviewed.rig.await_run_end(&reviewed.session, &reviewed.run);
-    let hunk = reviewed.hunk("4");
-    let made = hunk.made_by.as_ref().expect("it was applied");
-    assert_eq!((hunk.state, made.allowed_by.as_str()), (HunkState::Applied, "the setting `edits.mode`"));
-    assert_eq!(reviewed.workspace.read("b.txt"), "4\n");
-    reviewed.rig.end();
-}
-
-#[test]
-fn what_runs_on_build_asks_once_a_run_also_where_edits_are_applied_at_once() {
-    let files = "//- /Cargo.toml\none\ntwo\n";
-    let replies = vec![
-        edit_call("Cargo.toml", "one\n", "1\n"),
-        edit_call("Cargo.toml", "two\n", "2\n"),
-        Reply::text("Done."),
-    ];
-    let reviewed = trusting(files, replies, "");
-    let ask = reviewed.rig.await_ask_of(AskKind::Tool);
-    assert!(ask.description.as_ref().is_some_and(|why| why.contains("on build")), "{ask:?}");
-    reviewed.rig.answer(&ask.ask_id, "allow");
-    reviewed.rig.await_run_end(&reviewed.session, &reviewed.run);
-    assert_eq!(reviewed.workspace.read("Cargo.toml"), "1\n2\n");
-    reviewed.rig.end();
-}
-
-#[test]
-fn edits_ask_where_the_settings_say_so_and_count_as_kept_where_they_say_auto() {
-    let replies = || vec![edit_call("b.txt", "four\n", "4\n"), Reply::text("Done.")];
-    let reviewed = trusting(FILES, replies(), "[edits]\nmode = \"ask\"\n");
-    let ask = reviewed.rig.await_ask_of(AskKind::Tool);
-    reviewed.rig.answer(&ask.ask_id, "reject");
-    reviewed.rig.await_run_end(&reviewed.session, &reviewed.run);
-    reviewed.rig.end();
-    let reviewed = trusting(FILES, replies(), "[edits]\nmode = \"auto\"\n");
-    reviewed.rig.await_run_end(&reviewed.session, &reviewed.run);
-    assert_eq!(reviewed.workspace.read("b.txt"), "4\n");
-    assert_eq!(reviewed.hunks(), [], "nothing is left to review");
-    reviewed.rig.end();
-}
-
-#[test]
-fn n01_an_editor_without_a_plugin_keeps_and_undoes_changes_by_code_actions() {
-    let edit = |old: &str, new: &str| json!({"path": "a.txt", "old_text": old, "new_text": new});
-    let three = Reply::call("edit_file", edit("one\n", "1\n"))
-        .and_call("edit_file", edit("two\n", "2\n"))
-        .and_call("edit_file", edit("three\n", "3\n"));
-    let plain = Plain::with(FILES, [edit_call("first.txt", "0\n", "zero\n"), three, Reply::text("Done.")], {
-        let published = json!({"publishDiagnostics": {"dataSupport": true, "versionSupport": true}});
-        let mut capabilities = plain::capabilities();
-        capabilities.extra["textDocument"]["publishDiagnostics"] = published["publishDiagnostics"].clone();
-        capabilities
-    });
-    plain.rig.open("a.txt");
-    let started = plain.command("adjutant.start", json!(["number", "them"])).expect("it is started");
-    let always = plain.await_action("a.txt", "Adjutant: Yes, always");
-    plain.pick(&always).expect("the answer is accepted");
-    plain.finish(&started);
-    plain.rig.await_text("a.txt", EDITED);
-    // Each change is marked, and says by itself what it is.
-    let marks = plain.rig.await_diagnostics(&plain.workspace.uri("a.txt"), 3);
-    let marked: Vec<(u64, u64)> = marks
-        .iter()
-        .map(|mark| {
-            (mark["range"]["start"]["line"].as_u64().unwrap_or(99), mark["severity"].as_u64().unwrap_or(0))
-        })
-        .collect();
-    assert_eq!(marked, [(0, 4), (5, 4), (10, 4)]);
-    let words = marks[1]["message"].as_str().expect("a text");
-    assert!(words.contains("number them") && words.contains("-two\n+2\n"), "{words}");
-    let here = |line: u32| titles(&plain.actions("a.txt", at(line, 0), json!({"triggerKind": AUTOMATIC})));
-    let one = ["Adjutant: Undo change (+1 −1)", "Adjutant: Yes, keep change (+1 −1)"];
-    let all = ["Adjutant: Undo all 3 changes of this file", "Adjutant: Yes, keep all 3 changes of this file"];
-    assert_eq!(here(5), [one, all].concat());
-    assert_eq!(here(3), [""; 0]);
-    // The user types above and inside: the action is at the line of now and says what it drops.
-    plain.rig.replace("a.txt", "2\n", "2\nmine\n");
-    plain.rig.type_at("a.txt", 0, "top\n");
-    assert_eq!(here(6)[0], "Adjutant: Undo change (+1 −1)");
-    plain.rig.replace("a.txt", "2\n", "2!\n");
-    assert_eq!(here(6)[0], "Adjutant: Undo change with your line (+1 −1)");
-    let pick = |line: u32, wanted: &str| {
-        let actions = plain.actions("a.txt", at(line, 0), json!({"triggerKind": AUTOMATIC}));
-        let action = actions.iter().find(|action| title(action).starts_with(wanted));
-        plain
-            .pick(action.unwrap_or_else(|| panic!("{wanted}: {:?}", titles(&actions))))
-            .expect("it is decided")
-    };
-    pick(6, "Adjutant: Undo change with your line");
-    assert_eq!(plain.rig.text_of("a.txt"), "top\n1\n.\n.\n.\n.\ntwo\nmine\n.\n.\n.\n.\n3\n");
-    pick(1, "Adjutant: Yes, keep change");
-    // By command, where an editor has no menu.
-    let uri = plain.workspace.uri("a.txt");
-    let decided = plain.command("adjutant.review", json!([{"action": "undo", "uri": uri}]));
-    assert_eq!(decided, Ok(json!({"decided": 1, "refused": 0})));
-    assert_eq!(plain.rig.text_of("a.txt"), "top\n1\n.\n.\n.\n.\ntwo\nmine\n.\n.\n.\n.\nthree\n");
-    plain.rig.await_diagnostics(&uri, 0);
-    assert!(plain.command("adjutant.review", json!(["keep"])).is_err(), "nothing is left");
-    plain.rig.await_message();
-    plain.rig.end();
-}
-
-#[test]
 fn undo_of_a_created_file_removes_it_only_while_its_text_is_the_agents() {
     let replies = || {
         let new = json!({"path": "d/new.txt", "content": "made\nby it\n"});
@@ -527,38 +423,4 @@ fn p02_a_file_that_was_emptied_is_filled_again() {
     assert_eq!(reviewed.decide(&hunk, "undo").state, HunkState::Undone);
     assert_eq!(reviewed.workspace.read("b.txt"), "four\n");
     reviewed.rig.end();
-}
-
-#[test]
-fn a_link_gives_a_file_the_class_of_its_name_too() {
-    let link = |files: &str, name: &str, to: &str| {
-        let replies = vec![edit_call(name, "one\n", "1\n"), Reply::text("Done.")];
-        let model = ModelServer::start(replies);
-        let workspace = Workspace::new(files);
-        workspace.openai(&model.base_url());
-        let at = workspace.path().join(name);
-        std::fs::create_dir_all(at.parent().expect("a folder")).expect("a folder");
-        std::os::unix::fs::symlink(workspace.path().join(to), &at).expect("a link");
-        let mut options = Options::new(&workspace);
-        options.capabilities.agent.as_mut().expect("a rich client").workspace.trusted = true;
-        let rig = Rig::start_with(&workspace, options);
-        let session = rig.new_session();
-        let run = rig.prompt(&session, "go").run_id;
-        (rig, model, workspace, session, run)
-    };
-    for name in ["AGENTS.md", ".env", "Cargo.toml"] {
-        let (rig, _model, workspace, session, run) = link("//- /plain.txt\none\n", name, "plain.txt");
-        let ask = rig.await_ask_of(AskKind::Tool);
-        rig.answer(&ask.ask_id, "reject");
-        rig.await_run_end(&session, &run);
-        assert_eq!(workspace.read("plain.txt"), "one\n", "{name}");
-        rig.end();
-    }
-    let (rig, model, workspace, session, run) =
-        link("//- /plain.txt\none\n", ".vscode/settings.json", "plain.txt");
-    rig.await_run_end(&session, &run);
-    let outputs = crate::rig::tool_outputs(model.requests().last().expect("a request"));
-    assert!(outputs[0].contains("protected"), "{outputs:?}");
-    assert_eq!(workspace.read("plain.txt"), "one\n");
-    rig.end();
 }

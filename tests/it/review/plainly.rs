@@ -1,4 +1,4 @@
-//! The review in editors that draw no changes themselves: hovers and code lenses of the language server protocol.
+//! The review in editors that draw no changes themselves: code actions, hovers and code lenses of the language server protocol.
 
 use adjutant_testkit::editor::Capabilities;
 
@@ -224,5 +224,66 @@ fn n21_edits_carry_a_label_where_the_editor_shows_whose_they_are() {
     let plain = numbered(plain::capabilities(), "number them");
     let edit = plain.rig.applies().last().expect("an edit").params["edit"].to_string();
     assert!(!edit.contains("nnotation"), "{edit}");
+    plain.rig.end();
+}
+
+#[test]
+fn n01_an_editor_without_a_plugin_keeps_and_undoes_changes_by_code_actions() {
+    let edit = |old: &str, new: &str| json!({"path": "a.txt", "old_text": old, "new_text": new});
+    let three = Reply::call("edit_file", edit("one\n", "1\n"))
+        .and_call("edit_file", edit("two\n", "2\n"))
+        .and_call("edit_file", edit("three\n", "3\n"));
+    let plain = Plain::with(FILES, [edit_call("first.txt", "0\n", "zero\n"), three, Reply::text("Done.")], {
+        let published = json!({"publishDiagnostics": {"dataSupport": true, "versionSupport": true}});
+        let mut capabilities = plain::capabilities();
+        capabilities.extra["textDocument"]["publishDiagnostics"] = published["publishDiagnostics"].clone();
+        capabilities
+    });
+    plain.rig.open("a.txt");
+    let started = plain.command("adjutant.start", json!(["number", "them"])).expect("it is started");
+    let always = plain.await_action("a.txt", "Adjutant: Yes, always");
+    plain.pick(&always).expect("the answer is accepted");
+    plain.finish(&started);
+    plain.rig.await_text("a.txt", EDITED);
+    // Each change is marked, and says by itself what it is.
+    let marks = plain.rig.await_diagnostics(&plain.workspace.uri("a.txt"), 3);
+    let marked: Vec<(u64, u64)> = marks
+        .iter()
+        .map(|mark| {
+            (mark["range"]["start"]["line"].as_u64().unwrap_or(99), mark["severity"].as_u64().unwrap_or(0))
+        })
+        .collect();
+    assert_eq!(marked, [(0, 4), (5, 4), (10, 4)]);
+    let words = marks[1]["message"].as_str().expect("a text");
+    assert!(words.contains("number them") && words.contains("-two\n+2\n"), "{words}");
+    let here = |line: u32| titles(&plain.actions("a.txt", at(line, 0), json!({"triggerKind": AUTOMATIC})));
+    let one = ["Adjutant: Undo change (+1 −1)", "Adjutant: Yes, keep change (+1 −1)"];
+    let all = ["Adjutant: Undo all 3 changes of this file", "Adjutant: Yes, keep all 3 changes of this file"];
+    assert_eq!(here(5), [one, all].concat());
+    assert_eq!(here(3), [""; 0]);
+    // The user types above and inside: the action is at the line of now and says what it drops.
+    plain.rig.replace("a.txt", "2\n", "2\nmine\n");
+    plain.rig.type_at("a.txt", 0, "top\n");
+    assert_eq!(here(6)[0], "Adjutant: Undo change (+1 −1)");
+    plain.rig.replace("a.txt", "2\n", "2!\n");
+    assert_eq!(here(6)[0], "Adjutant: Undo change with your line (+1 −1)");
+    let pick = |line: u32, wanted: &str| {
+        let actions = plain.actions("a.txt", at(line, 0), json!({"triggerKind": AUTOMATIC}));
+        let action = actions.iter().find(|action| title(action).starts_with(wanted));
+        plain
+            .pick(action.unwrap_or_else(|| panic!("{wanted}: {:?}", titles(&actions))))
+            .expect("it is decided")
+    };
+    pick(6, "Adjutant: Undo change with your line");
+    assert_eq!(plain.rig.text_of("a.txt"), "top\n1\n.\n.\n.\n.\ntwo\nmine\n.\n.\n.\n.\n3\n");
+    pick(1, "Adjutant: Yes, keep change");
+    // By command, where an editor has no menu.
+    let uri = plain.workspace.uri("a.txt");
+    let decided = plain.command("adjutant.review", json!([{"action": "undo", "uri": uri}]));
+    assert_eq!(decided, Ok(json!({"decided": 1, "refused": 0})));
+    assert_eq!(plain.rig.text_of("a.txt"), "top\n1\n.\n.\n.\n.\ntwo\nmine\n.\n.\n.\n.\nthree\n");
+    plain.rig.await_diagnostics(&uri, 0);
+    assert!(plain.command("adjutant.review", json!(["keep"])).is_err(), "nothing is left");
+    plain.rig.await_message();
     plain.rig.end();
 }
