@@ -9,6 +9,7 @@ mod conversation;
 mod everyday;
 mod files;
 mod folding;
+mod follow;
 mod installed;
 mod pages;
 mod questions;

@@ -26,6 +26,8 @@ M.ACTIONS = {
   row("prompt", "goes to the prompt, and opens the chat if it is closed", of("conversation", "write")),
   row("ask", "brings back a question that was left; of several, you choose one", of("sessions", "ask")),
   row("answer", "goes to the question that waits", of("sessions", "answer")),
+  row("follow", "shows in another window what the agent reads and changes, or ends that",
+    of("follow", "toggle"), { alone = true }),
   row("stop", "stops the last task", of("sessions", "stop")),
   row("stop all", "stops every task", of("sessions", "stop", { all = true })),
   row("sessions", "lists the sessions, or those with a word in the title; choose one",

@@ -7,6 +7,7 @@ local commands = require("adjutant.commands")
 local comments = require("adjutant.comments")
 local conversation = require("adjutant.conversation")
 local cures = require("adjutant.cures")
+local follow = require("adjutant.follow")
 local hunks = require("adjutant.hunks")
 local notices = require("adjutant.notices")
 local panes = require("adjutant.panes")
@@ -163,6 +164,7 @@ local function update(_, params, context)
   about.told(params)
   sessions.told(params, client)
   if sessions.is_past(params) then return end
+  follow.told(params)
   local now = params.update
   local kind = now.sessionUpdate
   local ended = status.told(now)
@@ -279,6 +281,10 @@ prompt.setup({
   send = sessions.send, stop = sessions.cancel, history = sessions.history, at_work = status.at_work,
 })
 about.setup({ session = chat.session })
+follow.setup({ session = function()
+  local window = chat.window()
+  return window and chat.session(window)
+end })
 reading.setup({ roots = sessions.roots, read = sessions.read, changes = sessions.changes, fork = sessions.fork_at })
 commands.setup()
 panes.setup()
