@@ -10,7 +10,7 @@ use super::conversation::wait_done;
 use super::scenes::{chat, each};
 use super::{Neovim, VERSIONS, program};
 use crate::editor::Editor;
-use crate::stage::{Stage, shipped, wait_for};
+use crate::stage::{Stage, shipped, wait_for, wait_or};
 
 /// What the user can lose: the window, the cursor, the mode, the text, the file of before and the list of jumps.
 const MINE: &str = "local jumps = vim.fn.getjumplist() \
@@ -33,10 +33,10 @@ fn shown(editor: &Neovim<'_>) -> String {
     editor.lua(SHOWN).as_str().unwrap_or_default().to_owned()
 }
 
+#[track_caller]
 fn wait_shown(editor: &Neovim<'_>, wanted: &str) {
-    wait_for(&format!("the windows {wanted:?}, which are {:?}", shown(editor)), || {
-        (shown(editor) == wanted).then_some(())
-    });
+    wait_or(|| (shown(editor) == wanted).then_some(()))
+        .unwrap_or_else(|| panic!("the windows are {:?}, not {wanted:?}", shown(editor)));
 }
 
 /// Returns a call that reads ten lines of a file.
@@ -67,7 +67,9 @@ fn p20_the_newest_place_is_shown_once_a_second_and_only_when_the_user_is_quiet()
         let (program, runtime) = program(version);
         let mut neovim = std::process::Command::new(program);
         neovim.env("VIMRUNTIME", runtime).args(["--headless", "-u", "NONE", "-l"]);
-        neovim.arg(shipped("tests/editors/neovim/pace.lua")).arg(shipped("editors/nvim/lua/adjutant/pace.lua"));
+        neovim
+            .arg(shipped("tests/editors/neovim/pace.lua"))
+            .arg(shipped("editors/nvim/lua/adjutant/pace.lua"));
         let said = neovim.output().expect("start Neovim");
         let wrong =
             String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
@@ -121,5 +123,93 @@ fn p20_another_window_follows_the_agent_while_the_user_types_and_nothing_of_thei
         assert_eq!(shown(editor), "greet.py:3 two.py:40");
         assert_eq!(editor.lua(MINE), mine);
         assert_eq!(editor.lua("return vim.on_key()"), 0, "no key is watched");
+    });
+}
+
+/// Lets the held answer come, and waits until the next one is held.
+fn go_on(editor: &Neovim<'_>, request: usize) {
+    editor.stage.model.release();
+    editor.stage.model.wait_for_requests(request);
+    editor.stage.model.wait_for_holding(1);
+}
+
+/// Returns a call that comes when the test lets it.
+fn held(path: &str, line: usize) -> Reply {
+    read(path, line).hold_after(1)
+}
+
+#[test]
+fn p20_a_window_that_the_user_takes_is_theirs_and_one_that_they_close_ends_it() {
+    let reads = || {
+        let calls = [("one.py", 20), ("two.py", 40), ("one.py", 5), ("two.py", 10)];
+        stage(calls.map(|(path, line)| held(path, line)).into_iter().chain([Reply::never()]))
+    };
+    each(reads, |editor| {
+        let focus = "return vim.fn.winnr() .. vim.fn.expand(':%:t')";
+        editor.lua("vim.cmd('Adjutant follow')");
+        editor.command("Look at both");
+        editor.stage.model.wait_for_holding(1);
+        go_on(editor, 2);
+        wait_shown(editor, "greet.py:1 one.py:20[20-29]");
+        // Who passes through takes nothing.
+        editor.lua("vim.cmd('wincmd w') vim.cmd('wincmd w')");
+        go_on(editor, 3);
+        wait_shown(editor, "greet.py:1 two.py:40[40-49]");
+        assert_eq!(editor.lua("return vim.fn.buflisted('two.py')"), 0);
+        assert_eq!(editor.lua("return vim.fn.bufloaded('one.py')"), 0, "what it leaves is closed");
+        // Who reads there keeps it, at the place and in the list of buffers.
+        editor.lua("vim.cmd('wincmd w') vim.api.nvim_win_set_cursor(0, { 7, 0 }) vim.cmd('wincmd p')");
+        let mine = editor.lua(focus);
+        go_on(editor, 4);
+        wait_shown(editor, "greet.py:1 two.py:7 one.py:5[5-14]");
+        assert_eq!(editor.lua("return vim.fn.buflisted('two.py')"), 1);
+        assert_eq!(editor.lua(focus), mine);
+        editor.lua("vim.cmd('bwipeout one.py')");
+        wait_told(editor, "Adjutant: no longer follows the agent");
+        editor.stage.model.release();
+        editor.stage.model.wait_for_requests(5);
+        let steps = || chat(editor).lines().filter(|line| line.starts_with('✓')).count();
+        wait_for("the last step", || (steps() == 4).then_some(()));
+        assert_eq!(shown(editor), "greet.py:1 two.py:7");
+    });
+}
+
+#[test]
+fn p20_a_sent_prompt_is_looked_at_from_insert_mode_and_what_is_no_text_is_skipped() {
+    let reads = || {
+        let given = stage([
+            read("gone.py", 1),
+            read("one.py", 20).and_call("read_file", json!({ "path": "data.bin" })),
+            Reply::text("Done.").hold_after(1),
+        ]);
+        given.workspace.write("data.bin", "a\0b\n");
+        given
+    };
+    each(reads, |editor| {
+        editor.lua("vim.cmd('Adjutant follow') vim.cmd('Adjutant prompt')");
+        typed(editor, "Look at it<C-s>");
+        wait_shown(editor, "greet.py:1 one.py:20[20-29]");
+        assert_eq!(editor.lua("return vim.api.nvim_get_mode().mode .. vim.bo.filetype"), "iadjutant-prompt");
+        assert_eq!(editor.lua("return vim.fn.bufexists('data.bin') + vim.fn.bufexists('gone.py')"), 0);
+        typed(editor, "a");
+        editor.wait_true("the text", "return vim.api.nvim_get_current_line() == 'a'");
+    });
+}
+
+/// The file is open in a Neovim that died: it is shown without a question, and no key can write it by mistake.
+#[test]
+fn p20_a_file_with_a_swap_file_is_shown_without_a_question() {
+    const LEFT: &str = "vim.o.swapfile = true vim.cmd('edit one.py') vim.cmd('preserve') \
+        local swap = vim.fn.swapname('%') vim.uv.fs_copyfile(swap, swap .. '.kept') \
+        vim.cmd('bwipeout one.py') vim.uv.fs_rename(swap .. '.kept', swap) return vim.uv.fs_stat(swap) ~= nil";
+    let reads = || stage([read("one.py", 20), Reply::text("Done.").hold_after(1)]);
+    each(reads, |editor| {
+        assert_eq!(editor.lua(LEFT), true);
+        // Neovim itself asks nothing as long as the process of the swap file lives.
+        editor.lua("pcall(vim.api.nvim_del_augroup_by_name, 'nvim_swapfile') pcall(vim.api.nvim_del_augroup_by_name, 'nvim.swapfile')");
+        editor.lua("vim.cmd('Adjutant follow')");
+        editor.command("Look at it");
+        wait_shown(editor, "greet.py:1 one.py:20[20-29]");
+        assert_eq!(editor.lua("return vim.bo[vim.fn.bufnr('one.py')].readonly"), true);
     });
 }

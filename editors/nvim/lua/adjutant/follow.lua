@@ -52,15 +52,16 @@ local function is_text(path)
   return file ~= nil and not head:find("\0", 1, true)
 end
 
--- Returns the buffer of a file. A file that another Neovim has open is read without a question, and cannot be written by mistake.
+-- Returns the buffer of a file, and whether it is loaded only now. A file that another Neovim has open is read without a question, and
+-- cannot be written by mistake.
 local function load(path)
   local buffer = vim.fn.bufadd(path)
-  if api.nvim_buf_is_loaded(buffer) then return buffer end
-  local swap = api.nvim_create_autocmd("SwapExists", { callback = function() vim.v.swapchoice = "o" end })
+  if api.nvim_buf_is_loaded(buffer) then return buffer, false end
   -- What Neovim says of a file that it reads could wait for a key.
   pcall(vim.fn.execute, ("call bufload(%d)"):format(buffer), "silent!")
-  api.nvim_del_autocmd(swap)
   if not api.nvim_buf_is_loaded(buffer) then return end
+  local swap = vim.fn.swapname(buffer)
+  if swap ~= "" and not vim.endswith(swap, ".swp") then vim.bo[buffer].readonly = true end
   return buffer, true
 end
 
@@ -88,6 +89,7 @@ local function give()
     end
   end
   window, found, shown = nil, nil, nil
+  unmark()
 end
 
 -- Whether a window of the user may show another file.
