@@ -2,6 +2,7 @@
 //!
 //! Never uses another client, or another set-up than the shipped file.
 
+mod attached;
 pub mod changes;
 mod commands;
 mod comments;

@@ -191,6 +191,16 @@ fn p20_a_sent_prompt_is_looked_at_from_insert_mode_and_what_is_no_text_is_skippe
         wait_shown(editor, "greet.py:1 one.py:20[20-29]");
         assert_eq!(editor.lua("return vim.api.nvim_get_mode().mode .. vim.bo.filetype"), "iadjutant-prompt");
         assert_eq!(editor.lua("return vim.fn.bufexists('data.bin') + vim.fn.bufexists('gone.py')"), 0);
+        // The server names no such place today.
+        editor.lua(
+            "local here = vim.uri_from_fname(vim.fn.getcwd()) .. '/' \
+             local function told(uri, line) \
+               local range = { start = { line = line, character = 0 }, ['end'] = { line = line + 1, character = 0 } } \
+               require('adjutant.follow').told({ sessionId = select(2, require('adjutant.sessions').target()), \
+                 update = { sessionUpdate = 'tool_call_update', status = 'completed', locations = { { uri = uri, range = range } } } }) end \
+             told(here .. 'one.py', 30) told(here .. 'data.bin', 0) told(here .. 'gone.py', 0) told(here, 0) told('untitled:One', 0)",
+        );
+        wait_shown(editor, "greet.py:1 one.py:31[31-31]");
         typed(editor, "a");
         editor.wait_true("the text", "return vim.api.nvim_get_current_line() == 'a'");
     });

@@ -153,6 +153,8 @@ function M.told(params, client)
     local id = steers[run] and update.messageId or "run " .. params.runId
     if steers[run] then page.write(at, id, "> " .. update.text:gsub("\n", "\n> "), "prompt") end
     if at.items[id] then at.items[id].message = update.messageId end
+    local along = vim.tbl_map(function(name) return "+ " .. name end, update.attached or {})
+    if along[1] then page.write(at, "attached " .. update.messageId, table.concat(along, "\n"), "quiet") end
     steers[run] = true
   elseif kind == "_run" then
     steers[run] = nil

@@ -36,6 +36,7 @@ pub fn neovim() -> Vec<ClientFile> {
         "lsp/adjutant.lua",
         "lua/adjutant/about.lua",
         "lua/adjutant/asks.lua",
+        "lua/adjutant/attached.lua",
         "lua/adjutant/buffers.lua",
         "lua/adjutant/chat.lua",
         "lua/adjutant/choices.lua",
