@@ -25,7 +25,7 @@ end
 M.ACTIONS = {
   row("chat", "opens the chat with the prompt below it, or closes both", of("conversation", "toggle")),
   row("prompt", "goes to the prompt, and opens the chat if it is closed", of("conversation", "write"),
-    { range = "these lines wait below the text, and go along with it" }),
+    { range = "these lines go along with the text" }),
   row("prompt drop", "takes away the lines that wait below the text of the prompt", of("conversation", "drop")),
   row("ask", "brings back a question that was left; of several, you choose one", of("sessions", "ask")),
   row("answer", "goes to the question that waits", of("sessions", "answer")),
