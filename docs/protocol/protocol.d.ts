@@ -745,7 +745,11 @@ added?: string, } | { "sessionUpdate": "agent_message", messageId: MessageId, te
 /**
  * The stream ended here too early; the next attempt replaces this item.
  */
-interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "tool_call_update" } & ToolCallView | { "sessionUpdate": "tool_call_content_chunk", toolCallId: ToolCallId, text: string, } | { "sessionUpdate": "state_update" } & StateView | { "sessionUpdate": "notice", message: string, } | { "sessionUpdate": "config_option_update", configOptions: Array<ConfigOption>, changed: ConfigChange, } | { "sessionUpdate": "plan_update", entries: Array<PlanEntry>, } | { "sessionUpdate": "usage_update" } & ContextUsage | { "sessionUpdate": "_turn" } & TurnView | { "sessionUpdate": "_run" } & RunView | { "sessionUpdate": "_complete", summary: string, } | { "sessionUpdate": "_ask" } & AskChange | { "sessionUpdate": "_change_set" } & ChangeSetView | { "sessionUpdate": "_rule", text: string, };
+interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "tool_call_update" } & ToolCallView | { "sessionUpdate": "tool_call_content_chunk", toolCallId: ToolCallId, text: string, } | { "sessionUpdate": "state_update" } & StateView | { "sessionUpdate": "notice", message: string, } | { "sessionUpdate": "config_option_update", configOptions: Array<ConfigOption>, changed: ConfigChange, } | { "sessionUpdate": "plan_update", entries: Array<PlanEntry>, } | { "sessionUpdate": "usage_update" } & ContextUsage | { "sessionUpdate": "_turn" } & TurnView | { "sessionUpdate": "_run" } & RunView | { "sessionUpdate": "_complete", summary: string,
+/**
+ * Whether the last text of the model says the same; it is not drawn again (S104).
+ */
+said?: boolean, } | { "sessionUpdate": "_ask" } & AskChange | { "sessionUpdate": "_change_set" } & ChangeSetView | { "sessionUpdate": "_rule", text: string, };
 
 export type ConfigSchemaParams = Record<symbol, never>;
 
@@ -903,7 +907,13 @@ hunks: number,
 /**
  * The open runs, in the order in which they began.
  */
-runs: Array<OverviewRun>, };
+runs: Array<OverviewRun>,
+/**
+ * How much of a run the user wants to see.
+ */
+detail: Detail, };
+
+export type Detail = "brief" | "normal" | "full";
 
 export type OverviewKind = "idle" | "running" | "interrupted" | "asks";
 

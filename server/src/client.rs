@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use adjutant_core::config::Popups;
+use adjutant_core::config::{Popups, Settings};
 use adjutant_core::text::display::{Surface, display};
 use adjutant_protocol::ask::{AskGroup, AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
 use adjutant_protocol::document::WindowReachParams;
@@ -372,6 +372,12 @@ impl ClientLink {
 
     fn popups_off(&self) -> bool {
         self.popups_off.load(Ordering::Acquire)
+    }
+
+    /// Applies what the user's settings say about what the client shows; it may hear of that at once.
+    pub fn configure(&self, settings: &Settings) {
+        self.set_popups(settings.popups);
+        self.items.set_detail(settings.detail.into());
     }
 
     /// Applies the user's settings for popups. A client with `agent/*` methods has room for all lines.

@@ -158,7 +158,10 @@ impl LanguageServer for Server {
         self.warn(&ready.problems);
         agent.sessions.sweep();
         // A client that handles asks itself also lists and resumes sessions itself.
-        let surfaces = agent.sessions.world().link.surfaces();
+        let world = agent.sessions.world();
+        let surfaces = world.link.surfaces();
+        // Not before, because nothing may be sent before the answer to `initialize`.
+        world.link.configure(&world.settings());
         if !surfaces.asks_by_request {
             // In a task of its own, because it reads the disk.
             tokio::spawn(reopen::left_open(agent.sessions.clone(), agent.configured.folders()));

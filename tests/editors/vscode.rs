@@ -11,6 +11,7 @@ mod comments;
 mod driver;
 mod everyday;
 mod files;
+mod follow;
 mod host;
 mod newer;
 mod questions;

@@ -1,10 +1,10 @@
 //! `agent/overview`: one truth for the status line, over all sessions of a window.
 
 use adjutant_protocol::methods;
-use adjutant_protocol::overview::OverviewKind;
+use adjutant_protocol::overview::{Detail, OverviewKind};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::rig::Rig;
 use crate::stage::edit;
@@ -52,5 +52,23 @@ fn finding_d13_an_overview_says_what_needs_the_user_also_after_a_restart() {
     assert_eq!((seen.asks, seen.runs.len()), (0, 0));
     let all = rig.overviews();
     assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "nothing is said twice: {all:#?}");
+    rig.end();
+}
+
+#[test]
+fn s102_a_client_learns_how_much_its_user_wants_to_see_and_when_that_changes() {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.config("detail = \"brief\"\n");
+    let rig = Rig::start(&workspace);
+    rig.await_overview(|now| now.detail == Detail::Brief);
+    let sends = |settings: Value| {
+        rig.notify("workspace/didChangeConfiguration", json!({ "settings": { "adjutant": settings } }));
+    };
+    // An editor counts more than the file, and a value that is none changes nothing.
+    sends(json!({ "detail": "full" }));
+    rig.await_overview(|now| now.detail == Detail::Full);
+    sends(json!({ "detail": "loud" }));
+    rig.await_overview(|now| now.detail == Detail::Brief);
+    assert!(rig.await_message().contains(r#"write "brief", "normal" or "full""#));
     rig.end();
 }

@@ -3,6 +3,7 @@
 //! Never trusts an update alone: counts ends in the log, effects in the workspace, and requests at the model.
 
 use adjutant_protocol::ask::{AskKind, Resolution, RespondStatus};
+use adjutant_protocol::session::ReplayFrom;
 use adjutant_protocol::state::{Outcome, State, StopReason, SubState};
 use adjutant_protocol::update::{HunkState, RunView, SessionUpdateParams, ToolStatus, TurnPhase, Update};
 use adjutant_protocol::{RunId, SessionId};
@@ -227,11 +228,45 @@ fn s23_idle_comes_once_per_run_and_completion_at_most_once() {
     let idle = states(&rig.updates()).into_iter().filter(|(state, _)| *state == State::Idle).count();
     assert_eq!(idle, 2);
     let complete = rig.updates().into_iter().filter_map(|update| match update.update {
-        Update::Complete { summary } => Some(summary),
+        Update::Complete { summary, .. } => Some(summary),
         _ => None,
     });
     assert_eq!(complete.collect::<Vec<_>>(), ["first"]);
     assert_eq!(facts_named(&workspace, &session, "completed").len(), 1, "the completion is on disk");
+    rig.end();
+}
+
+#[test]
+fn s104_a_summary_says_whether_the_model_has_just_said_the_same() {
+    let ends = |text: &str, summary: &str| {
+        Reply::text(text).and_call("task_complete", json!({ "summary": summary }))
+    };
+    let model = ModelServer::start([
+        ends("All is well.", " All is well.\n"),
+        ends("I looked.", "All is well."),
+        ends("", "All is well."),
+    ]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    for text in ["One", "Two", "Three"] {
+        rig.run_to_end(&session, text);
+        rig.await_state(State::Idle);
+    }
+    let said = |updates: Vec<SessionUpdateParams>| {
+        let all = updates.into_iter().filter_map(|update| match update.update {
+            Update::Complete { said, .. } => Some(said),
+            _ => None,
+        });
+        all.collect::<Vec<_>>()
+    };
+    // What another task said counts for that one alone.
+    assert_eq!(said(rig.updates()), [true, false, false]);
+    rig.end();
+    let rig = Rig::start(&workspace);
+    let now = rig.resume(&session, Some(ReplayFrom::Start));
+    rig.await_update(|update| update.seq == now.seq && update.sub.is_none());
+    assert_eq!(said(rig.updates()), [true, false, false], "a replay says the same");
     rig.end();
 }
 

@@ -2,7 +2,7 @@
 // Never makes a link, loads anything, or runs what a text says.
 import type { Item } from '../src/chat/conversation';
 import type { Draw, FromPage, OptionButton, ToPage } from '../src/chat/messages';
-import type { State } from '../src/wire';
+import type { Detail, State } from '../src/wire';
 import { createChanges } from './change';
 import { createChips } from './chips';
 import { button, element } from './element';
@@ -63,6 +63,7 @@ function body(item: Item): HTMLElement[] {
     case 'reply': return replies.body(item);
     case 'thought': {
       const made = element('details');
+      made.open = isFull();
       made.append(element('summary', '', 'Thought'), element('div', 'plain', item.text));
       return [made];
     }
@@ -115,6 +116,8 @@ function put(item: Item): void {
   // Before parts of the old one move into the new one.
   const focused = old?.element.contains(document.activeElement) ? document.activeElement : undefined;
   const made = element('article', item.bad ? `${item.kind} bad` : item.kind);
+  // A step with an answer of the user is not left out.
+  made.toggleAttribute('data-well', item.well === true && !item.answer);
   if (item.kind !== 'reply') made.dir = 'auto';
   made.setAttribute('aria-label', NAMES[item.kind] ?? item.kind);
   // Its card says it all.
@@ -139,7 +142,7 @@ function put(item: Item): void {
 
 // The first items and cards that are in sight, by their places now; the first of them that is still there is the one to stay at.
 function inSight() {
-  const all = [...items.children].filter((child) => child instanceof HTMLElement && child.dataset.id !== undefined && !child.hidden) as HTMLElement[];
+  const all = [...items.children].filter((child) => child instanceof HTMLElement && child.dataset.id !== undefined && child.offsetParent) as HTMLElement[];
   const isSeen = ({ top, height }: { top: number; height: number }) => top + height > items.scrollTop;
   const begun = all.findIndex((child) => isSeen({ top: child.offsetTop, height: child.offsetHeight }));
   const some = begun < 0 ? [] : all.slice(begun, begun + MOST_READ);
@@ -150,13 +153,13 @@ function inSight() {
 function stayAt(read: ReturnType<typeof inSight>) {
   for (const { top, now: find } of read) {
     const made = find();
-    if (!made?.isConnected || made.hidden) continue;
+    if (!made?.offsetParent) continue;
     items.scrollTop += made.offsetTop - top;
     return;
   }
 }
 
-function draw({ reset, draft, session: of, items: drawn, plan: entries, state: next, share, older: more, questions, reveal, options: chosen, held, bare, openFolder }: Draw) {
+function draw({ reset, draft, session: of, items: drawn, plan: entries, state: next, share, older: more, questions, reveal, options: chosen, held, bare, openFolder, detail }: Draw) {
   const atEnd = items.scrollHeight - items.scrollTop - items.clientHeight < 40;
   const read = atEnd ? undefined : inSight();
   const tellMoves = cards.watchMoves();
@@ -175,6 +178,7 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
     chips.clear();
     problem.hidden = true;
   }
+  drawDetail(detail);
   items.querySelector('.empty')?.remove();
   items.querySelector('.older')?.remove();
   drawn.forEach(put);
@@ -222,6 +226,15 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
   stop.hidden = !isRunning();
   drawOptions(chosen);
   label();
+}
+
+const isFull = () => items.dataset.detail === 'full';
+
+// What is left out, and what is unfolded below its line, is in the style.
+function drawDetail(detail: Detail) {
+  if (items.dataset.detail === detail) return;
+  items.dataset.detail = detail;
+  for (const fold of items.querySelectorAll<HTMLDetailsElement>('.thought > details')) fold.open = isFull();
 }
 
 // The words for a question lead to it: it may be out of sight.

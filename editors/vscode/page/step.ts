@@ -58,7 +58,7 @@ export function createSteps(send: (message: FromPage) => void) {
       made.addEventListener('toggle', () => { if (made.open) opened(item, step); });
       // Only a press of the user's moves the page.
       summary.addEventListener('click', () => { step.isPressed = true; requestAnimationFrame(() => made.open && step.place.scrollIntoView({ block: 'nearest' })); });
-      return [made];
+      return item.more ? [made, element('pre', 'arguments', item.more)] : [made];
     },
     // Draws only what a command has printed, where nothing else changed: its line stays under the pointer. Returns whether it did.
     prints(item: Item) {

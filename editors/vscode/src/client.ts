@@ -14,6 +14,7 @@ import type { createChanges } from './changes';
 import type { createChat } from './chat/view';
 import type { createClosed } from './closed';
 import { wordsOf } from './failure';
+import type { createFollow } from './follow';
 import type { Hunks } from './hunks';
 import type { Questions } from './questions';
 import type { createSessions } from './sessions';
@@ -22,7 +23,7 @@ import type { AskResolvedParams, Overview, ResumeResult, ReviewUpdateParams, Run
 
 type Changes = ReturnType<typeof createChanges>;
 interface Surfaces {
-  status: ReturnType<typeof createStatus>; answer: ReturnType<typeof createAnswer>; chat: ReturnType<typeof createChat>; questions: Questions; hunks: Hunks;
+  status: ReturnType<typeof createStatus>; answer: ReturnType<typeof createAnswer>; chat: ReturnType<typeof createChat>; follow: ReturnType<typeof createFollow>; questions: Questions; hunks: Hunks;
   changes: Changes; closed: ReturnType<typeof createClosed>; sessions: ReturnType<typeof createSessions>; started: () => void; ready: () => void;
   failed: (sessionId: string, end: RunEnd) => void; edited: (sessionId: string, runId: string, end: RunEnd) => void;
 }
@@ -41,7 +42,7 @@ function goOn({ clientOptions }: LanguageClient) {
 }
 
 export function createClient(surfaces: Surfaces, outputChannel: vscode.OutputChannel) {
-  const { status, answer, chat, questions, started, failed, edited, hunks, changes, closed, sessions, ready } = surfaces;
+  const { status, answer, chat, follow, questions, started, failed, edited, hunks, changes, closed, sessions, ready } = surfaces;
   const client: LanguageClient = new LanguageClient(
     'adjutant',
     'Adjutant',
@@ -116,6 +117,7 @@ export function createClient(surfaces: Surfaces, outputChannel: vscode.OutputCha
     const { sessionId, update } = params;
     answer.told(params);
     chat.told(params);
+    follow.told(params);
     questions.told(params);
     if (update.sessionUpdate === '_change_set') {
       changes.refresh();
@@ -131,7 +133,10 @@ export function createClient(surfaces: Surfaces, outputChannel: vscode.OutputCha
     sessions.told(change);
     chat.named(change);
   });
-  client.onNotification('agent/overview', status.says);
+  client.onNotification('agent/overview', (overview: Overview) => {
+    status.says(overview);
+    chat.draws(overview.detail);
+  });
   client.onNotification('agent/review/update', (params: ReviewUpdateParams) => {
     if (hunks.says(params)) changes.refresh();
   });

@@ -12,8 +12,10 @@ import { createChanges, openChange, type Row } from './changes';
 import { createClosed } from './closed';
 import { createComments } from './comments';
 import { line } from './display';
+import { chooseDetail } from './detail';
 import { showDoctor } from './doctor';
 import { type Complain, wordsOf } from './failure';
+import { createFollow } from './follow';
 import { createHunks } from './hunks';
 import { createProposed } from './proposed';
 import { createQuestions } from './questions';
@@ -71,7 +73,9 @@ export async function activate(context: vscode.ExtensionContext) {
   // A chat that is not in sight finds out when it comes into sight.
   const deleted = async (sessionId: string) => { if (chat.isInSight(sessionId)) await chat.begin(); };
   const sessions = createSessions({ client: () => client, reveal: chat.reveal, deleted, fork: chat.fork, complain });
-  context.subscriptions.push(status, answer, walkthrough, attach, chat, questions, output, review, hunks, proposed, changes, closed, sessions);
+  // Of a chat in sight, its conversation alone.
+  const follow = createFollow(context, () => client, (sessionId) => !chat.isVisible() || chat.isInSight(sessionId));
+  context.subscriptions.push(follow, status, answer, walkthrough, attach, chat, questions, output, review, hunks, proposed, changes, closed, sessions);
 
   const answers = createAnswers(now);
   // In the chat the ways to go on stand below the failure.
@@ -88,7 +92,7 @@ export async function activate(context: vscode.ExtensionContext) {
     }
     // Its library takes longer to load than all the rest, and only the server needs it.
     const { createClient } = await import('./client');
-    client = createClient({ status, answer, chat, questions, started, failed, edited, hunks, changes, closed, sessions, ready }, output);
+    client = createClient({ status, answer, chat, follow, questions, started, failed, edited, hunks, changes, closed, sessions, ready }, output);
     // One that does not answer holds up no other.
     await Promise.race([client.start().catch(() => status.stopped()), new Promise<void>((done) => setTimeout(done, PATIENCE_MS))]);
   };
@@ -126,6 +130,9 @@ export async function activate(context: vscode.ExtensionContext) {
   register('adjutant.task.conversations', chat.pick);
   register('adjutant.task.fork', chat.forkHere);
   register('adjutant.task.choose', () => chat.choose());
+  register('adjutant.task.detail', () => chooseDetail(chat.detail()));
+  register('adjutant.task.follow', follow.begin);
+  register('adjutant.task.unfollow', follow.end);
   for (const name of ['prompt', 'menu']) {
     register(`adjutant.${name}.ask`, attach.ask);
     register(`adjutant.${name}.addFile`, attach.addFile);

@@ -34,6 +34,7 @@ pub use values::redact_url;
 use well_known::WellKnown;
 
 use crate::machine::retry::RetryPolicy;
+use crate::policy::detail::Detail;
 use crate::policy::saving::EditsSave;
 use crate::prompt::message::GenerationSettings;
 pub use crate::prompt::message::Wire;
@@ -261,6 +262,8 @@ pub struct Settings {
     pub generation_settings: GenerationSettings,
     /// The complete providers, by name.
     pub providers: BTreeMap<String, Provider>,
+    /// How much of a run is drawn.
+    pub detail: Detail,
     pub deny: Denials,
     /// What a run with `-y` may do without asking.
     pub unattended: UnattendedPolicy,

@@ -3,6 +3,7 @@
 pub mod ask;
 pub mod cause;
 pub mod choices;
+pub mod detail;
 pub mod key_shape;
 pub mod observation;
 pub mod outside;

@@ -21,6 +21,21 @@ pub struct Overview {
     pub hunks: u32,
     /// The open runs, in the order in which they began.
     pub runs: Vec<OverviewRun>,
+    /// How much of a run the user wants to see.
+    pub detail: Detail,
+}
+
+/// How much of the work of a run is drawn (S102). Each has all that the one before it has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum Detail {
+    /// Answers, changes, questions, the plan and whatever went wrong.
+    Brief,
+    /// Also a line for each step; thoughts and arguments are folded.
+    #[default]
+    Normal,
+    /// Also what is folded otherwise.
+    Full,
 }
 
 /// The most pressing state of all sessions.

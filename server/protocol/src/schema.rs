@@ -125,6 +125,7 @@ macro_rules! wire_types {
             setup::SetupTryResult,
             setup::SetupWriteResult,
             overview::Overview,
+            overview::Detail,
             overview::OverviewKind,
             overview::OverviewRun,
             plan::PlanEntry,

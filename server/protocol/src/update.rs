@@ -104,6 +104,10 @@ pub enum Update {
     #[serde(rename = "_complete")]
     Complete {
         summary: String,
+        /// Whether the last text of the model says the same; it is not drawn again (S104).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[ts(optional, as = "Option<bool>")]
+        said: bool,
     },
     #[serde(rename = "_ask")]
     Ask(AskChange),

@@ -2,6 +2,7 @@
 //!
 //! Never clears the screen, and never loses a prompt: one that was not accepted is in the next line.
 
+use adjutant_core::policy::detail::Detail;
 use adjutant_core::text::display::one_line;
 use adjutant_protocol::session::{ContentBlock, Overrides};
 
@@ -20,10 +21,11 @@ use super::typed::PromptEnd;
 const MAX_TITLE: usize = 60;
 
 /// What can be typed at the prompt.
-const HELP: [&str; 8] = [
+const HELP: [&str; 9] = [
     "/new       begin a new session",
     "/continue  continue a run that failed or stopped at a limit",
     "/fork      go back to before your last prompt, in a copy of the session",
+    "/detail    how much of a run is printed: /detail brief, /detail normal or /detail full",
     "/help      print this",
     "Text that you type while a run works is sent to it; output waits until you press Enter.",
     "A backslash at the end continues a prompt on the next line. Up and down bring earlier prompts.",
@@ -37,6 +39,8 @@ enum Wish<'a> {
     New,
     Continue,
     Fork,
+    /// The word behind it.
+    Detail(&'a str),
     Help,
     Nothing,
     Unknown(&'a str),
@@ -49,6 +53,9 @@ fn read(line: &str) -> Wish<'_> {
         "/continue" => Wish::Continue,
         "/fork" => Wish::Fork,
         "/help" => Wish::Help,
+        text if text.split_whitespace().next() == Some("/detail") => {
+            Wish::Detail(text["/detail".len()..].trim())
+        }
         // A path may begin a prompt.
         text if text.starts_with('/') && !text[1..].contains(['/', ' ']) => Wish::Unknown(text),
         _ => Wish::Prompt(line),
@@ -105,6 +112,13 @@ async fn converse(talk: &mut Conversation) -> Result<Exit, LeaveReason> {
                 talk.remark("The next prompt begins a new session.");
             }
             Wish::Fork => fork(talk).await?,
+            Wish::Detail(word) => match Detail::named(word) {
+                Some(detail) => {
+                    talk.draw(detail);
+                    talk.remark(&format!("From now on: {word}."));
+                }
+                None => talk.note("write how much: /detail brief, /detail normal or /detail full"),
+            },
             Wish::Prompt(text) => {
                 let sent = work(talk, Some(text)).await;
                 stays(talk, sent, &line)?;

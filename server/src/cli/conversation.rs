@@ -19,6 +19,7 @@ mod work;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use adjutant_core::policy::detail::Detail;
 use adjutant_protocol::ask::PermissionOutcome;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::methods;
@@ -30,7 +31,7 @@ use adjutant_protocol::{AskId, RunId, SessionId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::settings::Sources;
+use crate::settings::{Sources, load};
 
 use super::Exit;
 use super::asks::AskDesk;
@@ -144,10 +145,11 @@ impl Conversation {
     pub async fn start(
         sources: Sources,
         folders: &[PathBuf],
-        view: View,
+        mut view: View,
         answers: Answers,
     ) -> anyhow::Result<Self> {
         let signals = Signals::new()?;
+        view.draw(load(&sources).settings.detail);
         let (client, incoming) = Client::start(sources, folders).await?;
         let pages = view.pages();
         Ok(Conversation {
@@ -176,6 +178,11 @@ impl Conversation {
             at_once: false,
             prompt: PromptState::default(),
         })
+    }
+
+    /// Sets how much of a run is printed from now on.
+    pub fn draw(&mut self, detail: Detail) {
+        self.view.draw(detail);
     }
 
     /// Sets the session whose updates and asks count from now on.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::config::Flag;
 use adjutant_core::policy::ask::{CONTINUE, RESUME, RETRY};
+use adjutant_core::policy::detail::Detail;
 use adjutant_core::prompt::image::{MAX_BYTES, MediaType, size};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskKind, AskRespondParams, AskRespondResult, AskView};
@@ -67,6 +68,9 @@ pub struct RunLine {
     /// How many words the model writes: low, medium or high
     #[arg(long, value_name = "VERBOSITY")]
     pub verbosity: Option<String>,
+    /// How much of the task is printed
+    #[arg(long, value_name = "DETAIL", value_parser = Detail::ALL.map(Detail::name), conflicts_with = "quiet")]
+    pub detail: Option<String>,
     /// Use this model for this run
     #[arg(long, value_name = "PROVIDER/MODEL")]
     pub model: Option<String>,
@@ -146,6 +150,9 @@ pub async fn run(sources: Sources, line: RunLine) -> anyhow::Result<Exit> {
     if line.allow_commands {
         let (flag, key, value) = ("--allow-commands", "unattended.command", "true");
         sources.flags.push(Flag { flag: flag.into(), key: key.into(), value: value.into() });
+    }
+    if let Some(value) = line.detail {
+        sources.flags.push(Flag { flag: "--detail".into(), key: "detail".into(), value });
     }
     let mut talk = Conversation::start(sources, &task.folder.workspace(), view, answers).await?;
     let Folder { here, root } = &task.folder;

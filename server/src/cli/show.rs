@@ -12,11 +12,12 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use adjutant_core::policy::detail::Detail;
 use adjutant_core::text::display::one_line;
 use adjutant_core::wire::image_in_words;
 use adjutant_core::wire::options::in_words;
 use adjutant_core::wire::plan;
-use adjutant_core::wire::transcript::{end_line, ends_or_asks, has_own_form};
+use adjutant_core::wire::transcript::{end_line, ends_or_asks, has_own_form, went_well};
 use adjutant_protocol::plan::{PlanEntry, PlanStatus};
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::Outcome;
@@ -39,6 +40,8 @@ const MISSED: &str = "[a part was not streamed; again from there:]";
 pub struct Show {
     /// Print only the last answer, errors, and changed files that run on build.
     quiet: bool,
+    /// How much of a run is printed (S102).
+    detail: Detail,
     /// A person decides what comes after a limit.
     person: bool,
     /// Whether to print the user's messages; a person who has just typed them does not need that.
@@ -51,7 +54,6 @@ pub struct Show {
     call: Option<ToolCallId>,
     /// The output of that call's command.
     output: Option<CommandOutput>,
-    last_text: String,
     /// Why the last failed call failed, as its line says.
     failed: Option<String>,
     /// When quiet: the texts of the model since its last tool call.
@@ -66,6 +68,7 @@ impl Show {
     pub fn new(quiet: bool) -> Self {
         Show {
             quiet,
+            detail: Detail::default(),
             person: false,
             user: false,
             open: BTreeMap::new(),
@@ -73,7 +76,6 @@ impl Show {
             flowing: None,
             call: None,
             output: None,
-            last_text: String::new(),
             failed: None,
             answer: Vec::new(),
             held_end: None,
@@ -85,6 +87,11 @@ impl Show {
     pub fn with_person(mut self) -> Self {
         self.person = true;
         self
+    }
+
+    /// Sets how much of a run is printed from now on.
+    pub fn draw(&mut self, detail: Detail) {
+        self.detail = detail;
     }
 
     /// Also shows the user's messages, as a transcript does.
@@ -103,7 +110,7 @@ impl Show {
             Update::AgentMessage { message_id, text, interrupted } => {
                 self.message(pages, message_id, text, *interrupted);
             }
-            Update::Complete { summary } if summary.trim() != self.last_text.trim() => {
+            Update::Complete { summary, said: false } => {
                 self.aside(pages);
                 pages.answer().flow(summary);
                 pages.answer().end_flow();
@@ -118,6 +125,7 @@ impl Show {
                 }
             }
             Update::ToolCallUpdate(call) => self.tool_call(pages, call),
+            Update::AgentThought { text, .. } if self.detail == Detail::Full => self.unfolded(pages, text),
             Update::ToolCallContentChunk { tool_call_id, text }
                 if self.call.as_ref() == Some(tool_call_id) =>
             {
@@ -147,11 +155,7 @@ impl Show {
     fn hold_back(&mut self, pages: &mut Pages, update: &Update) {
         match update {
             Update::AgentMessage { text, interrupted: false, .. } => self.answer.push(text.clone()),
-            Update::Complete { summary }
-                if self.answer.last().is_none_or(|last| last.trim() != summary.trim()) =>
-            {
-                self.answer.push(summary.clone());
-            }
+            Update::Complete { summary, said: false } => self.answer.push(summary.clone()),
             // A text before a tool call is not the answer.
             Update::ToolCallUpdate(call) if !ends_or_asks(&call.tool) => self.answer.clear(),
             Update::Run(RunView::Started { .. }) => self.answer.clear(),
@@ -229,7 +233,6 @@ impl Show {
             self.aside(pages);
         }
         self.finished.insert(id.clone());
-        self.last_text = text.to_owned();
     }
 
     fn print(&mut self, pages: &mut Pages, id: &MessageId, print: Print) {
@@ -258,7 +261,7 @@ impl Show {
     }
 
     fn tool_call(&mut self, pages: &mut Pages, call: &ToolCallView) {
-        if has_own_form(call) {
+        if has_own_form(call) || (self.detail == Detail::Brief && went_well(call)) {
             return;
         }
         let (mut mark, ink, word) = match call.status {
@@ -309,6 +312,17 @@ impl Show {
             pages.rest().add(ink, &format!(" … {mark}{result}"));
         }
         self.aside(pages);
+        if self.detail == Detail::Full {
+            self.unfolded(pages, &call.arguments_text);
+        }
+    }
+
+    /// Prints what is folded elsewhere below its line.
+    fn unfolded(&mut self, pages: &mut Pages, text: &str) {
+        self.aside(pages);
+        for line in text.lines() {
+            pages.rest().line_in(Ink::Dim, &format!("    {line}"));
+        }
     }
 
     fn turn(&mut self, pages: &mut Pages, turn: &TurnView, now: u64) {
@@ -328,6 +342,7 @@ impl Show {
 
     fn run(&mut self, pages: &mut Pages, run: &RunView) {
         match run {
+            RunView::Started { .. } if self.detail == Detail::Brief => {}
             RunView::Started { model, previous_model, .. } => {
                 let before = previous_model.as_ref().map(|before| format!(" (the run before used {before})"));
                 self.remark(pages, Ink::Dim, &format!("• {model}{}", before.unwrap_or_default()));

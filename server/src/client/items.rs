@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use adjutant_core::text::review::Hunk;
 use adjutant_protocol::ask::{AskGroup, AskView};
+use adjutant_protocol::overview::Detail;
 use adjutant_protocol::review::{ReviewHunk, ReviewUpdateParams};
 use adjutant_protocol::state::StateView;
 use adjutant_protocol::update::{AskChange, ChangeSetView, HunkState, RunView, SessionUpdateParams, Update};
@@ -134,6 +135,13 @@ impl Items {
             open.room = room;
             self.publish_diagnostics(&mut open);
         }
+    }
+
+    /// Sets how much of a run the user wants to see.
+    pub fn set_detail(&self, detail: Detail) {
+        let mut open = self.lock();
+        open.overviews.detail = detail;
+        self.pulse(open);
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {

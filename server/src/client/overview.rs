@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use adjutant_core::text::display::{Surface, display};
 use adjutant_protocol::SessionId;
-use adjutant_protocol::overview::{Overview, OverviewKind, OverviewRun};
+use adjutant_protocol::overview::{Detail, Overview, OverviewKind, OverviewRun};
 use adjutant_protocol::state::{State, StateView, SubState};
 use adjutant_protocol::update::{ToolStatus, Update};
 
@@ -37,6 +37,8 @@ pub struct Overviews {
     /// The session whose state changed last, of those that the client saw change.
     last: Option<SessionId>,
     told: Option<(Overview, Instant)>,
+    /// How much of a run the user wants to see.
+    pub detail: Detail,
 }
 
 #[derive(Debug)]
@@ -81,7 +83,9 @@ impl Overviews {
         let is_due = match &self.told {
             Some((told, _)) if *told == now => false,
             Some((told, since)) => !is_step_alone(told, &now) || at.duration_since(*since) >= EVERY,
-            None => now.kind != OverviewKind::Idle || !now.short.is_empty(),
+            None => {
+                now.kind != OverviewKind::Idle || !now.short.is_empty() || now.detail != Detail::default()
+            }
         };
         if !is_due {
             return None;
@@ -119,6 +123,7 @@ impl Overviews {
             asks: number(needs.asking.len()),
             hunks: number(needs.hunks),
             runs,
+            detail: self.detail,
         }
     }
 
@@ -160,7 +165,8 @@ impl Overviews {
 
 /// Whether two overviews differ in the steps of their runs alone.
 fn is_step_alone(one: &Overview, other: &Overview) -> bool {
-    (one.kind, &one.short, one.asks, one.hunks) == (other.kind, &other.short, other.asks, other.hunks)
+    (one.kind, &one.short, one.asks, one.hunks, one.detail)
+        == (other.kind, &other.short, other.asks, other.hunks, other.detail)
         && one.runs.iter().map(|run| &run.run_id).eq(other.runs.iter().map(|run| &run.run_id))
 }
 

@@ -60,7 +60,7 @@ pub struct World {
 
 impl World {
     pub fn set_settings(&self, settings: Settings) {
-        self.link.set_popups(settings.popups);
+        self.link.configure(&settings);
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 

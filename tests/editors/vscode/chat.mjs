@@ -85,9 +85,9 @@ const live = (updates) => {
   updates.forEach(conversation.fold);
   return conversation.take().map(({ text, live, over }) => `${text}|${live ?? ''}|${over}`).join('\n');
 };
-wrong('what is printed', live([tool('in_progress'), prints(1, 'a\u202e\n'), prints(2, 'b')].map((one, at) => (at ? one : of(6, one)))), '○ Run x|a\\u{202e}\nb|false');
+wrong('what is printed', live([tool('in_progress'), prints(1, 'a\u202e\n'), prints(2, 'b')].map((one, at) => (at ? one : of(6, one)))), '◐ Run x|a\\u{202e}\nb|false');
 wrong('its result', live([of(6, tool('in_progress')), prints(1, 'a'), of(8, tool('completed', 'exit code 0')), prints(2, 'b'), prints(1, 'c', 8)]), '✓ Run x||true');
-wrong('an unknown call', live([prints(1, 'a'), of(6, tool('in_progress'))]), '○ Run x||false');
+wrong('an unknown call', live([prints(1, 'a'), of(6, tool('in_progress'))]), '◐ Run x||false');
 const much = live([of(6, tool('in_progress')), ...Array.from({ length: 900 }, (_, at) => prints(at + 1, `line ${at}\n`))]).split('|')[1];
 if (much.length > 4_000 || !much.startsWith('line ') || !much.endsWith('line 899\n')) console.log(`not the end of what is printed: ${much}`);
 // Without a line end, and in one line that is longer than all that is drawn: still the end, and no more than that.
@@ -116,3 +116,14 @@ if (long.take().length > 0) console.log('what is forgotten is drawn');
 const hidden = drawn([of(9, { sessionUpdate: 'agent_message', messageId: 'm1', text: 'a\u202eb' }), of(10, { sessionUpdate: 'notice', message: 'c\u2066d' })]);
 wrong('hidden characters', hidden.text, 'reply: a\\u{202e}b\nnotice: c\\u{2066}d');
 wrong('its end', drawn([chunk(1, 'It '), numbered[9], chunk(2, 'is')]).text, 'reply: It is done.');
+
+// What the last answer says already is not drawn again.
+const ended = (said) => drawn([of(1, { sessionUpdate: 'agent_message', messageId: 'm1', text: 'All is well.' }), of(2, { sessionUpdate: '_complete', summary: 'All is well.', said })]).text;
+wrong('a summary that was said', ended(true), 'reply: All is well.');
+wrong('a summary that was not said', ended(undefined), 'reply: All is well.\nreply: All is well.');
+
+// A thought and the answer after it have one id, and each is drawn.
+const thought = [of(1, { sessionUpdate: 'agent_thought', messageId: 'm1', text: 'It may be there.' }), of(2, { sessionUpdate: 'agent_message', messageId: 'm1', text: 'I look.' })];
+wrong('a thought', drawn(thought).text, 'thought: It may be there.\nreply: I look.');
+const streams = of(0, { sessionUpdate: 'agent_message_chunk', messageId: 'm1', text: 'I ' }, 7);
+wrong('a thought after what streamed', drawn([streams, ...thought]).text, 'thought: It may be there.\nreply: I look.');

@@ -54,6 +54,16 @@ export class Window {
     await this.page.locator('.tab.active', { hasText: name }).waitFor();
   }
 
+  // Returns of each group of editors its active tab, whether the user is in it, and the lines that are drawn and marked there.
+  async groups() {
+    return this.page.locator('.editor-group-container').evaluateAll((groups) => groups.map((group) => ({
+      tab: group.querySelector('.tab.active')?.innerText.replace(/\s+/g, ' ').trim() ?? '',
+      active: group.classList.contains('active'),
+      lines: [...group.querySelectorAll('.view-lines > *')].map((line) => line.textContent.replaceAll('\u00a0', ' ')),
+      marked: group.querySelectorAll('.view-overlays [class*="ced-"]').length,
+    })));
+  }
+
   // Returns the labels of the tabs.
   async tabs() {
     return (await this.page.locator('.tab').allInnerTexts()).map((one) => one.replace(/\s+/g, ' ').trim());
@@ -137,7 +147,7 @@ export class Window {
       const one = (id) => body.querySelector(id);
       const parts = [...body.querySelectorAll('article, #composer, #foot > *')];
       return {
-        items: [...one('#items').children].filter((item) => item.className !== 'questions' && !item.hidden).map((item) => `${item.className}: ${item.innerText.replace(/\s+/g, ' ').trim().replace(/ Fork from Here$/, '')}`),
+        items: [...one('#items').children].filter((item) => item.className !== 'questions' && item.offsetParent).map((item) => `${item.className}: ${item.innerText.replace(/\s+/g, ' ').trim().replace(/ Fork from Here$/, '')}`),
         plan: one('#plan').innerText.replace(/\s+/g, ' ').trim(),
         state: one('#state').textContent,
         options: [...one('#options').children].map((button) => button.innerText.trim()),

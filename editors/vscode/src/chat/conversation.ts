@@ -9,6 +9,7 @@ import { size } from './chips';
 // What the page draws of one item; what is only kept here is in `Folded`.
 export interface Item {
   id: string; at: number; kind: Kind; text: string; note?: string; more?: string; about?: string; attached?: string[]; live?: string; over?: boolean; bad?: boolean;
+  well?: boolean; // nothing has gone wrong with it so far
   streams?: boolean; opens?: boolean; waits?: boolean; run?: string;
   asked?: boolean; // a question says it instead, or its step
   answer?: string; // to the question about a step
@@ -21,7 +22,7 @@ export interface Head { title: string; state: State; usage?: ContextUsage; plan:
 
 const ENDS: Partial<Record<string, string>> = { completed: 'Done', stopped: 'Done', limit: 'Stopped at a limit', failed: 'Failed', cancelled: 'Cancelled' };
 const WORKING = ['pending', 'in_progress'];
-const MARKS: Partial<Record<string, string>> = { pending: '○', in_progress: '○', completed: '✓' };
+const MARKS: Partial<Record<string, string>> = { pending: '○', in_progress: '◐', completed: '✓' };
 // Who gave an answer, where it was not the user.
 const WHO: Partial<Record<string, string>> = { time: 'time limit', nobody: 'nobody there' };
 const OVER: Partial<Record<string, string>> = { decided: 'Decided change by change', cancelled: 'The task was cancelled', superseded: 'Another question took its place', withdrawn: 'No answer is needed any more' };
@@ -116,12 +117,13 @@ export function createConversation() {
       case 'agent_message': return put(at, update.messageId, () => ({ kind: 'reply', text: cut(update.text) }));
       case 'agent_message_chunk':
         return put(at, update.messageId, (before) => streamed(before, update.text));
-      case 'agent_thought': return put(at, update.messageId, () => ({ kind: 'thought', text: cut(update.text) }));
+      // It is before the answer, which has the same id, and comes after what has streamed of that.
+      case 'agent_thought': return put(Math.min(at, (items.get(update.messageId)?.at ?? Infinity) - PER_UPDATE / 2), `thought ${update.messageId}`, () => ({ kind: 'thought', text: cut(update.text) }));
       case 'tool_call_update': {
         // The plan is drawn as the plan.
         if (update.tool === 'update_plan' && !['failed', '_denied'].includes(update.status)) return undefined;
         const { title, status, summary, argumentsText } = update;
-        return put(at, update.toolCallId, () => ({ kind: 'tool', over: !WORKING.includes(status), text: words(`${MARKS[status] ?? '✗'} ${title}`), note: summary && words(summary), more: cut(argumentsText ?? '') }));
+        return put(at, update.toolCallId, () => ({ kind: 'tool', over: !WORKING.includes(status), well: status in MARKS, text: words(`${MARKS[status] ?? '✗'} ${title}`), note: summary && words(summary), more: cut(argumentsText ?? '') }));
       }
       // Of a call that is not known yet the page has the line, and the server the result.
       case 'tool_call_content_chunk':
@@ -141,7 +143,8 @@ export function createConversation() {
         (ask.toolCallIds ?? (ask.toolCallId ? [ask.toolCallId] : [])).forEach((call) => askedOf.set(call, (askedOf.get(call) ?? new Set()).add(ask.askId)));
         return put(at, ask.askId, () => ({ kind: 'ask', open: true, text: words(ask.title), ask: { options: ask.options, isQuestion: ask.kind === 'followup' } }));
       case '_change_set': return put(at, update.changeSetId, () => changed(update));
-      case '_complete': return put(at, `complete ${runId}`, () => ({ kind: 'reply', text: cut(update.summary) }));
+      // The last answer says the same already.
+      case '_complete': return update.said ? undefined : put(at, `complete ${runId}`, () => ({ kind: 'reply', text: cut(update.summary) }));
       case '_run': {
         if (update.phase === 'started') {
           if (!head.title) head = { ...head, title: update.title };

@@ -1,5 +1,5 @@
 // What the chat and its page send to each other. The page holds no truth: it gets what it draws. Never has a value.
-import type { PlanEntry, State } from '../wire';
+import type { Detail, PlanEntry, State } from '../wire';
 import type { ChipView } from './chips';
 import type { Item } from './conversation';
 import type { HeldView } from './held';
@@ -14,7 +14,7 @@ export interface OptionButton { id?: string; label: string; title: string }
 
 export interface Draw {
   type: 'draw'; reset: boolean; draft?: string; session?: string; items: Item[]; plan: PlanEntry[]; state: State; share: string; older: boolean;
-  questions?: Card[]; reveal?: string; options: OptionButton[]; held?: HeldView; bare: boolean; openFolder?: string;
+  questions?: Card[]; reveal?: string; options: OptionButton[]; held?: HeldView; bare: boolean; openFolder?: string; detail: Detail;
 }
 export interface Output { type: 'output'; call: string; output?: string; leftOut?: number; problem?: string }
 export type Unfolded = { type: 'unfolded'; set: string } & ChangeLines;

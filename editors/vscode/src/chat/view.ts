@@ -7,7 +7,7 @@ import { line } from '../display';
 import { type Complain, nameOf, wordsOf } from '../failure';
 import type { Questions } from '../questions';
 import type { Readiness } from '../setup';
-import type { ConfigOption, ItemReadResult, ItemsResult, NewSessionResult, Origin, PromptHistoryResult, ResumeResult, ReviewHunk, SessionChangedParams, SessionForkResult, SessionListResult, SessionUpdateParams, SetConfigOptionResult } from '../wire';
+import type { ConfigOption, Detail, ItemReadResult, ItemsResult, NewSessionResult, Origin, PromptHistoryResult, ResumeResult, ReviewHunk, SessionChangedParams, SessionForkResult, SessionListResult, SessionUpdateParams, SetConfigOptionResult } from '../wire';
 import { row } from '../session';
 import { createChanged } from './changed';
 import type { NewChip } from './chips';
@@ -53,6 +53,7 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
     if (!kept.drafts?.some(([of]) => of === '')) kept.drafts = [...kept.drafts ?? [], ['', carried]];
     void context.globalState.update(CARRIED, undefined);
   }
+  let detail: Detail = 'normal';
   let view: vscode.WebviewView | undefined, conversation = createConversation(), session = kept.session, before: number | undefined, loads = 0;
   let drawnCards: string | undefined, wanted: string | undefined; // the questions that the page has, and the one to lead to
   let made: { of: string; configOptions: ConfigOption[] } | undefined; // the conversation that began here with a choice: the server has it once it has a prompt
@@ -103,7 +104,7 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
     drawnCards = json;
     const reveal = cards.some(({ id }) => id === wanted) ? wanted : undefined;
     if (reveal) wanted = undefined;
-    post({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options), held: held.view(session), bare: readiness().isWithoutModel(), openFolder: folder() ? undefined : OPEN_FOLDER });
+    post({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options), held: held.view(session), bare: readiness().isWithoutModel(), openFolder: folder() ? undefined : OPEN_FOLDER, detail });
     return true;
   }, PAUSE_MS);
 
@@ -275,6 +276,13 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
       await vscode.commands.executeCommand('adjutant.chat.focus');
       if (session !== sessionId) await showOrSay(sessionId, { takesDraft: true });
       later();
+    },
+    // How much of a task the user wants to see.
+    detail: () => detail,
+    draws(wanted: Detail) {
+      if (wanted === detail) return;
+      detail = wanted;
+      draw();
     },
     // What is set up has changed.
     readied: () => draw(),

@@ -9,6 +9,7 @@ use super::keys::POPUP_NEVER;
 use super::rules::Denials;
 use super::{KeySource, Limits, ModelLimits, Popups, Provider, Reach, SettingOrigin, Settings, Wire};
 use crate::machine::retry::RetryPolicy;
+use crate::policy::detail::Detail;
 use crate::policy::saving::EditsSave;
 use crate::prompt::message::{GenerationSettings, Level};
 use crate::record::{EditsMode, UnattendedPolicy};
@@ -45,6 +46,7 @@ pub(super) fn settings(
             _ => Vec::new(),
         },
         generation_settings: GenerationSettings { effort: level("effort"), verbosity: level("verbosity") },
+        detail: text_of(&cells, "detail").and_then(|name| Detail::named(&name)).unwrap_or_default(),
         deny: match cells.get("permissions.deny").map(|cell| &cell.value) {
             Some(Value::Rules(rules)) => Denials { rules: rules.clone() },
             _ => Denials::default(),

@@ -41,7 +41,7 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
         ValueType::Wire => named(key, node, "is no wire format"),
         ValueType::Model => model(node).map(Value::Text),
         ValueType::Models => models(node).map(Value::Models),
-        ValueType::Popup | ValueType::Saves => named(key, node, "is no choice"),
+        ValueType::Popup | ValueType::Saves | ValueType::Detail => named(key, node, "is no choice"),
         ValueType::Edits => named(key, node, "is no mode"),
         ValueType::Level => named(key, node, "is no level"),
         ValueType::Url => {

@@ -63,6 +63,14 @@ pub const KEYS: &[Key] = &[
         meaning: "How many words the model writes, if it is known to support that. When not set, the provider decides. A session and a single run may choose another value.",
     },
     Key {
+        name: "detail",
+        kind: ValueType::Detail,
+        default: Literal::Text("normal"),
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "How much of a task the chat of an editor and the terminal draw. With \"brief\", answers, changes, questions, the plan and whatever went wrong. With \"normal\", also a line for each step. With \"full\", also thoughts and the arguments of steps, unfolded. Nothing else depends on it: the log and the transcript have everything.",
+    },
+    Key {
         name: "providers.NAME.wire",
         kind: ValueType::Wire,
         default: Literal::None,

@@ -71,7 +71,12 @@ fn type_of(kind: ValueType) -> Map<String, Value> {
         ValueType::Truth => json!({ "type": "boolean" }),
         ValueType::Whole { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
         ValueType::Amount { max } => json!({ "type": "number", "minimum": 0, "maximum": max }),
-        ValueType::Level | ValueType::Wire | ValueType::Popup | ValueType::Edits | ValueType::Saves => {
+        ValueType::Level
+        | ValueType::Wire
+        | ValueType::Popup
+        | ValueType::Edits
+        | ValueType::Saves
+        | ValueType::Detail => {
             json!({ "type": "string", "enum": kind.choices() })
         }
         ValueType::Variable

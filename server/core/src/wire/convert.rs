@@ -3,7 +3,7 @@
 use adjutant_protocol::option::{ConfigChange, ConfigId};
 use adjutant_protocol::session::UsageView;
 use adjutant_protocol::update::{FailureKind, ImageView};
-use adjutant_protocol::{ask, operation, origin, session, state, update};
+use adjutant_protocol::{ask, operation, origin, overview, session, state, update};
 
 use crate::machine::retry::FailureClass;
 use crate::policy::choices::{ChoiceChange, ChoiceId};
@@ -53,6 +53,7 @@ equal!(
 );
 same!(record::AskGroup => ask::AskGroup { Interactive, Idle, Resumable, NonBlocking });
 same!(record::OptionKind => ask::OptionKind { AllowOnce, AllowAlways, RejectOnce, Choose });
+same!(crate::policy::detail::Detail => overview::Detail { Brief, Normal, Full });
 same!(record::Outcome => state::Outcome { Completed, Stopped, Failed, Limit, Cancelled });
 same!(record::StopReason => state::StopReason {
     EndTurn, MaxTokens, MaxTurnRequests, Refusal, Cancelled, Failed, Mistakes, GaveUp,

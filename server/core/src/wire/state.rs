@@ -12,6 +12,7 @@ use super::start::attached_names;
 use super::{ask, call, options, plan};
 use crate::machine::retry::CallFailure;
 use crate::policy::unsaved;
+use crate::prompt::message::ModelMessage;
 use crate::record::{
     AskKind, CallEnd, CallResult, ChangeSetId, Event, Record, ReviewState, Rule, RunId, ToolCallId,
 };
@@ -174,7 +175,9 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
             })]
         }
         Event::RunEnded { run, .. } => run_ended(session, run),
-        Event::Completed { summary, .. } => vec![Update::Complete { summary: summary.clone() }],
+        Event::Completed { summary, .. } => {
+            vec![Update::Complete { summary: summary.clone(), said: was_said(session, summary) }]
+        }
         Event::AskOpened { ask } => {
             let ask = Box::new(ask::view(session, ask));
             vec![Update::Ask(AskChange::Opened { ask })]
@@ -240,6 +243,17 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
         | Event::OutsideChanged { .. }
         | Event::AskReobserved { .. } => Vec::new(),
     }
+}
+
+/// Whether the last text of the model in the open run is this one.
+fn was_said(session: &Session, summary: &str) -> bool {
+    let since =
+        session.history.iter().rev().take_while(|message| !matches!(message, ModelMessage::User { .. }));
+    let texts = since.filter_map(|message| match message {
+        ModelMessage::Assistant { reply } => Some(reply.text.trim()),
+        _ => None,
+    });
+    texts.into_iter().find(|text| !text.is_empty()) == Some(summary.trim())
 }
 
 fn call_updates(session: &Session, event: &Event) -> Vec<Update> {

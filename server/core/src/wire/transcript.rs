@@ -28,7 +28,6 @@ const BROKE_OFF: &str = "*The answer broke off here.*\n\n";
 /// The state that is needed to write the next block.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
-    last_text: String,
     /// The open asks, to name the option that was chosen.
     open: Vec<(AskId, Vec<AskOption>)>,
     /// The text of an attempt that broke off. It is written only if no next attempt replaces it.
@@ -104,9 +103,8 @@ impl Transcript {
             {
                 let rest = streaming.quotation.rest(text);
                 let mut block = streaming.add(rest) + streaming.end();
-                match interrupted {
-                    true => block.push_str(BROKE_OFF),
-                    false => self.last_text = text.trim().to_owned(),
+                if *interrupted {
+                    block.push_str(BROKE_OFF);
                 }
                 return Some(block);
             }
@@ -125,7 +123,6 @@ impl Transcript {
                 self.broke_off = Some((message_id.clone(), text.clone()));
                 return (!before.is_empty()).then_some(before);
             }
-            self.last_text = text.trim().to_owned();
             let blocks = before + &model_block(text);
             return (!blocks.is_empty()).then_some(blocks);
         }
@@ -142,7 +139,7 @@ impl Transcript {
                 let images = images.iter().map(|image| image_in_words(image) + "\n");
                 format!("**You:**\n\n{}", quoted(&(images.collect::<String>() + text)))
             }
-            Update::Complete { summary } if summary.trim() != self.last_text => model_block(summary),
+            Update::Complete { summary, said: false } => model_block(summary),
             Update::ToolCallUpdate(call) => tool_line(call)?,
             Update::Turn(turn) => match turn.phase {
                 TurnPhase::AttemptFailed | TurnPhase::Failed => {
@@ -247,9 +244,13 @@ pub fn ends_or_asks(tool: &str) -> bool {
 
 /// Whether a call is shown in a form of its own (a question, the end of the task, the plan), and not as a call besides (S104).
 pub fn has_own_form(call: &ToolCallView) -> bool {
-    let is_plan = call.tool == "update_plan"
-        && matches!(call.status, ToolStatus::Pending | ToolStatus::InProgress | ToolStatus::Completed);
+    let is_plan = call.tool == "update_plan" && went_well(call);
     is_plan || ends_or_asks(&call.tool)
+}
+
+/// Whether nothing has gone wrong in a call so far.
+pub fn went_well(call: &ToolCallView) -> bool {
+    matches!(call.status, ToolStatus::Pending | ToolStatus::InProgress | ToolStatus::Completed)
 }
 
 fn plan_block(entries: &[PlanEntry]) -> String {

@@ -5,6 +5,7 @@
 use std::io::{IsTerminal, stdout};
 use std::time::{Duration, Instant};
 
+use adjutant_core::policy::detail::Detail;
 use adjutant_protocol::model::ModelView;
 use adjutant_protocol::state::{State, SubState};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
@@ -73,6 +74,13 @@ impl View {
 
     fn of(show: Show, quiet: bool) -> Self {
         View { form: Form::Text(Box::new(show)), quiet, together: false, waiting: None, work: None }
+    }
+
+    /// Sets how much of a run is printed as text from now on.
+    pub fn draw(&mut self, detail: Detail) {
+        if let Form::Text(show) = &mut self.form {
+            show.draw(detail);
+        }
     }
 
     /// Returns the pages. If standard output goes to a file or a program, it gets only the answer.

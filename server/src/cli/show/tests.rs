@@ -60,9 +60,12 @@ fn end(outcome: Outcome, summary: Option<&str>) -> Update {
 }
 
 fn shown(width: usize, quiet: bool, updates: &[Update]) -> String {
+    drawn(width, Show::new(quiet), updates)
+}
+
+fn drawn(width: usize, mut show: Show, updates: &[Update]) -> String {
     let (page, paper) = plain(width, width < 1000);
     let mut pages = Pages::one(page);
-    let mut show = Show::new(quiet);
     for update in updates {
         show.update(&mut pages, update, 1_000);
     }
@@ -90,7 +93,7 @@ fn a_run_reads_as_a_story() {
         call(ToolStatus::Completed, "Read src/main.rs", Some("120 lines")),
         failed_attempt(3_000),
         call(ToolStatus::Denied, "Run rm x", Some("not allowed: nobody is present to answer")),
-        Update::Complete { summary: "All is well.".to_owned() },
+        Update::Complete { summary: "All is well.".to_owned(), said: false },
         end(Outcome::Completed, Some("All is well.")),
     ];
     let text = "• demo/m\nLet me look.\n• Read src/main.rs … 120 lines\n\
@@ -99,6 +102,37 @@ fn a_run_reads_as_a_story() {
                 All is well.\nDone · 2 turns · 1200 tokens in, 34 out\n";
     assert_eq!(shown(80, false, &updates), text);
     assert_eq!(shown(80, true, &updates), "All is well.\n");
+}
+
+#[test]
+fn s102_steps_that_went_well_are_left_out_or_unfolded_as_the_user_wants() {
+    let with_arguments = |status, title, summary| match call(status, title, summary) {
+        Update::ToolCallUpdate(call) => Update::ToolCallUpdate(ToolCallView {
+            arguments_text: "path: a.rs\nlines: 1-9".to_owned(),
+            ..call
+        }),
+        other => other,
+    };
+    let updates = [
+        Update::AgentThought { message_id: "t".into(), text: "It may be in a.rs.".to_owned() },
+        message("Let me look.", false),
+        with_arguments(ToolStatus::InProgress, "Read a.rs", None),
+        with_arguments(ToolStatus::Completed, "Read a.rs", Some("9 lines")),
+        call(ToolStatus::Failed, "Run rm x", Some("failed: no such file")),
+        end(Outcome::Stopped, None),
+    ];
+    let shown = |detail| {
+        let mut show = Show::new(false);
+        show.draw(detail);
+        drawn(80, show, &updates)
+    };
+    let (failed, done) = ("✗ Run rm x … failed: no such file\n", "Done · 2 turns · 1200 tokens in, 34 out\n");
+    assert_eq!(shown(Detail::Brief), format!("Let me look.\n{failed}{done}"));
+    assert_eq!(shown(Detail::Normal), format!("Let me look.\n• Read a.rs … 9 lines\n{failed}{done}"));
+    let arguments = "    path: a.rs\n    lines: 1-9\n";
+    let full =
+        format!("    It may be in a.rs.\nLet me look.\n• Read a.rs … 9 lines\n{arguments}{failed}{done}");
+    assert_eq!(shown(Detail::Full), full);
 }
 
 #[test]
@@ -123,7 +157,7 @@ fn s14_a_retry_goes_on_where_it_diverges() {
 fn a_summary_that_was_the_answer_is_not_said_again() {
     let updates = [
         message("Done.", false),
-        Update::Complete { summary: "Done.".to_owned() },
+        Update::Complete { summary: "Done.".to_owned(), said: true },
         end(Outcome::Completed, Some("Done.")),
     ];
     assert_eq!(shown(80, true, &updates), "Done.\n");

@@ -274,6 +274,28 @@ fn p05_a_prompt_of_two_lines_comes_back_with_both() {
     terminal.leaves().0.expect(0);
 }
 
+/// What is printed of a run is chosen in the middle of it all, and the session has everything.
+#[test]
+fn s102_how_much_is_printed_is_chosen_in_the_loop_and_the_session_has_everything() {
+    let read = "[[turn]]\ntext = \"I look.\"\n[[turn.call]]\ntool = \"read_file\"\narguments = { path = \"a.txt\" }\n";
+    let answer = "[[turn]]\ntext = \"It is short.\"\n";
+    let workspace = workspace(&[read, answer, read, answer].concat());
+    let mut terminal = Terminal::looped(&workspace, 80);
+    terminal.prompts("/detail", "write how much: /detail brief, /detail normal or /detail full");
+    terminal.screen.types(b"\x15");
+    terminal.prompts("/detail brief", "From now on: brief.");
+    terminal.prompts("look", "It is short.");
+    assert!(!terminal.drawn().contains("Read a.txt"), "{}", terminal.drawn());
+    terminal.prompts("/detail full", "From now on: full.");
+    terminal.prompts("again", "Read a.txt");
+    wait_until("the end of the second run", || terminal.drawn().matches("It is short.").count() == 2);
+    terminal.waits_for_a_prompt();
+    assert_eq!(terminal.drawn().matches("Read a.txt").count(), 1, "{}", terminal.drawn());
+    assert!(terminal.drawn().contains("path"), "the arguments: {}", terminal.drawn());
+    terminal.leaves().0.expect(0);
+    assert_eq!(transcript(&workspace).matches("Read a.txt").count(), 2);
+}
+
 #[test]
 fn finding_e8_the_history_is_there_in_the_next_loop_and_private() {
     let workspace = workspace(TWO);

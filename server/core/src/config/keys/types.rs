@@ -5,6 +5,7 @@
 use std::fmt;
 
 use super::{POPUP_AUTO, POPUP_NEVER};
+use crate::policy::detail::Detail;
 use crate::policy::saving::EditsSave;
 use crate::prompt::message::{Level, Wire};
 use crate::record::EditsMode;
@@ -31,6 +32,8 @@ pub enum ValueType {
     Popup,
     Edits,
     Saves,
+    /// How much of a run is drawn.
+    Detail,
     Truth,
     Whole {
         min: u64,
@@ -51,6 +54,7 @@ impl ValueType {
             ValueType::Popup => vec![POPUP_AUTO, POPUP_NEVER],
             ValueType::Edits => EditsMode::ALL.map(EditsMode::name).to_vec(),
             ValueType::Saves => EditsSave::ALL.map(EditsSave::name).to_vec(),
+            ValueType::Detail => Detail::ALL.map(Detail::name).to_vec(),
             _ => Vec::new(),
         }
     }
@@ -108,7 +112,9 @@ impl fmt::Display for ValueType {
         match self {
             Self::Model => write!(f, "text \"PROVIDER/MODEL\""),
             Self::Models => write!(f, "a list of \"PROVIDER/MODEL\""),
-            Self::Level | Self::Wire | Self::Popup | Self::Edits | Self::Saves => f.write_str(&self.quoted()),
+            Self::Level | Self::Wire | Self::Popup | Self::Edits | Self::Saves | Self::Detail => {
+                f.write_str(&self.quoted())
+            }
             Self::Url => write!(f, "an http(s) URL"),
             Self::Variable => write!(f, "the name of an environment variable"),
             Self::Script | Self::KeyFile | Self::CaFile => write!(f, "a path"),

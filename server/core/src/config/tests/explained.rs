@@ -41,6 +41,7 @@ fn explain_shows_value_and_origin_in_columns() {
         fallback_models                (not set)              default
         effort                         (not set)              default
         verbosity                      (not set)              default
+        detail                         "normal"               default
         http.proxy                     (not set)              default
         http.no_proxy                  (not set)              default
         http.ca_file                   (not set)              default

@@ -176,7 +176,7 @@ fn s101_a_text_that_streams_is_there_by_whole_lines() {
     assert_eq!(transcript.streamed(&id, text), "");
     let whole = transcript.block(&message(&format!("{text}Done"), false));
     assert_eq!(whole.as_deref(), Some(">\n> Done\n\n"));
-    assert_eq!(transcript.block(&Update::Complete { summary: format!("{text}Done") }), None);
+    assert_eq!(transcript.block(&Update::Complete { summary: format!("{text}Done"), said: true }), None);
     // An attempt that breaks off, and the next one.
     assert_eq!(transcript.streamed(&id, "One\ntw"), "**Model:**\n\n> One\n");
     let cut = transcript.block(&message("One\ntwo", true));
@@ -274,7 +274,7 @@ fn finding_a5_nothing_of_the_models_looks_like_a_line_of_ours() {
             added: None,
         },
         opened(AskKind::Tool, Some(subject)),
-        Update::Complete { summary: forged.to_owned() + "x" },
+        Update::Complete { summary: forged.to_owned() + "x", said: false },
     ]);
     let ours: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('>')).collect();
     assert_eq!(ours[..3], ["**Model:**", "**You:**", "**Asked:** `Change a.md`"]);
@@ -289,14 +289,14 @@ fn what_nobody_sees_is_escaped_and_idle_questions_are_no_part_of_it() {
     );
     assert_eq!(written(&[opened(AskKind::CompletionResult, None)]), "");
     assert_eq!(written(&[message("  \n", false)]), "");
-    let summary = Update::Complete { summary: "Done.".to_owned() };
+    let summary = |said| Update::Complete { summary: "Done.".to_owned(), said };
     assert_eq!(
-        written(&[message("Done.", false), summary.clone()]),
+        written(&[message("Done.", false), summary(true)]),
         "**Model:**\n\n> Done.\n\n",
         "not said again"
     );
     assert_eq!(
-        written(&[message("First.", false), summary]),
+        written(&[message("First.", false), summary(false)]),
         "**Model:**\n\n> First.\n\n**Model:**\n\n> Done.\n\n"
     );
 }
@@ -314,7 +314,7 @@ proptest! {
                 message(text, true),
                 Update::UserMessage { message_id: "u".into(), text: text.clone(), images: Vec::new(), attached: Vec::new(), added: None },
                 call(text, ToolStatus::Failed, text),
-                Update::Complete { summary: text.clone() },
+                Update::Complete { summary: text.clone(), said: false },
             ] {
                 let Some(block) = transcript.block(&update) else { continue };
                 prop_assert!(block.ends_with("\n\n") && !block.starts_with('\n'), "{block:?}");
