@@ -7,6 +7,7 @@ pub mod changes;
 mod commands;
 mod comments;
 mod conversation;
+mod detail;
 mod everyday;
 mod files;
 mod folding;

@@ -29,6 +29,8 @@ M.ACTIONS = {
   row("prompt drop", "takes away the lines that wait below the text of the prompt", of("conversation", "drop")),
   row("ask", "brings back a question that was left; of several, you choose one", of("sessions", "ask")),
   row("answer", "goes to the question that waits", of("sessions", "answer")),
+  row("detail", "chooses how much of a task the chat draws: brief, normal or full",
+    of("detail", "choose"), { value = "DETAIL", values = function() return require("adjutant.detail").values() end }),
   row("follow", "shows in another window what the agent reads and changes, or ends that",
     of("follow", "toggle"), { alone = true }),
   row("stop", "stops the last task", of("sessions", "stop")),

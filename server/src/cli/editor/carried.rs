@@ -46,6 +46,7 @@ pub fn neovim() -> Vec<ClientFile> {
         "lua/adjutant/cures.lua",
         "lua/adjutant/deciding.lua",
         "lua/adjutant/demo.lua",
+        "lua/adjutant/detail.lua",
         "lua/adjutant/display.lua",
         "lua/adjutant/drawing.lua",
         "lua/adjutant/float.lua",
