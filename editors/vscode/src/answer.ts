@@ -3,6 +3,7 @@
 
 import * as vscode from 'vscode';
 import type { Complain } from './failure';
+import { markOf } from './marks';
 import type { RunEnd, SessionUpdateParams } from './wire';
 
 // Plain text: a preview of Markdown would load the images of the model and follow its links.
@@ -11,7 +12,6 @@ const LANGUAGE = 'adjutant-answer'; // its lines are wrapped
 const PAUSE_MS = 100; // between two redraws
 const MOST = 500_000; // characters
 const STEPS: Partial<Record<string, string>> = { pending: '[ ]', in_progress: '[~]', completed: '[x]' };
-const MARKS: Partial<Record<string, string>> = { pending: '○', in_progress: '○', completed: '✓' };
 const ENDS: Partial<Record<string, string>> = { completed: 'done', stopped: 'done', limit: 'stopped at a limit' };
 
 function ended({ outcome, summary }: RunEnd) {
@@ -82,9 +82,9 @@ export function createAnswer(complain: Complain) {
     show,
     // The user gave a task: the answer to it is opened, unless that was closed before.
     begun: () => { if (!closed && !vscode.window.tabGroups.all.some((group) => group.tabs.some(ours))) open(); },
-    // What was asked covers the answer only until it is over.
-    ended() {
-      const hides = (tab: vscode.Tab | undefined) => tab?.input instanceof vscode.TabInputText && tab.input.uri.path.includes('/asks/');
+    // What was asked covers the answer only until it is over, and so does whatever else `covers` it.
+    ended(covers: (tab: vscode.Tab) => boolean) {
+      const hides = (tab: vscode.Tab | undefined) => tab?.input instanceof vscode.TabInputText && (tab.input.uri.path.includes('/asks/') || covers(tab));
       const group = vscode.window.tabGroups.all.find((one) => one.tabs.some(ours));
       if (group && hides(group.activeTab)) open(group.viewColumn);
     },
@@ -99,8 +99,8 @@ export function createAnswer(complain: Complain) {
         case 'tool_call_update':
           if (update.tool === 'update_plan' && !['failed', '_denied'].includes(update.status)) return undefined;
           steps.add(update.toolCallId);
-          return put(update.toolCallId, `${MARKS[update.status] ?? '✗'} ${update.title}${update.summary ? ` · ${plain(update.summary)}` : ''}`);
-        case '_complete': return put(`complete ${runId}`, update.summary);
+          return put(update.toolCallId, `${markOf(update.status)} ${update.title}${update.summary ? ` · ${plain(update.summary)}` : ''}`);
+        case '_complete': return update.said ? undefined : put(`complete ${runId}`, update.summary);
         case 'notice': return put(`notice ${notices++}`, update.message);
         case '_run':
           if (update.phase === 'started') return put(`run ${update.runId}`, `# ${update.title}`);

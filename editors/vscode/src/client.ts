@@ -124,7 +124,7 @@ export function createClient(surfaces: Surfaces, outputChannel: vscode.OutputCha
       closed.told(update);
     }
     if (update.sessionUpdate === '_run' && update.phase === 'ended') {
-      answer.ended();
+      answer.ended(follow.shows);
       failed(sessionId, update.end);
       edited(sessionId, update.runId, update.end);
     }

@@ -13,7 +13,7 @@ const LOOKED_AT: ToolStatus[] = ['in_progress', 'completed'];
 // `client` is the language client of now; `isMeant` says whether the user wants to see this conversation.
 export function createFollow(context: vscode.ExtensionContext, client: () => LanguageClient | undefined, isMeant: (sessionId: string) => boolean) {
   const mark = vscode.window.createTextEditorDecorationType({ isWholeLine: true, backgroundColor: new vscode.ThemeColor('editor.rangeHighlightBackground') });
-  let isOn = context.workspaceState.get<boolean>(KEPT) ?? false, drawn: vscode.TextEditor | undefined, covered: vscode.Uri | undefined, number = 0;
+  let isOn = context.workspaceState.get<boolean>(KEPT) ?? false, drawn: vscode.TextEditor | undefined, last: string | undefined, number = 0;
 
   const unmark = () => {
     drawn?.setDecorations(mark, []);
@@ -24,19 +24,7 @@ export function createFollow(context: vscode.ExtensionContext, client: () => Lan
     const { all, activeTabGroup } = vscode.window.tabGroups;
     if (activeTabGroup.tabs.length === 0) return activeTabGroup.viewColumn;
     const other = all.find((group) => group !== activeTabGroup && (!group.activeTab || group.activeTab.input instanceof vscode.TabInputText));
-    if (!other) return all.length + 1;
-    // The answer is in sight again after the task.
-    const input = other.activeTab?.input;
-    if (input instanceof vscode.TabInputText && input.uri.scheme !== 'file') covered = input.uri;
-    return other.viewColumn;
-  };
-  // Brings back what stood where the files were shown, unless the user went there or took it away.
-  const uncover = async () => {
-    const uri = covered;
-    covered = undefined;
-    const group = vscode.window.tabGroups.all.find(({ tabs }) => tabs.some(({ input }) => input instanceof vscode.TabInputText && input.uri.toString() === uri?.toString()));
-    if (!uri || !group || group === vscode.window.tabGroups.activeTabGroup) return;
-    await vscode.window.showTextDocument(uri, { viewColumn: group.viewColumn, preserveFocus: true, preview: false });
+    return other?.viewColumn ?? all.length + 1;
   };
   const show = async ({ uri, range }: FileLocation) => {
     const is = client();
@@ -49,23 +37,26 @@ export function createFollow(context: vscode.ExtensionContext, client: () => Lan
       const document = await vscode.workspace.openTextDocument(file);
       if (!isOn || asked !== number) return;
       unmark();
+      last = document.uri.toString();
       drawn = await vscode.window.showTextDocument(document, { viewColumn: column(), preserveFocus: true, preview: true });
       if (!range) return;
       const lines = is.protocol2CodeConverter.asRange(range);
       drawn.revealRange(lines, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
       // What is marked is where the agent is, and not where it was.
-      if (isOn) drawn.setDecorations(mark, [lines]);
+      if (isOn && asked === number) drawn.setDecorations(mark, [lines]);
     } catch {
       // It is gone, or no text: there is nothing to look at.
     }
   };
   const places = createNewest<FileLocation>((place) => void show(place));
+  const rest = () => {
+    number++;
+    places.forget();
+    unmark();
+  };
   const set = async (on: boolean) => {
     isOn = on;
-    if (!on) {
-      places.forget();
-      unmark();
-    }
+    if (!on) rest();
     await vscode.commands.executeCommand('setContext', 'adjutant.follows', on);
     await context.workspaceState.update(KEPT, on);
   };
@@ -77,20 +68,17 @@ export function createFollow(context: vscode.ExtensionContext, client: () => Lan
   return {
     begin: () => set(true),
     end: () => set(false),
+    // Whether a tab is what was shown last.
+    shows: ({ input }: vscode.Tab) => input instanceof vscode.TabInputText && input.uri.toString() === last,
     told({ sessionId, update }: SessionUpdateParams) {
       if (!isOn || !isMeant(sessionId)) return;
-      if (update.sessionUpdate === '_run' && update.phase === 'ended') {
-        number++;
-        places.forget();
-        unmark();
-        uncover().catch(() => undefined);
-      }
+      if (update.sessionUpdate === '_run' && update.phase === 'ended') rest();
       if (update.sessionUpdate !== 'tool_call_update' || !LOOKED_AT.includes(update.status)) return;
       const place = update.locations?.at(-1);
       if (place) places.said(place);
     },
     dispose() {
-      places.forget();
+      rest();
       typing.dispose();
       mark.dispose();
     },

@@ -3,6 +3,7 @@
 
 import { plusMinus } from '../change';
 import { shown } from '../display';
+import { isWell, markOf } from '../marks';
 import type { AskOption, ChangeSetView, ConfigOption, ContextUsage, HunkState, ImageView, PlanEntry, Resolution, ResumeResult, SessionUpdateParams, State } from '../wire';
 import { size } from './chips';
 
@@ -22,7 +23,6 @@ export interface Head { title: string; state: State; usage?: ContextUsage; plan:
 
 const ENDS: Partial<Record<string, string>> = { completed: 'Done', stopped: 'Done', limit: 'Stopped at a limit', failed: 'Failed', cancelled: 'Cancelled' };
 const WORKING = ['pending', 'in_progress'];
-const MARKS: Partial<Record<string, string>> = { pending: '○', in_progress: '◐', completed: '✓' };
 // Who gave an answer, where it was not the user.
 const WHO: Partial<Record<string, string>> = { time: 'time limit', nobody: 'nobody there' };
 const OVER: Partial<Record<string, string>> = { decided: 'Decided change by change', cancelled: 'The task was cancelled', superseded: 'Another question took its place', withdrawn: 'No answer is needed any more' };
@@ -123,7 +123,7 @@ export function createConversation() {
         // The plan is drawn as the plan.
         if (update.tool === 'update_plan' && !['failed', '_denied'].includes(update.status)) return undefined;
         const { title, status, summary, argumentsText } = update;
-        return put(at, update.toolCallId, () => ({ kind: 'tool', over: !WORKING.includes(status), well: status in MARKS, text: words(`${MARKS[status] ?? '✗'} ${title}`), note: summary && words(summary), more: cut(argumentsText ?? '') }));
+        return put(at, update.toolCallId, () => ({ kind: 'tool', over: !WORKING.includes(status), well: isWell(status), text: words(`${markOf(status)} ${title}`), note: summary && words(summary), more: cut(argumentsText ?? '') }));
       }
       // Of a call that is not known yet the page has the line, and the server the result.
       case 'tool_call_content_chunk':

@@ -1,0 +1,8 @@
+// The mark of a step, by its status. Never says more than whether it waits, is at work, went well or did not.
+import type { ToolStatus } from './wire';
+
+const MARKS: Partial<Record<ToolStatus, string>> = { pending: '○', in_progress: '◐', completed: '✓' };
+
+// Whether nothing has gone wrong with it so far.
+export const isWell = (status: ToolStatus) => status in MARKS;
+export const markOf = (status: ToolStatus) => MARKS[status] ?? '✗';
