@@ -223,3 +223,42 @@ fn p20_a_file_with_a_swap_file_is_shown_without_a_question() {
         assert_eq!(editor.lua("return vim.bo[vim.fn.bufnr('one.py')].readonly"), true);
     });
 }
+
+/// Who looks at one conversation in the chat follows that one; where texts are compared, no window is opened.
+#[test]
+fn p20_only_the_session_in_sight_is_followed_and_a_comparison_stays_as_it_is() {
+    let reads = || {
+        stage([
+            Reply::text("First words."),
+            held("one.py", 20),
+            Reply::text("Second words."),
+            held("two.py", 40),
+            Reply::text("Third words.").hold_after(1),
+        ])
+    };
+    each(reads, |editor| {
+        editor.lua("vim.o.lines = 60 vim.cmd('Adjutant follow')");
+        editor.command("One");
+        wait_done(editor, "First words.");
+        editor.command("Two");
+        editor.stage.model.wait_for_holding(1);
+        editor.lua("vim.cmd('Adjutant sessions')");
+        editor.choose("One");
+        wait_for("the first session", || chat(editor).contains("First words.").then_some(()));
+        editor.stage.model.release();
+        let second = "for _, buffer in ipairs(vim.api.nvim_list_bufs()) do \
+            local text = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), ' ') \
+            if text:find('Second words. ', 1, true) and text:find('— done', 1, true) then return true end end return false";
+        editor.wait_true("the end of the second session", second);
+        assert_eq!(shown(editor), "greet.py:1");
+        editor.lua("vim.cmd('Adjutant Three')");
+        editor.stage.model.wait_for_holding(1);
+        editor.lua("vim.cmd('leftabove vertical diffsplit one.py')");
+        editor.stage.model.release();
+        editor.stage.model.wait_for_requests(5);
+        editor.stage.model.wait_for_holding(1);
+        wait_for("the step", || chat(editor).contains("✓ Read two.py").then_some(()));
+        assert_eq!(shown(editor), "one.py:1 greet.py:1");
+        assert_eq!(editor.lua("return vim.fn.bufexists('two.py')"), 0);
+    });
+}
