@@ -8,8 +8,10 @@ use serde_json::json;
 use super::changes::wait_told;
 use super::conversation::wait_done;
 use super::scenes::{chat, each};
+use super::terminal::{command, open_sized};
 use super::{Neovim, VERSIONS, program};
 use crate::editor::Editor;
+use crate::scenes;
 use crate::stage::{Stage, shipped, wait_for, wait_or};
 
 /// What the user can lose: the window, the cursor, the mode, the text, the file of before and the list of jumps.
@@ -186,7 +188,9 @@ fn p20_a_sent_prompt_is_looked_at_from_insert_mode_and_what_is_no_text_is_skippe
         given
     };
     each(reads, |editor| {
-        editor.lua("vim.cmd('Adjutant follow') vim.cmd('Adjutant prompt')");
+        editor.lua("vim.cmd('Adjutant prompt')");
+        editor.wait_true("the prompt", super::conversation::IN_PROMPT);
+        editor.lua("vim.cmd('Adjutant follow')");
         typed(editor, "Look at it<C-s>");
         wait_shown(editor, "greet.py:1 one.py:20[20-29]");
         assert_eq!(editor.lua("return vim.api.nvim_get_mode().mode .. vim.bo.filetype"), "iadjutant-prompt");
@@ -261,4 +265,27 @@ fn p20_only_the_session_in_sight_is_followed_and_a_comparison_stays_as_it_is() {
         assert_eq!(shown(editor), "one.py:1 greet.py:1");
         assert_eq!(editor.lua("return vim.fn.bufexists('two.py')"), 0);
     });
+}
+
+/// The set-up of a new user, in a terminal: no message waits for a key, and the next key goes where the last one went.
+#[test]
+fn p20_in_a_terminal_of_80_by_24_both_files_are_in_sight_and_no_key_is_asked_for() {
+    for version in VERSIONS {
+        let lines = (1..=60).map(|line| format!("one = {line}\n")).collect::<String>();
+        let files = format!("//- /{}\n{}//- /one.py\n{lines}", scenes::FILE, scenes::BEFORE);
+        let stage = Stage::new(&files, [read("one.py", 20), Reply::text("Read.").hold_after(1)]);
+        let screen = open_sized(&stage, version, ("80", "24"));
+        command(&screen, ":Adjutant follow");
+        screen.wait("follows the agent in another window");
+        command(&screen, ":Adjutant Look at it");
+        let shown = screen.wait("one = 20\n");
+        assert!(shown.contains("def greet") && shown.contains("\none = 22\n"), "{version}:\n{shown}");
+        assert!(shown.contains("\none.py "), "the name is short, {version}:\n{shown}");
+        assert!(!shown.contains("Press ENTER"), "{version}:\n{shown}");
+        screen.keys(&["g", "g", "O"]);
+        screen.text_in("TYPED = 1");
+        let shown = screen.wait("TYPED = 1");
+        let at = |part: &str| shown.lines().position(|line| line.contains(part));
+        assert!(at("TYPED = 1") < at("def greet"), "{version}:\n{shown}");
+    }
 }

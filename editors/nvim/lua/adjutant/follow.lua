@@ -55,7 +55,8 @@ end
 -- Returns the buffer of a file, and whether it is loaded only now. A file that another Neovim has open is read without a question, and
 -- cannot be written by mistake.
 local function load(path)
-  local buffer = vim.fn.bufadd(path)
+  -- As the user would name it.
+  local buffer = vim.fn.bufadd(vim.fn.fnamemodify(path, ":."))
   if api.nvim_buf_is_loaded(buffer) then return buffer, false end
   -- What Neovim says of a file that it reads could wait for a key.
   pcall(vim.fn.execute, ("call bufload(%d)"):format(buffer), "silent!")
@@ -274,6 +275,10 @@ end
 local function start()
   on, told_room = true, false
   theirs[api.nvim_get_current_win()] = true
+  -- Whoever begins in the chat or the prompt has not said which of the files may make way.
+  if vim.bo.buftype ~= "" then
+    for _, at in ipairs(api.nvim_tabpage_list_wins(0)) do theirs[at] = true end
+  end
   vim.cmd("highlight default link AdjutantFollow CursorLine")
   vim.on_key(function(_, typed)
     if typed == "" then return end
