@@ -6,12 +6,15 @@ use std::time::{Duration, Instant};
 
 use adjutant_protocol::session::ReplayFrom;
 use adjutant_protocol::state::Outcome;
+use adjutant_testkit::command::Line;
 use adjutant_testkit::editor::{Capabilities, Options, Tokens};
 use adjutant_testkit::model::Reply;
 use adjutant_testkit::process::{wait_for_text, wait_until};
 use serde_json::{Value, json};
 
 use crate::plain::Plain;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 
 const FILE: &str = "//- /a.txt\nhello\n";
 
@@ -211,7 +214,7 @@ fn s101_the_end_of_a_task_is_one_message_with_the_beginning_of_the_answer() {
 }
 
 #[test]
-fn s101_l16_the_transcript_is_shown_on_request_and_grows_by_whole_blocks() {
+fn p27_s101_l16_the_transcript_is_shown_on_request_grows_by_whole_blocks_and_is_exported() {
     let open = "Look:\n\n```rust\nfn main() {";
     let plain = Plain::new(FILE, [Reply::text(open), read("a.txt"), Reply::text("All is well.")]);
     let started = start(&plain);
@@ -236,5 +239,10 @@ fn s101_l16_the_transcript_is_shown_on_request_and_grows_by_whole_blocks() {
     assert!(whole.starts_with(&first), "it only grows");
     assert!(whole[first.len()..].contains("- `Read a.txt`"), "{whole}");
     assert!(whole.contains("All is well.\n\n"), "{whole}");
+    let id = started["sessionId"].as_str().expect("the session");
+    let line = |args: &[&str]| Line::new(BINARY, &plain.workspace, args).run();
+    let exported = line(&["sessions", "export", id, "--markdown"]);
+    assert_eq!(exported.expect(0).stdout, whole, "P27: the command line prints the same page");
+    assert!(line(&["sessions", "export", "nobody", "--markdown"]).expect(2).stderr.contains("nobody"));
     plain.rig.end();
 }

@@ -42,7 +42,7 @@ const drafted = () => {
 // A prompt of before that only stands there is no draft: what was typed stays it.
 const history = createHistory(text, () => tell({ type: 'history' }), () => label());
 const changes = createChanges(tell);
-const replies = createReplies();
+const replies = createReplies(tell);
 const steps = createSteps(tell);
 const cards = createCards(items, tell, page);
 const complain = (message: string) => {

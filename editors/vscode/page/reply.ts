@@ -2,7 +2,8 @@
 // what is marked or scrolled before them stays so. Never makes a link, loads anything, or takes HTML of a text.
 import MarkdownIt from 'markdown-it';
 import type { Item } from '../src/chat/conversation';
-import { element } from './element';
+import type { FromPage } from '../src/chat/messages';
+import { button, element } from './element';
 
 interface Block { html: string; nodes: ChildNode[] }
 
@@ -24,7 +25,8 @@ export function blocksOf(text: string) {
   return blocks;
 }
 
-export function createReplies() {
+// `send` takes a message to the extension.
+export function createReplies(send: (message: FromPage) => void) {
   const drawn = new WeakMap<Element, Block[]>(); // by element, its blocks: their HTML and their nodes
   const tooLarge = new Set<string>(); // by id
 
@@ -34,6 +36,16 @@ export function createReplies() {
     // Most often there is more at its end.
     if (node instanceof Text && text.startsWith(node.data)) node.appendData(text.slice(node.data.length));
     else place.textContent = text;
+  }
+  // Beside the code, and not in it: it may be scrolled.
+  function withTools(code: HTMLElement) {
+    const place = element('div', 'code'), tools = element('div', 'tools');
+    const text = () => (code.textContent ?? '').replace(/\n$/, '');
+    tools.append(button('Copy', 'Copy this code', () => send({ type: 'copy', text: text() })));
+    tools.append(button('Insert', 'Put this code at the cursor of your file', () => send({ type: 'insert', text: text() })));
+    place.dir = 'ltr';
+    code.replaceWith(place);
+    place.append(code, tools);
   }
   function blocks(place: HTMLElement, all: string[]) {
     const before = drawn.get(place) ?? [];
@@ -50,6 +62,7 @@ export function createReplies() {
         wide.tabIndex = 0;
         if (wide.tagName === 'PRE') wide.setAttribute('aria-label', 'Code');
       });
+      template.content.querySelectorAll('pre').forEach(withTools);
       const nodes = [...template.content.childNodes];
       place.append(...nodes);
       return { html, nodes };

@@ -200,6 +200,13 @@ impl Printer {
         self.newline();
     }
 
+    /// Writes a text with its own lines, in which everything invisible is escaped already.
+    pub fn blocks(&mut self, text: &str) {
+        self.fresh_line();
+        self.raw(text);
+        self.flush();
+    }
+
     /// Writes one line of JSON. Invisible characters are escaped as in JSON.
     pub fn json(&mut self, line: &str) {
         self.fresh_line();

@@ -10,6 +10,7 @@ pub use table::short_ids;
 use std::path::PathBuf;
 
 use adjutant_core::text::display::one_line;
+use adjutant_core::wire::transcript::Transcript;
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{
@@ -46,6 +47,9 @@ pub enum SessionsAction {
     Export {
         /// The id of the session, or its beginning
         id: String,
+        /// Print the conversation as one page of Markdown instead
+        #[arg(long)]
+        markdown: bool,
     },
     /// Give a session another title
     Rename {
@@ -73,7 +77,8 @@ pub async fn sessions(sources: Sources, action: SessionsAction) -> anyhow::Resul
     match action {
         SessionsAction::List => list(&catalog),
         SessionsAction::Show { id } => show(&catalog, &id, View::transcript()),
-        SessionsAction::Export { id } => show(&catalog, &id, View::json(false)),
+        SessionsAction::Export { id, markdown: false } => show(&catalog, &id, View::json(false)),
+        SessionsAction::Export { id, markdown: true } => export_markdown(&catalog, &id),
         SessionsAction::Rename { id, title } => change(sources, &id, Change::Title(title)).await,
         SessionsAction::Fork { id } => change(sources, &id, Change::Fork).await,
         SessionsAction::Delete { id } => change(sources, &id, Change::Deletion).await,
@@ -116,6 +121,21 @@ fn show(catalog: &Catalog, name: &str, mut view: View) -> anyhow::Result<Exit> {
     view.aside(&mut pages);
     notices.iter().for_each(|notice| note(notice));
     pages.written()?;
+    Ok(Exit::Fine)
+}
+
+/// Prints the text that the transcript of the session has.
+fn export_markdown(catalog: &Catalog, name: &str) -> anyhow::Result<Exit> {
+    let Some(session) = on_disk(catalog, name)? else { return Ok(Exit::Usage) };
+    let (mut page, mut transcript) = (Printer::of_stdout(), Transcript::default());
+    let notices = reading::conversation(catalog, &session, |params| {
+        if let Some(block) = transcript.block(&params.update) {
+            page.blocks(&block);
+        }
+    })
+    .map_err(anyhow::Error::msg)?;
+    notices.iter().for_each(|notice| note(notice));
+    page.written()?;
     Ok(Exit::Fine)
 }
 

@@ -34,7 +34,7 @@ fn wait_shown(editor: &Neovim<'_>, wanted: &[&str]) {
 
 /// What is left out is not lost: it comes back with the next choice, and the model had it all the time.
 #[test]
-fn s102_the_chat_draws_as_much_as_the_user_wants() {
+fn s102_the_page_of_a_session_draws_as_much_as_the_user_wants() {
     let read = |path: &str| json!({ "path": path });
     let edit = json!({"path": scenes::FILE, "old_text": "Helo", "new_text": "Hello"});
     let look = || {

@@ -491,3 +491,26 @@ fn s102_the_chat_draws_as_much_as_the_user_wants() {
     choose("Normal");
     code.wait_chat(&[prompt, "thought: Thought", look, fine, failed, seen, done]);
 }
+
+/// Code of an answer goes where a paste would go, and only when the user presses.
+#[test]
+fn s105_code_of_an_answer_is_copied_and_put_at_the_cursor() {
+    let stage = Stage::new(FILES, [Reply::text("Try this:\n\n```python\nprint(2)\nprint(3)\n```\n")]);
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    code.say_in_chat("What would you write?");
+    wait_for("the end", || code.chat()["items"].to_string().contains("end: Done").then_some(()));
+    let before = code.buffer();
+    code.do_("chatPress", json!(["Insert"]));
+    code.wait_buffer(&format!("print(2)\nprint(3){before}"));
+    // The cursor is behind it, and the keys go there.
+    code.do_("type", json!(["  # mine\n"]));
+    let typed = format!("print(2)\nprint(3)  # mine\n{before}");
+    code.wait_buffer(&typed);
+    code.do_("chatPress", json!(["Copy"]));
+    wait_for("the note", || code.do_("status", json!([])).to_string().contains("The code is in the clipboard").then_some(()));
+    code.picture("chat-code");
+    code.do_("focus", json!([]));
+    code.do_("key", json!(["Control+v"]));
+    code.wait_buffer(&typed.replacen("# mine\n", "# mine\nprint(2)\nprint(3)", 1));
+}

@@ -37,6 +37,8 @@ const top = {
   async close(name) {
     await windows.get(name)?.close();
     windows.delete(name);
+    // What one scene set is none of the next one's.
+    if (windows.size === 0) server.settle();
   },
 };
 

@@ -64,7 +64,8 @@ function listening(child, file) {
 export async function startCodeServer({ codeServer, extension, scratch, serverPath, variables }) {
   const at = (name) => path.join(scratch, name);
   for (const folder of ['home', 'extensions', 'user/User', 'user/Machine']) mkdirSync(at(folder), { recursive: true });
-  writeFileSync(at('user/User/settings.json'), JSON.stringify(SETTINGS));
+  const settle = () => writeFileSync(at('user/User/settings.json'), JSON.stringify(SETTINGS));
+  settle();
   // VS Code reads this path only from the settings of the machine that the server runs on.
   if (serverPath) writeFileSync(at('user/Machine/settings.json'), JSON.stringify({ 'adjutant.server.path': serverPath }));
   // The discard port: no program listens on port 9 of this machine.
@@ -87,6 +88,8 @@ export async function startCodeServer({ codeServer, extension, scratch, serverPa
   const authority = await listening(child, at('code-server.log'));
   return {
     authority,
+    // Takes back what a user has set.
+    settle,
     // The whole process group, with the extension hosts and the servers they started.
     stop: () => new Promise((ended) => {
       child.once('exit', ended);

@@ -6,7 +6,7 @@ const PATIENCE = 30_000;
 
 export class Window {
   static async open(browser, authority, pictures, folder, file) {
-    const context = await browser.newContext({ viewport: { width: 1100, height: 700 }, colorScheme: 'dark' });
+    const context = await browser.newContext({ viewport: { width: 1100, height: 700 }, colorScheme: 'dark', permissions: ['clipboard-read', 'clipboard-write'] });
     const page = await context.newPage();
     page.setDefaultTimeout(PATIENCE);
     const remote = (of) => `vscode-remote://${authority}${of}`;

@@ -451,7 +451,7 @@ fn pulled(seed: usize, calms: &[Calm]) -> (&'static str, Stage) {
 #[test]
 fn a_task_whose_plug_is_pulled_at_any_moment_ends_with_the_same_bytes() {
     let begun = Instant::now();
-    let plugs = campaign::size("ADJUTANT_PLUGS", 1000, 60);
+    let plugs = campaign::size("ADJUTANT_PLUGS", 1000, 100);
     let only: Option<usize> = std::env::var("ADJUTANT_ORDER").ok().and_then(|seed| seed.parse().ok());
     let cases = MODES.iter().flat_map(|mode| [(mode, false), (mode, true)]);
     let calms: Vec<Calm> = cases.map(|(mode, opens)| calm(mode, opens)).collect();

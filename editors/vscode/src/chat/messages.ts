@@ -33,6 +33,7 @@ export type FromPage = { type: 'ready' } | { type: 'drawn' } | { type: 'stop' } 
   | { type: 'send'; text: string; id: string } & Session
   | { type: 'answer'; askId: string; optionId?: string; text?: string }
   | { type: 'show'; askId: string }
+  | { type: 'copy' | 'insert'; text: string }
   | { type: 'cure'; command: string }
   | { type: 'choose'; option?: string }
   | { type: 'keep' | 'undo' | 'unfold' | 'open'; set: string }

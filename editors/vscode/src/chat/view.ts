@@ -11,6 +11,7 @@ import type { ConfigOption, Detail, ItemReadResult, ItemsResult, NewSessionResul
 import { row } from '../session';
 import { createChanged } from './changed';
 import type { NewChip } from './chips';
+import { copyCode, insertCode } from './code';
 import { NOT_RUNNING, createComposer } from './composer';
 import { createConversation } from './conversation';
 import type { KeptDrafts } from './drafts';
@@ -243,6 +244,8 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
       case 'conversations': return pick().catch(complain);
       case 'takeOver': return showOrSay(session);
       case 'history': return past().catch(complain);
+      case 'copy': return copyCode(message.text).catch(complain);
+      case 'insert': return insertCode(message.text).catch(complain);
       case 'cure': return CURES.includes(message.command) ? vscode.commands.executeCommand(message.command) : undefined;
       case 'choose': return choose(message.option).catch(complain);
       case 'keep':
