@@ -54,8 +54,14 @@ fn n08_selected_lines_wait_with_the_prompt_and_go_along_once() {
         in_file(editor, "edit notes.txt");
         in_file(editor, "2Adjutant prompt");
         wait_waiting(editor, &["+ greet.py:3-4", "+ notes.txt:2"]);
-        // Without words nothing is sent.
+        // They are those lines also after their file was closed.
+        in_file(
+            editor,
+            "call append(0, ['a new note']) | silent write | buffer greet.py | bunload notes.txt",
+        );
         go(editor);
+        wait_waiting(editor, &["+ greet.py:3-4", "+ notes.txt:3"]);
+        // Without words nothing is sent.
         press(editor, "<CR>");
         press(editor, "ccExplain it<Esc><CR>");
         let first = request(editor, 1);
@@ -64,16 +70,17 @@ fn n08_selected_lines_wait_with_the_prompt_and_go_along_once() {
         assert!(!first.contains("one note\\n"), "{first}");
         wait_done(editor, "First words.");
         wait_waiting(editor, &[]);
+        in_file(editor, "edit notes.txt");
         let said = chat(editor);
-        assert!(said.contains("# Explain it\n\n+ greet.py, lines 3 to 4\n+ notes.txt, line 2\n"), "{said}");
+        assert!(said.contains("# Explain it\n\n+ greet.py, lines 3 to 4\n+ notes.txt, line 3\n"), "{said}");
         // In the session that goes on; another one has its own.
-        in_file(editor, "1Adjutant prompt");
-        wait_waiting(editor, &["+ notes.txt:1"]);
+        in_file(editor, "2Adjutant prompt");
+        wait_waiting(editor, &["+ notes.txt:2"]);
         in_file(editor, "Adjutant!");
         wait_waiting(editor, &[]);
         in_file(editor, "Adjutant sessions");
         editor.choose("Explain it");
-        wait_waiting(editor, &["+ notes.txt:1"]);
+        wait_waiting(editor, &["+ notes.txt:2"]);
         go(editor);
         press(editor, "ccAnd this<Esc><CR>");
         let second = request(editor, 2);

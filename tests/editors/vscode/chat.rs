@@ -508,7 +508,9 @@ fn s105_code_of_an_answer_is_copied_and_put_at_the_cursor() {
     let typed = format!("print(2)\nprint(3)  # mine\n{before}");
     code.wait_buffer(&typed);
     code.do_("chatPress", json!(["Copy"]));
-    wait_for("the note", || code.do_("status", json!([])).to_string().contains("The code is in the clipboard").then_some(()));
+    wait_for("the note", || {
+        code.do_("status", json!([])).to_string().contains("The code is in the clipboard").then_some(())
+    });
     code.picture("chat-code");
     code.do_("focus", json!([]));
     code.do_("key", json!(["Control+v"]));
