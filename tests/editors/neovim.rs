@@ -2,13 +2,16 @@
 //!
 //! Never uses another client, or another set-up than the shipped file.
 
+mod attached;
 pub mod changes;
 mod commands;
 mod comments;
 mod conversation;
+mod detail;
 mod everyday;
 mod files;
 mod folding;
+mod follow;
 mod installed;
 mod pages;
 mod questions;

@@ -84,7 +84,7 @@ fn n08_a_text_is_a_sub_command_only_if_every_word_of_it_is() {
             for _, action in ipairs(commands.ACTIONS) do \
               if vim.fn.maparg(commands.plug(action), 'n') == '' then missing[#missing + 1] = action.name end end \
             return #commands.ACTIONS .. ' ' .. table.concat(missing, ', ')";
-        assert_eq!(editor.lua(unmapped), "34 ");
+        assert_eq!(editor.lua(unmapped), "37 ");
     });
 }
 

@@ -21,6 +21,8 @@ local MARKS = {
 -- The calls that have a place of their own in the chat: only those that did not work are steps.
 local QUIET = { update_plan = true, task_complete = true }
 local RUNS = { pending = true, in_progress = true }
+local WELL = { pending = true, in_progress = true, completed = true }
+local CHANGES = { edit = true, delete = true, move = true }
 
 local STEPS = { pending = "[ ]", in_progress = "[~]", completed = "[x]" }
 
@@ -83,7 +85,7 @@ local function tool_call(at, update, session, client)
   local id = update.toolCallId
   local rest = page.rest(at, id)
   if rest == "" and update.argumentsText and update.argumentsText ~= "" then rest = indented(update.argumentsText) end
-  page.write(at, id, rest, "tool", { head = line })
+  page.write(at, id, rest, "tool", { head = line, minor = WELL[update.status] and not CHANGES[update.kind] })
   local item = at.items[id]
   item.asked = update.argumentsText and update.argumentsText ~= "" and indented(update.argumentsText) or item.asked
   item.call = {
@@ -111,7 +113,7 @@ local function thought(at, update, whole)
   if not whole then
     if not at.items[id] then
       thinks[id] = vim.uv.now()
-      page.write(at, id, update.text, "thought", { head = "Thinking…" })
+      page.write(at, id, update.text, "thought", { head = "Thinking…", minor = true })
       return
     end
     return page.append(at, id, update.text, "thought")
@@ -119,7 +121,8 @@ local function thought(at, update, whole)
   local seconds = thinks[id] and math.floor((vim.uv.now() - thinks[id]) / 1000 + 0.5) or 0
   thinks[id] = nil
   if vim.trim(update.text) == "" then return end
-  page.write(at, id, update.text, "thought", { head = seconds > 0 and ("Thought %d s"):format(seconds) or "Thought" })
+  local head = seconds > 0 and ("Thought %d s"):format(seconds) or "Thought"
+  page.write(at, id, update.text, "thought", { head = head, minor = true })
 end
 
 -- Folds in one `agent/session/update`.
@@ -130,7 +133,6 @@ function M.told(params, client)
   local run = params.sessionId .. " " .. (params.runId or "")
   if kind == "agent_message_chunk" then page.append(at, update.messageId, update.text)
   elseif kind == "agent_message" then
-    at.said = vim.trim(update.text)
     page.write(at, update.messageId, update.text)
   elseif kind == "agent_thought_chunk" then thought(at, update, false)
   elseif kind == "agent_thought" then thought(at, update, true)
@@ -143,8 +145,8 @@ function M.told(params, client)
   elseif kind == "tool_call_update" then tool_call(at, update, params.sessionId, client)
   elseif kind == "tool_call_content_chunk" then output(at, update)
   elseif kind == "_complete" then
-    -- Most models have said the same just before.
-    if vim.trim(update.summary) ~= at.said then page.write(at, "complete " .. (params.runId or ""), update.summary) end
+    -- Most models have just said the same.
+    if not update.said then page.write(at, "complete " .. (params.runId or ""), update.summary) end
   elseif kind == "notice" then M.note(update.message, "update", params.sessionId)
   elseif kind == "_run" and update.phase == "started" then
     page.write(at, "run " .. update.runId, "# " .. (update.title:gsub("\n", " ")), "prompt")
@@ -153,6 +155,8 @@ function M.told(params, client)
     local id = steers[run] and update.messageId or "run " .. params.runId
     if steers[run] then page.write(at, id, "> " .. update.text:gsub("\n", "\n> "), "prompt") end
     if at.items[id] then at.items[id].message = update.messageId end
+    local along = vim.tbl_map(function(name) return "+ " .. name end, update.attached or {})
+    if along[1] then page.write(at, "attached " .. update.messageId, table.concat(along, "\n"), "quiet") end
     steers[run] = true
   elseif kind == "_run" then
     steers[run] = nil
@@ -179,6 +183,9 @@ end
 
 -- Whether the page of a session is here, with all that the client was told of it.
 function M.has(session) return pages[session] ~= nil and pages[session].whole == true end
+
+-- How much of each session is drawn from now on: `brief`, `normal` or `full`.
+function M.draws(detail) page.draws(detail, pages) end
 
 -- Returns the buffer of a session, or of the one that begins; it is made anew if something has unloaded it.
 function M.buffer(session)
@@ -226,9 +233,9 @@ end
 function M.gave(call, text)
   local at = pages[call.session]
   local item = at and at.items[call.id]
-  if not item then return end
+  if not (item and item.mark) then return end
   item.read = true
-  page.write(at, call.id, text, "tool", { head = item.head, stays = true })
+  page.write(at, call.id, text, "tool", { head = item.head, minor = item.minor, stays = true })
   return page.row(at, call.id), at.buffer
 end
 

@@ -3,7 +3,8 @@
 local M = {}
 
 -- `name`: its words. `does`: one line of help. `run`: what does it; it gets the line of the command. `key`: the default key where
--- a file has changes. `count`: the key takes a count. `range`: it is also for selected lines. `words`: `NAME: words` is possible, and
+-- a file has changes. `count`: the key takes a count. `range`: it is also for selected lines, and what becomes of them if they are not
+-- those of changes. `words`: `NAME: words` is possible, and
 -- what the words are. `value`: one more word is possible, and what it is; `values` returns those that there are. `alone`: it needs no
 -- server.
 local function row(name, does, run, more)
@@ -23,9 +24,15 @@ end
 
 M.ACTIONS = {
   row("chat", "opens the chat with the prompt below it, or closes both", of("conversation", "toggle")),
-  row("prompt", "goes to the prompt, and opens the chat if it is closed", of("conversation", "write")),
+  row("prompt", "goes to the prompt, and opens the chat if it is closed", of("conversation", "write"),
+    { range = "these lines go along with the text" }),
+  row("prompt drop", "takes away the lines that wait below the text of the prompt", of("conversation", "drop")),
   row("ask", "brings back a question that was left; of several, you choose one", of("sessions", "ask")),
   row("answer", "goes to the question that waits", of("sessions", "answer")),
+  row("detail", "chooses how much of a task the chat draws: brief, normal or full",
+    of("detail", "choose"), { value = "DETAIL", values = function() return require("adjutant.detail").values() end }),
+  row("follow", "shows in another window what the agent reads and changes, or ends that",
+    of("follow", "toggle"), { alone = true }),
   row("stop", "stops the last task", of("sessions", "stop")),
   row("stop all", "stops every task", of("sessions", "stop", { all = true })),
   row("sessions", "lists the sessions, or those with a word in the title; choose one",
@@ -113,7 +120,8 @@ function M.help()
     if action.key then
       lines[#lines + 1] = ("\tKey in a file with changes: %s%s"):format(action.key, action.count and ", with a count" or "")
     end
-    if action.range then lines[#lines + 1] = "\tWith a range, or a selection: the changes in these lines." end
+    local range = action.range == true and "the changes in these lines" or action.range
+    if range then lines[#lines + 1] = ("\tWith a range, or a selection: %s."):format(range) end
     lines[#lines + 1] = ""
   end
   return vim.list_extend(lines, require("adjutant.panes").help())

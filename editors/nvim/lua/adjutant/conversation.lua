@@ -111,8 +111,12 @@ function M.toggle()
   if chat.window() then M.close() else M.open() end
 end
 
--- Goes to the prompt, at the end of its text.
-function M.write()
+-- Goes to the prompt, at the end of its text. The lines of a command with a range wait there.
+function M.write(line)
+  if line and (line.range or 0) > 0 then
+    local root, session = target()
+    prompt.attach(root, session, api.nvim_get_current_buf(), line.line1, line.line2)
+  end
   M.open()
   local window = M.prompt_window()
   if not window then return end
@@ -120,6 +124,12 @@ function M.write()
   local last = api.nvim_buf_line_count(0)
   api.nvim_win_set_cursor(0, { last, #api.nvim_buf_get_lines(0, last - 1, last, false)[1] })
   vim.cmd("startinsert!")
+end
+
+-- Takes away the lines that wait with the prompt: the one in which the user is, else the one of the next text.
+function M.drop()
+  local draft = prompt.draft(api.nvim_get_current_buf())
+  if draft then prompt.drop(draft.root, draft.session) else prompt.drop(target()) end
 end
 
 -- Shows the page and the prompt of the session that the next text goes to, the prompt unless the user is writing in another one. `made` is a session of the

@@ -48,6 +48,11 @@ function M.is_open(window, row)
   return api.nvim_win_call(window, function() return vim.fn.foldlevel(row) > 0 and vim.fn.foldclosed(row) == -1 end)
 end
 
+-- Whether a row is in a fold that is closed.
+function M.is_closed(window, row)
+  return api.nvim_win_call(window, function() return vim.fn.foldclosed(row) > -1 end)
+end
+
 -- Returns those of some rows that are in an open fold.
 function M.open_among(window, rows)
   return api.nvim_win_call(window, function()

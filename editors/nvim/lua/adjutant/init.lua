@@ -7,6 +7,8 @@ local commands = require("adjutant.commands")
 local comments = require("adjutant.comments")
 local conversation = require("adjutant.conversation")
 local cures = require("adjutant.cures")
+local detail = require("adjutant.detail")
+local follow = require("adjutant.follow")
 local hunks = require("adjutant.hunks")
 local notices = require("adjutant.notices")
 local panes = require("adjutant.panes")
@@ -163,6 +165,7 @@ local function update(_, params, context)
   about.told(params)
   sessions.told(params, client)
   if sessions.is_past(params) then return end
+  follow.told(params)
   local now = params.update
   local kind = now.sessionUpdate
   local ended = status.told(now)
@@ -228,7 +231,10 @@ function M.config()
       ["agent/session/request_permission"] = asks.asked,
       ["agent/ask/resolved"] = asks.resolved,
       ["agent/review/update"] = hunks.update,
-      ["agent/overview"] = status.overview,
+      ["agent/overview"] = function(err, params, context)
+        status.overview(err, params, context)
+        detail.told(params)
+      end,
       ["agent/session/changed"] = function(_, params) require("adjutant.held").changed(_, params) end,
       ["window/showMessageRequest"] = asks.message,
       -- What a code action began: Neovim itself would show the number of the error.
@@ -251,6 +257,7 @@ starting.setup({
   config = M.config,
   started = function(client)
     cured("server", client.config.root_dir)
+    detail.started(client)
     reopen(client)
   end,
   ended = function(client)
@@ -279,6 +286,11 @@ prompt.setup({
   send = sessions.send, stop = sessions.cancel, history = sessions.history, at_work = status.at_work,
 })
 about.setup({ session = chat.session })
+detail.setup({ draws = chat.draws })
+follow.setup({ session = function()
+  local window = chat.window()
+  return window and chat.session(window)
+end })
 reading.setup({ roots = sessions.roots, read = sessions.read, changes = sessions.changes, fork = sessions.fork_at })
 commands.setup()
 panes.setup()

@@ -1,5 +1,6 @@
 -- The prompt: an ordinary buffer for each session, with a text that waits to be sent. The text is kept whatever becomes of its window and
 -- its buffer, and over the end of Neovim. It is cleared only when the server has taken it, and goes to the session in which it was written.
+local attached = require("adjutant.attached")
 local buffers = require("adjutant.buffers")
 local display = require("adjutant.display")
 local history = require("adjutant.history")
@@ -21,6 +22,7 @@ local space = api.nvim_create_namespace("adjutant.prompt")
 ---@field root string the root folder of its server
 ---@field session? string none for a text that begins a session
 ---@field lines string[] the text as it was last
+---@field attached adjutant.Attached[] what goes along with it
 ---@field buffer? integer
 ---@field pending? string the text that was sent and is not taken yet
 ---@field server? integer the client it was sent to
@@ -92,6 +94,10 @@ local function draw(draft)
   local window = vim.fn.win_findbuf(draft.buffer)[1]
   local width = window and api.nvim_win_get_width(window) or 40
   local below = {}
+  for index, one in ipairs(draft.attached) do
+    local label = attached.label(one) .. (index == #draft.attached and " · :Adjutant prompt drop" or "")
+    for _, line in ipairs(wrapped(label, math.max(10, width))) do below[#below + 1] = { { line, "Special" } } end
+  end
   if draft.refused then
     local why = "Not sent: " .. display.plain((vim.fn.strcharpart(draft.refused, 0, LONGEST_REASON):gsub("%s+", " ")))
     for _, line in ipairs(wrapped(why, math.max(10, width))) do below[#below + 1] = { { line, "DiagnosticError" } } end
@@ -139,7 +145,7 @@ local function watch(draft)
     vim.bo[buffer].buflisted = false
     vim.schedule(function() draw(draft) end)
   end })
-  api.nvim_create_autocmd({ "InsertEnter", "InsertLeave", "BufWinEnter" }, { buffer = buffer, callback = function()
+  api.nvim_create_autocmd({ "InsertEnter", "InsertLeave", "BufEnter", "BufWinEnter" }, { buffer = buffer, callback = function()
     vim.schedule(function() draw(draft) end)
   end })
 end
@@ -152,7 +158,7 @@ local function recall()
   recalled = unsent.read()
   for _, one in ipairs(recalled) do
     local key = key_of(one.root, one.session)
-    drafts[key] = drafts[key] or { root = one.root, session = one.session, lines = vim.split(one.text, "\n") }
+    drafts[key] = drafts[key] or { root = one.root, session = one.session, lines = vim.split(one.text, "\n"), attached = {} }
   end
 end
 
@@ -160,7 +166,7 @@ end
 function M.buffer(root, session)
   recall()
   local key = key_of(root, session)
-  local draft = drafts[key] or { root = root, session = session, lines = { "" } }
+  local draft = drafts[key] or { root = root, session = session, lines = { "" }, attached = {} }
   drafts[key] = draft
   local buffer, new = buffers.usable(draft.buffer)
   if not new then return buffer end
@@ -184,7 +190,7 @@ function M.draft(buffer) return of[buffer] end
 local function moves(draft, session)
   local from, to = key_of(draft.root, draft.session), key_of(draft.root, session)
   local other = drafts[to]
-  if other and vim.trim(table.concat(other.lines, "\n")) ~= "" then return end
+  if other and (#other.attached > 0 or vim.trim(table.concat(other.lines, "\n")) ~= "") then return end
   drafts[from], drafts[to], draft.session = nil, draft, session
   if not (other and other.buffer) then return end
   of[other.buffer] = nil
@@ -200,6 +206,25 @@ function M.keep(root, session, text, why, topic)
   local all = before == "" and text or before .. "\n\n" .. text
   api.nvim_buf_set_lines(draft.buffer, 0, -1, false, vim.split(all, "\n"))
   draft.refused, draft.topic = why, topic
+  draw(draft)
+end
+
+-- Lets these lines of a buffer wait with the prompt of a session. A prompt does not quote another one.
+function M.attach(root, session, buffer, first, last)
+  if of[buffer] then return end
+  local draft = of[M.buffer(root, session)]
+  local why = attached.add(draft.attached, root, buffer, first, last)
+  if why then return notices.say(why) end
+  draft.refused = nil
+  draw(draft)
+end
+
+-- Takes away all that waits with the prompt of a session.
+function M.drop(root, session)
+  local draft = drafts[key_of(root, session)]
+  if not draft or #draft.attached == 0 then return notices.say("no lines wait with the prompt") end
+  attached.remove(draft.attached, vim.list_slice(draft.attached))
+  draft.refused = nil
   draw(draft)
 end
 
@@ -219,7 +244,8 @@ function M.adopt(root, session)
   if draft then moves(draft, session) end
 end
 
-local function taken(draft, sent, session)
+local function taken(draft, sent, along, session)
+  attached.remove(draft.attached, along)
   draft.pending, draft.server, draft.refused, draft.key = nil, nil, nil, nil
   if not draft.session then moves(draft, session) end
   draft.walk = nil
@@ -248,12 +274,14 @@ function M.send()
   local text = text_of(draft)
   if vim.trim(text) == "" then return end
   draft.pending, draft.refused = text, nil
-  if not draft.key or draft.key.text ~= text then
-    draft.key = { text = text, name = ("nvim-%d-%d"):format(vim.fn.getpid(), vim.uv.hrtime()) }
+  local along = vim.list_slice(draft.attached)
+  local whole = table.concat(vim.list_extend({ text }, vim.tbl_map(attached.label, along)), "\n")
+  if not draft.key or draft.key.text ~= whole then
+    draft.key = { text = whole, name = ("nvim-%d-%d"):format(vim.fn.getpid(), vim.uv.hrtime()) }
   end
   draft.server = send(draft.root, draft.session, text, {
-    key = draft.key.name,
-    taken = function(session) taken(draft, text, session) end,
+    key = draft.key.name, attached = attached.blocks(along),
+    taken = function(session) taken(draft, text, along, session) end,
     refused = function(why, is_gone, topic) refuse(draft, why, is_gone, topic) end,
   })
   draw(draft)
@@ -338,6 +366,7 @@ function M.setup(options)
     end
     unsent.write(all)
   end })
+  attached.setup(function() return vim.tbl_map(function(draft) return draft.attached end, vim.tbl_values(drafts)) end)
   api.nvim_create_autocmd({ "VimResized", "WinResized" }, {
     group = api.nvim_create_augroup("adjutant.prompt", {}), callback = function() vim.schedule(M.draw) end,
   })

@@ -125,7 +125,7 @@ local function limits_of(client)
 end
 
 -- Sends a text to a session, which it steers while it works; without one it begins one. `on.taken` gets the session once the server has
--- the text, else `on.refused` gets the reason, whether the session is gone, and what may cure it. Returns the id of the client.
+-- the text and the blocks `on.attached`, else `on.refused` gets the reason, whether the session is gone, and what may cure it. Returns the id of the client.
 function M.send(root, session, text, on)
   local client = M.client_of(root)
   if not client then return on.refused("no server runs here; open a file of the project, and send it again", false, "server") end
@@ -146,17 +146,19 @@ function M.send(root, session, text, on)
     local params = { sessionId = to, prompt = blocks, key = on.key }
     request(client, "agent/session/prompt", params, function() taken(to) end, not_taken)
   end
+  local along = on.attached or {}
   if images.has(text) then
     local blocks, why = images.blocks(text, root, limits_of(client))
+    vim.list_extend(blocks or {}, along)
     if not blocks then on.refused(why)
     elseif session then prompt(session, blocks)
     else
       -- What starts a session takes no images. Without a prompt a new one leaves no trace.
       request(client, "agent/session/new", vim.empty_dict(), function(made) prompt(made.sessionId, blocks) end, not_taken)
     end
-  elseif session then prompt(session, { { type = "text", text = text } })
+  elseif session then prompt(session, vim.list_extend({ { type = "text", text = text } }, along))
   else
-    local params = { text = text, key = on.key }
+    local params = { text = text, key = on.key, attach = #along > 0 and along or nil }
     execute(client, "adjutant.start", params, function(result) taken(result.sessionId) end, not_taken)
   end
   return client.id
@@ -180,9 +182,13 @@ function M.task(text, line)
   if not client then return end
   local root, session = client.config.root_dir, not line.bang and M.current(client) or nil
   if text == "" then
-    if not line.bang then return require("adjutant.conversation").toggle() end
-    last[root] = nil
-    moved()
+    local conversation = require("adjutant.conversation")
+    if line.bang then
+      last[root] = nil
+      moved()
+    end
+    if line.range > 0 then return conversation.write(line) end
+    if not line.bang then return conversation.toggle() end
     return say("the next text begins a new session")
   end
   local place = (not session or empty[session] or line.range > 0) and place_of(line) or nil
