@@ -51,6 +51,13 @@ export function createChanges(list: () => Promise<ReviewHunk[]>, complain: Compl
     view.message = number ? `${comments(number)} ${number === 1 ? 'waits' : 'wait'} to be sent.` : undefined;
     vscode.commands.executeCommand('setContext', 'adjutant.commentsWait', number > 0);
   };
+  // The number at the icon of Adjutant: what waits for the user, also while no view of it is in sight.
+  let asks = 0;
+  const badge = () => {
+    const number = all.reduce((sum, file) => sum + file.hunks.length, 0);
+    const parts = [asks && (asks === 1 ? '1 question' : `${asks} questions`), number && (number === 1 ? '1 change to review' : `${number} changes to review`)].filter(Boolean);
+    view.badge = parts.length ? { value: asks + number, tooltip: parts.join(', ') } : undefined;
+  };
   let shown = '[]';
   const show = (hunks: ReviewHunk[]) => {
     showComments(hunks);
@@ -60,8 +67,7 @@ export function createChanges(list: () => Promise<ReviewHunk[]>, complain: Compl
     if (now === shown) return;
     if (Boolean(all.length) !== Boolean(found.length)) vscode.commands.executeCommand('setContext', 'adjutant.changesWait', found.length > 0);
     [shown, all] = [now, found];
-    const number = all.reduce((sum, file) => sum + file.hunks.length, 0);
-    view.badge = number ? { value: number, tooltip: number === 1 ? '1 change to review' : `${number} changes to review` } : undefined;
+    badge();
     changed.fire();
   };
   const look = async () => {
@@ -71,9 +77,17 @@ export function createChanges(list: () => Promise<ReviewHunk[]>, complain: Compl
   return {
     // Something changed: the list is asked for again, soon.
     refresh: () => { timer ??= setTimeout(() => look().catch(complain), PAUSE_MS); },
+    // How many questions wait.
+    asked(number: number) {
+      if (number === asks) return;
+      asks = number;
+      badge();
+    },
     clear() {
       clearTimeout(timer);
       timer = undefined;
+      asks = 0;
+      badge();
       show([]);
     },
     dispose() {

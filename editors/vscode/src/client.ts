@@ -136,6 +136,7 @@ export function createClient(surfaces: Surfaces, outputChannel: vscode.OutputCha
   client.onNotification('agent/overview', (overview: Overview) => {
     status.says(overview);
     chat.draws(overview.detail);
+    changes.asked(overview.asks);
   });
   client.onNotification('agent/review/update', (params: ReviewUpdateParams) => {
     if (hunks.says(params)) changes.refresh();
