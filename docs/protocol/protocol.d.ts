@@ -1381,6 +1381,10 @@ locations?: Array<FileLocation>,
  */
 argumentsText?: string,
 /**
+ * Whether it only looks or thinks, and nothing has gone wrong with it so far: a brief view leaves it out (S102).
+ */
+minor?: boolean,
+/**
  * One line about the result; absent while there is none.
  */
 summary?: string, elapsedMs?: number, };

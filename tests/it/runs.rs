@@ -260,7 +260,7 @@ fn s104_a_summary_says_whether_the_model_has_just_said_the_same() {
         });
         all.collect::<Vec<_>>()
     };
-    // What another task said counts for that one alone.
+    // What another run said counts for that one alone.
     assert_eq!(said(rig.updates()), [false, true, false]);
     rig.end();
     let rig = Rig::start(&workspace);

@@ -117,7 +117,7 @@ function put(item: Item): void {
   const focused = old?.element.contains(document.activeElement) ? document.activeElement : undefined;
   const made = element('article', item.bad ? `${item.kind} bad` : item.kind);
   // A step with an answer of the user is not left out.
-  made.toggleAttribute('data-well', item.well === true && !item.answer);
+  made.toggleAttribute('data-minor', item.minor === true && !item.answer);
   if (item.kind !== 'reply') made.dir = 'auto';
   made.setAttribute('aria-label', NAMES[item.kind] ?? item.kind);
   // Its card says it all.

@@ -80,6 +80,8 @@ export function createAnswer(complain: Complain) {
   const open = (column?: vscode.ViewColumn) => show(column).catch(complain);
   return {
     show,
+    // Whether a tab is the answer.
+    isIn: ours,
     // The user gave a task: the answer to it is opened, unless that was closed before.
     begun: () => { if (!closed && !vscode.window.tabGroups.all.some((group) => group.tabs.some(ours))) open(); },
     // What was asked covers the answer only until it is over, and so does whatever else `covers` it.

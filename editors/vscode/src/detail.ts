@@ -4,8 +4,8 @@ import * as vscode from 'vscode';
 import type { Detail } from './wire';
 
 const ROWS: { label: string; description: string; detail: Detail }[] = [
-  { label: 'Brief', description: 'Answers, changes, questions, the plan and whatever went wrong', detail: 'brief' },
-  { label: 'Normal', description: 'Also a line for each step', detail: 'normal' },
+  { label: 'Brief', description: 'Answers, changes, commands, questions, the plan and whatever went wrong', detail: 'brief' },
+  { label: 'Normal', description: 'Also a line for each step that only looks', detail: 'normal' },
   { label: 'Full', description: 'Also thoughts and the arguments of steps', detail: 'full' },
 ];
 

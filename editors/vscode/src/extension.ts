@@ -67,14 +67,14 @@ export async function activate(context: vscode.ExtensionContext) {
     return model;
   };
   const attach = createAttach((chips) => chat.attach(chips));
-  const chat = createChat(context, { client: () => client, here, complain, started, questions: () => questions, decide, files: attach.dropped, readiness: () => readiness, add });
+  const chat = createChat(context, { client: () => client, here, complain, started, questions: () => questions, decide, files: attach.dropped, readiness: () => readiness, add, isOnlyShown: (document) => follow.isOnlyShown(document) });
   const questions = createQuestions({ client: now, isInSight: chat.isInSight, reveal: chat.reveal, complain });
   questions.onDidChange(chat.asked);
   // A chat that is not in sight finds out when it comes into sight.
   const deleted = async (sessionId: string) => { if (chat.isInSight(sessionId)) await chat.begin(); };
   const sessions = createSessions({ client: () => client, reveal: chat.reveal, deleted, fork: chat.fork, complain });
   // Of a chat in sight, its conversation alone.
-  const follow = createFollow(context, () => client, (sessionId) => !chat.isVisible() || chat.isInSight(sessionId));
+  const follow = createFollow(context, () => client, (sessionId) => !chat.isVisible() || chat.isInSight(sessionId), answer.isIn);
   context.subscriptions.push(follow, status, answer, walkthrough, attach, chat, questions, output, review, hunks, proposed, changes, closed, sessions);
 
   const answers = createAnswers(now);

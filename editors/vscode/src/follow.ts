@@ -1,5 +1,5 @@
 // Following the agent (P20): while the user wants it, the files that a task reads and changes are shown one after the other in a group of
-// their own. Never takes the focus, and never draws over what the user is in.
+// their own. Never takes the focus, and never draws over anything but what it has shown itself, and the answer.
 
 import * as vscode from 'vscode';
 import type { LanguageClient } from 'vscode-languageclient/node';
@@ -8,23 +8,30 @@ import type { FileLocation, SessionUpdateParams, ToolStatus } from './wire';
 
 const KEPT = 'adjutant.follow'; // by the window, over a reload
 const MOST_BYTES = 10_000_000; // of a file that is shown
+const MOST_GROUPS = 9; // that VS Code can have
 const LOOKED_AT: ToolStatus[] = ['in_progress', 'completed'];
 
-// `client` is the language client of now; `isMeant` says whether the user wants to see this conversation.
-export function createFollow(context: vscode.ExtensionContext, client: () => LanguageClient | undefined, isMeant: (sessionId: string) => boolean) {
+// `client` is the language client of now; `isMeant` says whether the user wants to see this conversation; `isAnswer` whether a tab is
+// the answer, which is in sight again after the task.
+export function createFollow(context: vscode.ExtensionContext, client: () => LanguageClient | undefined, isMeant: (sessionId: string) => boolean, isAnswer: (tab: vscode.Tab) => boolean) {
   const mark = vscode.window.createTextEditorDecorationType({ isWholeLine: true, backgroundColor: new vscode.ThemeColor('editor.rangeHighlightBackground') });
-  let isOn = context.workspaceState.get<boolean>(KEPT) ?? false, drawn: vscode.TextEditor | undefined, last: string | undefined, number = 0;
+  let isOn = context.workspaceState.get<boolean>(KEPT) ?? false, number = 0;
+  let drawn: vscode.TextEditor | undefined, last: string | undefined, isTaken = false; // the file that was shown last, and whether the user went into it
 
+  const shows = ({ input }: vscode.Tab) => input instanceof vscode.TabInputText && input.uri.toString() === last;
+  const isOurs = ({ activeTab }: vscode.TabGroup) => activeTab !== undefined && shows(activeTab);
   const unmark = () => {
     drawn?.setDecorations(mark, []);
     drawn = undefined;
   };
-  // A group that the user is not in and that shows a text, and no review; else a new one.
+  // Where the next file is shown; nowhere while the user is in the last one.
   const column = () => {
-    const { all, activeTabGroup } = vscode.window.tabGroups;
-    if (activeTabGroup.tabs.length === 0) return activeTabGroup.viewColumn;
-    const other = all.find((group) => group !== activeTabGroup && (!group.activeTab || group.activeTab.input instanceof vscode.TabInputText));
-    return other?.viewColumn ?? all.length + 1;
+    const { all, activeTabGroup: active } = vscode.window.tabGroups;
+    if (active.tabs.length === 0) return active.viewColumn;
+    if (isOurs(active)) return isTaken ? undefined : active.viewColumn;
+    const others = all.filter((group) => group !== active);
+    const other = others.find(isOurs) ?? others.find(({ activeTab }) => !activeTab || isAnswer(activeTab));
+    return other?.viewColumn ?? (all.length < MOST_GROUPS ? all.length + 1 : undefined);
   };
   const show = async ({ uri, range }: FileLocation) => {
     const is = client();
@@ -33,12 +40,14 @@ export function createFollow(context: vscode.ExtensionContext, client: () => Lan
     const file = is.protocol2CodeConverter.asUri(uri);
     if (file.scheme !== 'file') return;
     try {
-      if ((await vscode.workspace.fs.stat(file)).size > MOST_BYTES) return;
+      const { type, size } = await vscode.workspace.fs.stat(file);
+      if (!(type & vscode.FileType.File) || size > MOST_BYTES) return;
       const document = await vscode.workspace.openTextDocument(file);
-      if (!isOn || asked !== number) return;
+      const viewColumn = column();
+      if (!isOn || asked !== number || !viewColumn) return;
       unmark();
-      last = document.uri.toString();
-      drawn = await vscode.window.showTextDocument(document, { viewColumn: column(), preserveFocus: true, preview: true });
+      [last, isTaken] = [document.uri.toString(), false];
+      drawn = await vscode.window.showTextDocument(document, { viewColumn, preserveFocus: true, preview: true });
       if (!range) return;
       const lines = is.protocol2CodeConverter.asRange(range);
       drawn.revealRange(lines, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
@@ -61,15 +70,29 @@ export function createFollow(context: vscode.ExtensionContext, client: () => Lan
     await context.workspaceState.update(KEPT, on);
   };
   void vscode.commands.executeCommand('setContext', 'adjutant.follows', isOn);
-  const typing = vscode.window.onDidChangeTextEditorSelection(({ kind }) => {
-    // What the agent changes moves a cursor too, and has no kind.
-    if (kind !== undefined) places.typed();
-  });
+  const parts = [
+    mark,
+    vscode.window.onDidChangeTextEditorSelection(({ kind, textEditor }) => {
+      // What the agent changes moves a cursor too, and has no kind.
+      if (kind === undefined) return;
+      places.typed();
+      if (textEditor.document.uri.toString() === last) isTaken = true;
+    }),
+    // Who scrolls reads.
+    vscode.window.onDidChangeTextEditorVisibleRanges(({ textEditor }) => { if (textEditor === vscode.window.activeTextEditor) places.typed(); }),
+    vscode.window.tabGroups.onDidChangeTabs(({ closed }) => {
+      if (!isOn || !closed.some(shows)) return;
+      void set(false);
+      vscode.window.setStatusBarMessage('Adjutant: No longer follows the agent', 5_000);
+    }),
+  ];
   return {
     begin: () => set(true),
     end: () => set(false),
     // Whether a tab is what was shown last.
-    shows: ({ input }: vscode.Tab) => input instanceof vscode.TabInputText && input.uri.toString() === last,
+    shows,
+    // Whether a text is only there because it was shown, and the user never went into it.
+    isOnlyShown: (document: vscode.TextDocument) => isOn && !isTaken && document.uri.toString() === last,
     told({ sessionId, update }: SessionUpdateParams) {
       if (!isOn || !isMeant(sessionId)) return;
       if (update.sessionUpdate === '_run' && update.phase === 'ended') rest();
@@ -79,8 +102,7 @@ export function createFollow(context: vscode.ExtensionContext, client: () => Lan
     },
     dispose() {
       rest();
-      typing.dispose();
-      mark.dispose();
+      parts.forEach((part) => part.dispose());
     },
   };
 }

@@ -3,6 +3,4 @@ import type { ToolStatus } from './wire';
 
 const MARKS: Partial<Record<ToolStatus, string>> = { pending: '○', in_progress: '◐', completed: '✓' };
 
-// Whether nothing has gone wrong with it so far.
-export const isWell = (status: ToolStatus) => status in MARKS;
 export const markOf = (status: ToolStatus) => MARKS[status] ?? '✗';

@@ -29,9 +29,9 @@ pub struct Overview {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Detail {
-    /// Answers, changes, questions, the plan and whatever went wrong.
+    /// Answers, changes, commands, questions, the plan and whatever went wrong.
     Brief,
-    /// Also a line for each step; thoughts and arguments are folded.
+    /// Also a line for each step that only looks; thoughts and arguments are folded.
     #[default]
     Normal,
     /// Also what is folded otherwise.

@@ -236,6 +236,10 @@ pub struct ToolCallView {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[ts(optional, as = "Option<String>")]
     pub arguments_text: String,
+    /// Whether it only looks or thinks, and nothing has gone wrong with it so far: a brief view leaves it out (S102).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub minor: bool,
     /// One line about the result; absent while there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]

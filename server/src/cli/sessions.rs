@@ -134,6 +134,7 @@ fn export_markdown(catalog: &Catalog, name: &str) -> anyhow::Result<Exit> {
         }
     })
     .map_err(anyhow::Error::msg)?;
+    transcript.rest().iter().for_each(|block| page.blocks(block));
     notices.iter().for_each(|notice| note(notice));
     page.written()?;
     Ok(Exit::Fine)

@@ -17,7 +17,7 @@ use adjutant_core::text::display::one_line;
 use adjutant_core::wire::image_in_words;
 use adjutant_core::wire::options::in_words;
 use adjutant_core::wire::plan;
-use adjutant_core::wire::transcript::{end_line, ends_or_asks, has_own_form, went_well};
+use adjutant_core::wire::transcript::{end_line, ends_or_asks, has_own_form};
 use adjutant_protocol::plan::{PlanEntry, PlanStatus};
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::Outcome;
@@ -155,7 +155,10 @@ impl Show {
     fn hold_back(&mut self, pages: &mut Pages, update: &Update) {
         match update {
             Update::AgentMessage { text, interrupted: false, .. } => self.answer.push(text.clone()),
-            Update::Complete { summary, said: false } => self.answer.push(summary.clone()),
+            // What was said before a step was taken for no answer.
+            Update::Complete { summary, said } if !said || self.answer.is_empty() => {
+                self.answer.push(summary.clone());
+            }
             // A text before a tool call is not the answer.
             Update::ToolCallUpdate(call) if !ends_or_asks(&call.tool) => self.answer.clear(),
             Update::Run(RunView::Started { .. }) => self.answer.clear(),
@@ -261,7 +264,7 @@ impl Show {
     }
 
     fn tool_call(&mut self, pages: &mut Pages, call: &ToolCallView) {
-        if has_own_form(call) || (self.detail == Detail::Brief && went_well(call)) {
+        if has_own_form(call) || (self.detail == Detail::Brief && call.minor) {
             return;
         }
         let (mut mark, ink, word) = match call.status {

@@ -21,8 +21,6 @@ local MARKS = {
 -- The calls that have a place of their own in the chat: only those that did not work are steps.
 local QUIET = { update_plan = true, task_complete = true }
 local RUNS = { pending = true, in_progress = true }
-local WELL = { pending = true, in_progress = true, completed = true }
-local CHANGES = { edit = true, delete = true, move = true }
 
 local STEPS = { pending = "[ ]", in_progress = "[~]", completed = "[x]" }
 
@@ -85,7 +83,7 @@ local function tool_call(at, update, session, client)
   local id = update.toolCallId
   local rest = page.rest(at, id)
   if rest == "" and update.argumentsText and update.argumentsText ~= "" then rest = indented(update.argumentsText) end
-  page.write(at, id, rest, "tool", { head = line, minor = WELL[update.status] and not CHANGES[update.kind] })
+  page.write(at, id, rest, "tool", { head = line, minor = update.minor })
   local item = at.items[id]
   item.asked = update.argumentsText and update.argumentsText ~= "" and indented(update.argumentsText) or item.asked
   item.call = {

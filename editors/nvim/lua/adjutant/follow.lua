@@ -27,6 +27,7 @@ local shown ---@type adjutant.Place? the newest place that is in sight
 local window ---@type integer? the one that shows it
 local found ---@type { buffer: integer, cursor: integer[] }? what the user found in that window when entering it
 local theirs = {} ---@type table<integer, boolean> the windows in which the user has been
+local own = {} ---@type table<integer, boolean> the buffers that the following has made
 local loaded ---@type integer? the buffer that only the following has loaded
 local told_room = false -- the user knows that there is no room for a window
 local chat_session = function() end -- returns the session that the chat in sight shows
@@ -56,7 +57,10 @@ end
 -- cannot be written by mistake.
 local function load(path)
   -- As the user would name it.
-  local buffer = vim.fn.bufadd(vim.fn.fnamemodify(path, ":."))
+  local name = vim.fn.fnamemodify(path, ":.")
+  local was_there = vim.fn.bufexists(name) == 1
+  local buffer = vim.fn.bufadd(name)
+  if not was_there then own[buffer] = true end
   if api.nvim_buf_is_loaded(buffer) then return buffer, false end
   -- What Neovim says of a file that it reads could wait for a key.
   pcall(vim.fn.execute, ("call bufload(%d)"):format(buffer), "silent!")
@@ -66,13 +70,19 @@ local function load(path)
   return buffer, true
 end
 
+-- Takes away a buffer that the following has made; one that the user has, loaded or not, is only unloaded again.
+local function drop(buffer)
+  pcall(api.nvim_buf_delete, buffer, { unload = not own[buffer] })
+  own[buffer] = nil
+end
+
 -- Lets go of a file that nobody but the following has opened.
 local function unload()
   local buffer = loaded
   loaded = nil
   if not buffer or not api.nvim_buf_is_loaded(buffer) then return end
   if vim.bo[buffer].modified or vim.bo[buffer].buflisted or #vim.fn.win_findbuf(buffer) > 0 then return end
-  pcall(api.nvim_buf_delete, buffer, {})
+  drop(buffer)
 end
 
 local function unmark()
@@ -154,7 +164,7 @@ local function show(place)
   if not buffer then return end
   local to = window_for(buffer)
   if not to then
-    if is_new then pcall(api.nvim_buf_delete, buffer, {}) end
+    if is_new then drop(buffer) end
     return
   end
   window = to

@@ -3,14 +3,14 @@
 
 import { plusMinus } from '../change';
 import { shown } from '../display';
-import { isWell, markOf } from '../marks';
+import { markOf } from '../marks';
 import type { AskOption, ChangeSetView, ConfigOption, ContextUsage, HunkState, ImageView, PlanEntry, Resolution, ResumeResult, SessionUpdateParams, State } from '../wire';
 import { size } from './chips';
 
 // What the page draws of one item; what is only kept here is in `Folded`.
 export interface Item {
   id: string; at: number; kind: Kind; text: string; note?: string; more?: string; about?: string; attached?: string[]; live?: string; over?: boolean; bad?: boolean;
-  well?: boolean; // nothing has gone wrong with it so far
+  minor?: boolean; // a brief view leaves it out
   streams?: boolean; opens?: boolean; waits?: boolean; run?: string;
   asked?: boolean; // a question says it instead, or its step
   answer?: string; // to the question about a step
@@ -123,7 +123,7 @@ export function createConversation() {
         // The plan is drawn as the plan.
         if (update.tool === 'update_plan' && !['failed', '_denied'].includes(update.status)) return undefined;
         const { title, status, summary, argumentsText } = update;
-        return put(at, update.toolCallId, () => ({ kind: 'tool', over: !WORKING.includes(status), well: isWell(status), text: words(`${markOf(status)} ${title}`), note: summary && words(summary), more: cut(argumentsText ?? '') }));
+        return put(at, update.toolCallId, () => ({ kind: 'tool', over: !WORKING.includes(status), minor: update.minor, text: words(`${markOf(status)} ${title}`), note: summary && words(summary), more: cut(argumentsText ?? '') }));
       }
       // Of a call that is not known yet the page has the line, and the server the result.
       case 'tool_call_content_chunk':

@@ -41,11 +41,13 @@ interface Decide {
 interface Surfaces {
   client: () => LanguageClient | undefined; here: () => Partial<Origin>; complain: Complain; started: () => void; questions: () => Questions; decide: Decide;
   files: (uris: string[]) => NewChip[]; readiness: () => Readiness; add: () => Promise<string | undefined>;
+  isOnlyShown: (document: vscode.TextDocument) => boolean;
 }
 
 // `client()` is the language client of now; `here()` the place that a new task is about; `questions` what is asked;
-// `decide` keeps or undoes a change; `files` makes chips of what was dropped; `readiness` knows whether a model is set up, and `add` sets one up.
-export function createChat(context: vscode.ExtensionContext, { client, here, complain, started, questions, decide, files, readiness, add }: Surfaces) {
+// `decide` keeps or undoes a change; `files` makes chips of what was dropped; `readiness` knows whether a model is set up, and `add` sets one up; `isOnlyShown` says of a text that the
+// user never went into it.
+export function createChat(context: vscode.ExtensionContext, { client, here, complain, started, questions, decide, files, readiness, add, isOnlyShown }: Surfaces) {
   const folder = () => vscode.workspace.workspaceFolders?.find((one) => one.uri.scheme === 'file');
   const kept = context.workspaceState.get<Kept>(KEPT) ?? {};
   // What was typed before a folder was opened goes along.
@@ -245,7 +247,7 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
       case 'takeOver': return showOrSay(session);
       case 'history': return past().catch(complain);
       case 'copy': return copyCode(message.text).catch(complain);
-      case 'insert': return insertCode(message.text).catch(complain);
+      case 'insert': return insertCode(message.text, isOnlyShown).catch(complain);
       case 'cure': return CURES.includes(message.command) ? vscode.commands.executeCommand(message.command) : undefined;
       case 'choose': return choose(message.option).catch(complain);
       case 'keep':

@@ -68,7 +68,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::Text("normal"),
         strict: Literal::None,
         project: Project::Never,
-        meaning: "How much of a task the chat of an editor and the terminal draw. With \"brief\", answers, changes, questions, the plan and whatever went wrong. With \"normal\", also a line for each step. With \"full\", also thoughts and the arguments of steps, unfolded. Nothing else depends on it: the log and the transcript have everything.",
+        meaning: "How much of a task the chat of an editor and the terminal draw. With \"brief\", answers, changes, commands, questions, the plan and whatever went wrong. With \"normal\", also a line for each step that only looks. With \"full\", also thoughts and the arguments of steps, unfolded. Nothing else depends on it: the log and the transcript have everything.",
     },
     Key {
         name: "providers.NAME.wire",

@@ -5,9 +5,9 @@
 /// How much of the work of a run is drawn. From little to much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// Answers, changes, questions, the plan and whatever went wrong.
+    /// Answers, changes, commands, questions, the plan and whatever went wrong.
     Brief,
-    /// Also a line for each step; thoughts and arguments are folded.
+    /// Also a line for each step that only looks; thoughts and arguments are folded.
     #[default]
     Normal,
     /// Also what is folded otherwise.

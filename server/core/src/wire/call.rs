@@ -21,15 +21,16 @@ const MAX_LOCATIONS: usize = 20;
 
 /// Returns the view of a call. `result` is how it ended, if it did.
 pub fn view(session: &Session, call: &Call, status: ToolStatus, result: Option<&CallResult>) -> ToolCallView {
-    let arguments = arguments(call);
+    let (arguments, kind) = (arguments(call), kind(&call.tool, call.effect));
     ToolCallView {
         tool_call_id: call.id.clone(),
         tool: one_line(&call.tool, MAX_NAME),
         title: call.title.clone(),
-        kind: kind(&call.tool, call.effect),
+        kind,
         status,
         locations: locations(session, call, result),
         arguments_text: display(&arguments, Surface::Message(MAX_ARGUMENTS_SHOWN)).text.into_owned(),
+        minor: is_minor(kind, status),
         summary: None,
         elapsed_ms: None,
     }
@@ -50,6 +51,13 @@ pub fn end_of_output(output: &str, most: usize) -> (String, usize) {
         start += at + 1;
     }
     (shown(&output[start..]).into_owned(), start)
+}
+
+/// Whether a call only looks or thinks, and nothing has gone wrong with it so far. An edit and a command are never so: a command
+/// may fail with an end of its own.
+fn is_minor(kind: ToolKind, status: ToolStatus) -> bool {
+    matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Fetch | ToolKind::Think)
+        && matches!(status, ToolStatus::Pending | ToolStatus::InProgress | ToolStatus::Completed)
 }
 
 /// Returns the kind of a tool, by which a client chooses an icon. Of an unknown tool only the effect is known.

@@ -247,13 +247,15 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
 
 /// Whether the last text of the model in the open run is this one.
 fn was_said(session: &Session, summary: &str) -> bool {
+    // A run that continues another one has no message of the user before its own replies.
+    let turns = session.open_run().map_or(0, |run| run.turns as usize);
     let since =
         session.history.iter().rev().take_while(|message| !matches!(message, ModelMessage::User { .. }));
-    let texts = since.filter_map(|message| match message {
+    let mut texts = since.filter_map(|message| match message {
         ModelMessage::Assistant { reply } => Some(reply.text.trim()),
         _ => None,
     });
-    texts.into_iter().find(|text| !text.is_empty()) == Some(summary.trim())
+    texts.by_ref().take(turns).find(|text| !text.is_empty()) == Some(summary.trim())
 }
 
 fn call_updates(session: &Session, event: &Event) -> Vec<Update> {

@@ -115,6 +115,11 @@ impl Transcript {
         Some(format!("{end}{block}"))
     }
 
+    /// Returns what is left at the end of a log: the text of an attempt after which nothing came.
+    pub fn rest(&mut self) -> Option<String> {
+        self.broke_off.take().map(|(_, text)| cut_block(&text)).filter(|block| !block.is_empty())
+    }
+
     fn whole_block(&mut self, update: &Update) -> Option<String> {
         if let Update::AgentMessage { message_id, text, interrupted } = update {
             let before = self.broke_off.take().filter(|(broken, _)| broken != message_id);
@@ -249,7 +254,7 @@ pub fn has_own_form(call: &ToolCallView) -> bool {
 }
 
 /// Whether nothing has gone wrong in a call so far.
-pub fn went_well(call: &ToolCallView) -> bool {
+fn went_well(call: &ToolCallView) -> bool {
     matches!(call.status, ToolStatus::Pending | ToolStatus::InProgress | ToolStatus::Completed)
 }
 

@@ -21,6 +21,7 @@ fn call(status: ToolStatus, title: &str, summary: Option<&str>) -> Update {
         kind: adjutant_protocol::update::ToolKind::Other,
         locations: Vec::new(),
         arguments_text: String::new(),
+        minor: false,
         tool_call_id: "call-1".into(),
         tool: "read_file".to_owned(),
         title: title.to_owned(),
@@ -109,6 +110,7 @@ fn s102_steps_that_went_well_are_left_out_or_unfolded_as_the_user_wants() {
     let with_arguments = |status, title, summary| match call(status, title, summary) {
         Update::ToolCallUpdate(call) => Update::ToolCallUpdate(ToolCallView {
             arguments_text: "path: a.rs\nlines: 1-9".to_owned(),
+            minor: true,
             ..call
         }),
         other => other,
@@ -118,6 +120,7 @@ fn s102_steps_that_went_well_are_left_out_or_unfolded_as_the_user_wants() {
         message("Let me look.", false),
         with_arguments(ToolStatus::InProgress, "Read a.rs", None),
         with_arguments(ToolStatus::Completed, "Read a.rs", Some("9 lines")),
+        call(ToolStatus::Completed, "Run false", Some("exit code 1")),
         call(ToolStatus::Failed, "Run rm x", Some("failed: no such file")),
         end(Outcome::Stopped, None),
     ];
@@ -126,7 +129,10 @@ fn s102_steps_that_went_well_are_left_out_or_unfolded_as_the_user_wants() {
         show.draw(detail);
         drawn(80, show, &updates)
     };
-    let (failed, done) = ("✗ Run rm x … failed: no such file\n", "Done · 2 turns · 1200 tokens in, 34 out\n");
+    let (failed, done) = (
+        "• Run false … exit code 1\n✗ Run rm x … failed: no such file\n",
+        "Done · 2 turns · 1200 tokens in, 34 out\n",
+    );
     assert_eq!(shown(Detail::Brief), format!("Let me look.\n{failed}{done}"));
     assert_eq!(shown(Detail::Normal), format!("Let me look.\n• Read a.rs … 9 lines\n{failed}{done}"));
     let arguments = "    path: a.rs\n    lines: 1-9\n";
@@ -161,6 +167,17 @@ fn a_summary_that_was_the_answer_is_not_said_again() {
         end(Outcome::Completed, Some("Done.")),
     ];
     assert_eq!(shown(80, true, &updates), "Done.\n");
+}
+
+#[test]
+fn s104_a_summary_that_was_said_before_a_step_is_the_answer_of_a_quiet_run() {
+    let updates = [
+        message("It is 42.", false),
+        call(ToolStatus::Completed, "Read a.txt", Some("1 line")),
+        Update::Complete { summary: "It is 42.".to_owned(), said: true },
+        end(Outcome::Completed, Some("It is 42.")),
+    ];
+    assert_eq!(shown(80, true, &updates), "It is 42.\n");
 }
 
 #[test]

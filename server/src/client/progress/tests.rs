@@ -23,6 +23,7 @@ fn call(title: &str, status: ToolStatus) -> Update {
         kind: ToolKind::Other,
         locations: Vec::new(),
         arguments_text: String::new(),
+        minor: false,
         tool_call_id: "call-1".into(),
         tool: "read_file".to_owned(),
         title: title.to_owned(),

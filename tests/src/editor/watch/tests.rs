@@ -160,6 +160,7 @@ fn call(id: &str, status: ToolStatus) -> Update {
         kind: ToolKind::Other,
         locations: Vec::new(),
         arguments_text: String::new(),
+        minor: false,
         tool_call_id: id.into(),
         tool: "edit_file".into(),
         title: "Edit".into(),

@@ -16,6 +16,7 @@ fn call(title: &str, status: ToolStatus, summary: &str) -> Update {
         kind: adjutant_protocol::update::ToolKind::Other,
         locations: Vec::new(),
         arguments_text: String::new(),
+        minor: false,
         tool_call_id: "call-1".into(),
         tool: "read_file".to_owned(),
         title: title.to_owned(),
@@ -177,6 +178,14 @@ fn s101_a_text_that_streams_is_there_by_whole_lines() {
     let whole = transcript.block(&message(&format!("{text}Done"), false));
     assert_eq!(whole.as_deref(), Some(">\n> Done\n\n"));
     assert_eq!(transcript.block(&Update::Complete { summary: format!("{text}Done"), said: true }), None);
+    // An attempt that breaks off, and nothing after it.
+    let mut last = Transcript::default();
+    assert_eq!(last.block(&message("Alpha beta", true)), None);
+    assert_eq!(
+        last.rest().as_deref(),
+        Some("**Model:**\n\n> Alpha beta\n\n*The answer broke off here.*\n\n")
+    );
+    assert_eq!(last.rest(), None);
     // An attempt that breaks off, and the next one.
     assert_eq!(transcript.streamed(&id, "One\ntw"), "**Model:**\n\n> One\n");
     let cut = transcript.block(&message("One\ntwo", true));
