@@ -257,13 +257,17 @@ fn p20_only_the_session_in_sight_is_followed_and_a_comparison_stays_as_it_is() {
         assert_eq!(shown(editor), "greet.py:1");
         editor.lua("vim.cmd('Adjutant Three')");
         editor.stage.model.wait_for_holding(1);
-        editor.lua("vim.cmd('leftabove vertical diffsplit one.py')");
+        editor.lua("vim.cmd('badd two.py') vim.cmd('leftabove vertical diffsplit one.py')");
         editor.stage.model.release();
         editor.stage.model.wait_for_requests(5);
         editor.stage.model.wait_for_holding(1);
         wait_for("the step", || chat(editor).contains("✓ Read two.py").then_some(()));
         assert_eq!(shown(editor), "one.py:1 greet.py:1");
-        assert_eq!(editor.lua("return vim.fn.bufexists('two.py')"), 0);
+        assert_eq!(
+            editor.lua("return vim.fn.buflisted('two.py')"),
+            1,
+            "the user's own list of buffers stays"
+        );
     });
 }
 

@@ -85,3 +85,41 @@ fn p20_the_agent_is_followed_beside_the_file_in_which_the_user_types() {
     let groups = code.do_("groups", json!([]));
     assert!(group(&groups, "far.py").is_none(), "{groups:#}");
 }
+
+#[test]
+fn p20_what_the_user_reads_beside_stays_and_to_close_what_is_shown_ends_the_following() {
+    let files = format!(
+        "//- /{MINE}\nmine = 1\n//- /other.py\nother = 1\n//- /far.py\nfar = 1\n//- /last.py\nlast = 1\n"
+    );
+    let rounds = ["far.py", "last.py"].map(|path| {
+        [Reply::call("read_file", json!({ "path": path })), Reply::text("All seen.").hold_after(1)]
+    });
+    let stage = Stage::new(&files, rounds.into_iter().flatten());
+    let code = Code::open(&stage, MINE);
+    code.do_("key", json!(["Control+Backslash"]));
+    code.do_("openFile", json!(["other.py"]));
+    code.do_("key", json!(["Control+1"]));
+    code.do_("chatOpen", json!([]));
+    code.do_("palette", json!(["Adjutant: Follow the Agent"]));
+    code.say_in_chat("Look far away");
+    wait_for("far.py", || group(&code.do_("groups", json!([])), "far.py").map(drop));
+    let tabs = |code: &Code<'_>| -> Vec<String> {
+        let groups = code.do_("groups", json!([]));
+        let all = groups.as_array().into_iter().flatten();
+        all.map(|group| group["tab"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(tabs(&code), [MINE, "other.py", "far.py"]);
+    stage.model.release();
+    wait_for("the end", || code.chat()["items"].to_string().contains("end: Done").then_some(()));
+    code.do_("closeTab", json!(["far.py"]));
+    wait_for("the note", || {
+        code.do_("status", json!([])).to_string().contains("No longer follows").then_some(())
+    });
+    code.say_in_chat("Look once more");
+    stage.model.wait_for_requests(4);
+    stage.model.release();
+    wait_for("the second end", || {
+        (code.chat()["items"].to_string().matches("end: Done").count() == 2).then_some(())
+    });
+    assert_eq!(tabs(&code), [MINE, "other.py"]);
+}
