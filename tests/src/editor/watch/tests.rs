@@ -245,7 +245,7 @@ fn a_legal_story_breaks_nothing() {
         .add(turn(TurnPhase::AttemptFailed))
         .add(chunk("m2", "whole"))
         .add(message("m2", "whole", false))
-        .add(Update::Complete { summary: "done".into() })
+        .add(Update::Complete { summary: "done".into(), said: false })
         .add(turn(TurnPhase::Ended))
         .add(ended("r1"))
         .add(opened("a2", AskKind::CompletionResult))
@@ -379,7 +379,7 @@ fn s43_tool_calls_end_once_and_before_their_run() {
 
 #[test]
 fn s23_a_run_completes_at_most_once() {
-    let complete = || Update::Complete { summary: "done".into() };
+    let complete = || Update::Complete { summary: "done".into(), said: false };
     Story::to_turn().add(complete()).add(complete()).breaks(&[Rule::SecondCompletion]);
 }
 
