@@ -1,10 +1,14 @@
-//! Measures the client of VS Code in the real editor, with a scripted model on loopback.
+//! Measures the clients of VS Code and Neovim in the real editors, with a scripted model on loopback.
 //!
 //! `cargo bench --bench editors -- [--runs N] [--only SCENE] [--server PATH]`, after `tests/editors/install.sh`.
 //! Never fails because of a figure: it prints them.
 
 #[path = "../../editors/vscode/driver.rs"]
 mod driver;
+mod neovim;
+#[path = "../../editors/neovim/driver.rs"]
+#[expect(dead_code, reason = "the scenes of the tests use more of it")]
+mod nvim;
 #[path = "../past.rs"]
 mod past;
 #[path = "../samples.rs"]
@@ -32,6 +36,8 @@ const SCENES: &[(&str, Scene)] = &[
     ("changes", vscode::changes),
     ("opening", vscode::opening),
     ("stream", vscode::stream),
+    ("nvim-opening", neovim::opening),
+    ("nvim-stream", neovim::stream),
 ];
 
 /// What is printed: a title, the bar, and the name of the measurements.
@@ -50,6 +56,11 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("memory of the renderers before, MB", "–", "resident before"),
     ("after the stream", "flat", "resident after"),
     ("after the second stream", "flat", "resident later"),
+    ("Neovim: a session of 10 000 items opens, ms", "–", "nvim opening"),
+    ("memory of Neovim after it, MB", "50", "nvim opened"),
+    ("memory of Neovim before the stream, MB", "–", "nvim before"),
+    ("after it", "flat", "nvim after"),
+    ("the longest change of its page during the stream, ms", "10", "nvim longest"),
 ];
 
 /// The arguments of the command line.

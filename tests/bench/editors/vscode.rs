@@ -8,7 +8,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::model::{ModelServer, Reply, Request};
 use serde_json::{Value, json};
 
 use super::driver::{self, Driver};
@@ -16,7 +16,7 @@ use super::past::Past;
 use super::samples::Samples;
 use super::stage::{Stage, wait_for};
 
-const FILE: &str = "greet.py";
+pub const FILE: &str = "greet.py";
 const ID: &str = "s-0123456789abcdef";
 /// The prompts and the changes of one run.
 const PROMPTS: usize = 10;
@@ -25,10 +25,10 @@ const LONG: usize = 100;
 /// Between two deltas of the stream: 500 a second.
 const PAUSE: Duration = Duration::from_millis(2);
 /// The replies of one stream, which lasts a minute: each is as long as what a person reads.
-const REPLIES: usize = 12;
+pub const REPLIES: usize = 12;
 const DELTAS: usize = 2_500;
 /// The stream and what comes before its end.
-const PATIENCE: Duration = Duration::from_secs(180);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 struct Window {
     driver: MutexGuard<'static, Driver>,
@@ -147,10 +147,8 @@ pub fn changes(server: &str, samples: &mut Samples) {
     samples.add("change", took);
 }
 
-/// Measures how long a conversation of ten thousand items takes from the user's choice until its end is on the screen. The server
-/// reads its log for that.
-pub fn opening(server: &str, samples: &mut Samples) {
-    let stage = Stage::new("//- /greet.py\nprint(1)\n", []);
+/// Writes the log of a session with ten thousand items, `Look at it`, whose last text is `I read it.`
+pub fn long_past(stage: &Stage) {
     let folder = stage.workspace.state_dir().join("sessions").join(ID);
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).expect("a folder");
     let mut past = Past::new(ID, stage.workspace.path());
@@ -158,6 +156,13 @@ pub fn opening(server: &str, samples: &mut Samples) {
     let log = folder.join("events.jsonl");
     fs::write(&log, &past.log).expect("a log");
     fs::set_permissions(&log, fs::Permissions::from_mode(0o600)).expect("for its owner");
+}
+
+/// Measures how long a conversation of ten thousand items takes from the user's choice until its end is on the screen. The server
+/// reads its log for that.
+pub fn opening(server: &str, samples: &mut Samples) {
+    let stage = Stage::new("//- /greet.py\nprint(1)\n", []);
+    long_past(&stage);
     let mut window = Window::open(&stage, server);
     window.say("chatOpen", json!([]));
     window.say("noteInChat", json!(["I read it."]));
@@ -178,16 +183,20 @@ fn long_reply(number: usize) -> String {
     words.collect()
 }
 
-/// Measures a minute of five hundred deltas a second while the user types in a file, and the memory after it, twice.
-pub fn stream(server: &str, samples: &mut Samples) {
+/// Returns a model that streams; a run has so many replies.
+pub fn streaming(replies: usize) -> impl FnMut(&Request) -> Reply + Send + 'static {
     let mut asked = 0;
-    let mut model = move || {
+    move |_| {
         asked += 1;
         let reply = Reply::text(&long_reply(asked)).paced(PAUSE);
-        if asked % REPLIES == 0 { reply } else { reply.and_call("read_file", json!({"path": FILE})) }
-    };
+        if asked % replies == 0 { reply } else { reply.and_call("read_file", json!({"path": FILE})) }
+    }
+}
+
+/// Measures a minute of five hundred deltas a second while the user types in a file, and the memory after it, twice.
+pub fn stream(server: &str, samples: &mut Samples) {
     let mut stage = Stage::new("//- /greet.py\nprint(1)\n", []);
-    stage.model = ModelServer::answering(move |_| model());
+    stage.model = ModelServer::answering(streaming(REPLIES));
     let stage = stage.without_edits_mode();
     let mut window = Window::open(&stage, server);
     window.say("chatOpen", json!([]));
