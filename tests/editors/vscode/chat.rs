@@ -73,7 +73,7 @@ fn finding_d9_s105_a_conversation_goes_on_in_the_chat_and_nothing_in_it_is_more_
     assert_eq!((&empty["send"], &empty["cut"]), (&json!("Send"), &json!(0)), "{empty:#}");
     code.say_in_chat("What is in this file?");
     let answer = "reply: Seen It is one line: print(1). <img src=x onerror=\"alert(1)\"> [run](command:adjutant.task.cancel) \
-                  ![p](https://x.invalid/p.png) <https://x.invalid> print(1)";
+                  ![p](https://x.invalid/p.png) <https://x.invalid> print(1) Copy Insert";
     let shows = code.wait_chat(&["prompt: What is in this file? Sent with it", answer, "end: Done"]);
     assert_eq!(
         (&shows["links"], &shows["pictures"], &shows["cut"], &shows["draft"]),
