@@ -2,34 +2,15 @@
 //
 //   node newest.mjs NEWEST_JS
 import { createRequire } from 'node:module';
+import { createClock, wrong } from './clock.mjs';
 
 const { createNewest } = createRequire(import.meta.url)(process.argv[2]);
 
 function stage() {
-  let at = 0, timers = [];
+  const { clock, pass, waiting } = createClock();
   const shown = [];
-  const clock = {
-    now: () => at,
-    setTimeout(run, after) {
-      const timer = { run, at: at + after };
-      timers.push(timer);
-      return timer;
-    },
-    clearTimeout: (timer) => { timers = timers.filter((one) => one !== timer); },
-  };
-  const newest = createNewest((place) => shown.push(`${at} ${place}`), clock);
-  const pass = (by) => {
-    for (const end = at + by; ;) {
-      const [next] = timers.filter((one) => one.at <= end).sort((one, other) => one.at - other.at);
-      if (!next) return void (at = end);
-      timers = timers.filter((one) => one !== next);
-      at = Math.max(at, next.at);
-      next.run();
-    }
-  };
-  return { newest, pass, shown, timers: () => timers.length };
+  return { newest: createNewest((place) => shown.push(`${clock.now()} ${place}`), clock), pass, shown, timers: waiting };
 }
-const wrong = (what, is, wanted) => { if (String(is) !== wanted) console.log(`${what}: ${String(is).slice(0, 200)}, not ${wanted}`); };
 
 // The first at once, then the newest of each second.
 const burst = stage();

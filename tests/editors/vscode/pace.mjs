@@ -2,36 +2,17 @@
 //
 //   node pace.mjs PACE_JS
 import { createRequire } from 'node:module';
+import { createClock, wrong } from './clock.mjs';
 
 const { createPace } = createRequire(import.meta.url)(process.argv[2]);
 const PAUSE = 40;
 
 function stage() {
-  let at = 0, timers = [];
+  const { clock, pass } = createClock();
   const drawn = [];
-  const clock = {
-    now: () => at,
-    setTimeout(run, after) {
-      const timer = { run, at: at + after };
-      timers.push(timer);
-      return timer;
-    },
-    clearTimeout: (timer) => { timers = timers.filter((one) => one !== timer); },
-  };
-  const pace = createPace((what = 'later') => drawn.push(`${at} ${what}`) > 0, PAUSE, clock);
-  // Lets the time pass, and each timer run at its moment.
-  const pass = (by) => {
-    for (const end = at + by; ;) {
-      const [next] = timers.filter((one) => one.at <= end).sort((one, other) => one.at - other.at);
-      if (!next) return void (at = end);
-      timers = timers.filter((one) => one !== next);
-      at = Math.max(at, next.at);
-      next.run();
-    }
-  };
+  const pace = createPace((what = 'later') => drawn.push(`${clock.now()} ${what}`) > 0, PAUSE, clock);
   return { pace, pass, drawn };
 }
-const wrong = (what, is, wanted) => { if (String(is) !== wanted) console.log(`${what}: ${String(is).slice(0, 200)}, not ${wanted}`); };
 
 // What comes in one turn of the loop is one message, and it goes at once.
 const burst = stage();
