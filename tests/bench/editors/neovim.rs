@@ -27,7 +27,8 @@ const NOTE: &str = "Longest, Changes = 0, 0
       end
     end";
 /// Whether the page in sight has this text.
-const SHOWS: &str = "local lines = vim.api.nvim_buf_get_lines(Chat(), 0, -1, false)
+const SHOWS: &str = "if Chat() < 0 then return false end
+    local lines = vim.api.nvim_buf_get_lines(Chat(), 0, -1, false)
     return table.concat(lines, '\\n'):find('TEXT', 1, true) ~= nil";
 
 fn megabytes(editor: &Neovim<'_>) -> f64 {
