@@ -15,6 +15,7 @@ mod follow;
 mod host;
 mod newer;
 mod questions;
+mod reading;
 mod remote;
 mod runs;
 mod scenes;

@@ -8,8 +8,8 @@ import type { Complain } from './failure';
 import type { AskKind, AskResolvedParams, AskRespondResult, AskView, PermissionResponse, SessionUpdateParams } from './wire';
 
 export type Questions = ReturnType<typeof createQuestions>;
-// `opened` is true after the user opened the whole question in a tab, and `told` after a notification named it. Each function in
-// `ends` answers one request of the server.
+// `opened`: the user has opened the whole question in a tab. `told`: a notification has named it. `ends`: each of these functions
+// answers one request of the server.
 export interface OpenQuestion { ask: AskView; opened: boolean; told: boolean; ends: (() => void)[] }
 interface Given { askId: string; optionId?: string; text?: string }
 interface Surfaces { client: () => LanguageClient; isInSight: (sessionId: string) => boolean; reveal: (ask: AskView) => Promise<void>; complain: Complain }

@@ -46,7 +46,7 @@ fn read(path: &str, line: usize) -> Reply {
     Reply::call("read_file", json!({ "path": path, "offset": line, "limit": 10 }))
 }
 
-/// Returns a stage with two long files, which the model reads as it is told.
+/// Returns a stage with two long files. `replies` say when the model reads them.
 fn stage(replies: impl IntoIterator<Item = Reply>) -> Stage {
     let lines = |word: &str| (1..=60).map(|line| format!("{word} = {line}\n")).collect::<String>();
     let text = format!(

@@ -5,8 +5,8 @@ local notices = require("adjutant.notices")
 local M = {}
 
 local MEANS = {
-  { "brief", "answers, changes, questions, the plan and whatever went wrong" },
-  { "normal", "also a line for each step" },
+  { "brief", "answers, changes, commands, questions, the plan and whatever went wrong" },
+  { "normal", "also a line for each step that only looks" },
   { "full", "also thoughts and the arguments of steps" },
 }
 local chosen ---@type string? what the user chose in this Neovim

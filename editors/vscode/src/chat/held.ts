@@ -4,8 +4,8 @@ import type { SessionChangedParams, SessionEntry } from '../wire';
 // What the chat says instead of a conversation, and the button that tries to go on with it here.
 export interface HeldView { text: string; again?: string }
 
-// `list` asks the server for its list of conversations. The window calls `told` with each entry that the server sends later.
-// `changed` draws the chat again.
+// `list` asks the server for its conversations. `changed` draws the chat again. The window calls `told` when the server sends a
+// changed entry of that list.
 export function createHeld({ list, changed }: { list: () => Promise<SessionEntry[]>; changed: () => void }) {
   // The conversation that was refused, the process that has it, and whether one was ever seen.
   let held: { of: string; by?: number; isKnown: boolean; wasSeen: boolean } | undefined;

@@ -1,5 +1,5 @@
-// The chat view: one conversation and a box for the next prompt. Each time it comes into sight, it asks the server and draws its page
-// anew. Never opens by itself. It keeps only the id of its session and the drafts of the user.
+// The chat view: one conversation and a box for the next prompt. When the user opens it, the view asks the server for the conversation and
+// draws its page. It keeps the id of its session and the drafts of the user. Never opens by itself.
 
 import * as vscode from 'vscode';
 import type { LanguageClient } from 'vscode-languageclient/node';
