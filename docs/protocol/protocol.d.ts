@@ -237,7 +237,11 @@ expectedRunId?: RunId,
 /**
  * Where in the workspace the user was. Clients show the asks of the run there.
  */
-origin?: Origin, overrides?: Overrides,
+origin?: Origin,
+/**
+ * What `@diagnostics` in the words means.
+ */
+diagnostics?: Array<DocumentDiagnostics>, overrides?: Overrides,
 /**
  * A second request with the same key and body gets the first result.
  */
@@ -560,6 +564,12 @@ export type StartDiagnostic = { message: string, range?: Range,
 severity?: number, source?: string, code?: DiagnosticCode, };
 
 export type DiagnosticCode = number | string;
+
+export type DocumentDiagnostics = {
+/**
+ * A `file:` URI in the workspace.
+ */
+uri: string, diagnostics: Array<StartDiagnostic>, };
 
 export type StartResult = { sessionId: SessionId, runId: RunId,
 /**

@@ -16,6 +16,7 @@ pub mod kept_changes;
 mod leaving;
 pub mod list_changes;
 pub mod mailbox;
+pub mod mentions;
 mod outside;
 mod page;
 pub mod paging;

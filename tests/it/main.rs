@@ -39,6 +39,7 @@ mod leftovers;
 mod listing;
 mod load;
 mod log_files;
+mod mentions;
 mod model_wire;
 mod opening;
 mod operations;

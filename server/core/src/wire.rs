@@ -9,6 +9,7 @@ mod convert;
 pub mod deciding;
 pub mod history;
 pub mod items;
+pub mod mention;
 pub mod models;
 pub mod options;
 pub mod origin;

@@ -20,6 +20,7 @@ pub mod option;
 pub mod origin;
 pub mod overview;
 pub mod plan;
+pub mod problem;
 pub mod review;
 pub mod rewind;
 pub mod schema;

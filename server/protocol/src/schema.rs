@@ -9,7 +9,7 @@ use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
     ask, capability, commands, config, doctor, document, errors, history, ids, items, model, operation,
-    option, origin, overview, plan, review, rewind, session, setup, start, state, update,
+    option, origin, overview, plan, problem, review, rewind, session, setup, start, state, update,
 };
 
 macro_rules! wire_types {
@@ -76,8 +76,9 @@ macro_rules! wire_types {
             session::Done,
             start::StartParams,
             start::Template,
-            start::StartDiagnostic,
-            start::DiagnosticCode,
+            problem::StartDiagnostic,
+            problem::DiagnosticCode,
+            problem::DocumentDiagnostics,
             start::StartResult,
             commands::PromptArguments,
             commands::CancelArguments,

@@ -26,6 +26,7 @@ use crate::agent::{Agent, Result, digest_of, reopen};
 use crate::client::{Level, message};
 use crate::session::SURFACE_OF_COMMANDS;
 use crate::session::mailbox::{ClientError, Wording};
+use crate::session::mentions::ClientContext;
 use crate::transport::ErrorBody;
 use arguments::{CommandArguments, read};
 use cancel::cancel_command;
@@ -90,6 +91,8 @@ async fn start_command(agent: &Agent, given: CommandArguments) -> Result<Option<
 
 async fn prompt_command(agent: &Agent, given: CommandArguments) -> Result<Option<Value>> {
     let arguments: PromptArguments = read(given, "text")?;
+    let attached = agent.attached(&[], &arguments.text, ClientContext::default());
+    let attached = attached.map_err(ErrorBody::invalid_params)?;
     let _under_way = agent.starts.begun().await;
     let body = digest_of(&arguments)?;
     let session_id = arguments.session_id.or_else(|| agent.starts.last()).ok_or_else(|| {
@@ -101,10 +104,11 @@ async fn prompt_command(agent: &Agent, given: CommandArguments) -> Result<Option
         delivery: Delivery::Auto,
         expected_run_id: None,
         origin: None,
+        diagnostics: Vec::new(),
         overrides: Overrides::default(),
         key: None,
     };
-    let posted = agent.post_prompt(prompt, Wording::default(), body).await?;
+    let posted = agent.post_prompt(prompt, Wording { attached, ..Wording::default() }, body).await?;
     Ok(Some(json!({ "sessionId": session_id, "runId": posted.run_id })))
 }
 

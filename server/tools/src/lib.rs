@@ -6,6 +6,7 @@
 mod ask_user;
 #[cfg(test)]
 mod declared;
+pub mod definitions;
 mod delete_file;
 pub mod documents;
 mod edit_file;
