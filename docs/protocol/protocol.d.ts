@@ -430,6 +430,46 @@ export type PastPrompt = { text: string, sessionId: SessionId,
  */
 at: number, };
 
+export type PromptCompleteParams = {
+/**
+ * The whole prompt so far.
+ */
+text: string,
+/**
+ * Where the cursor is, from the beginning of the text, in units of the negotiated position encoding.
+ */
+offset: number, };
+
+export type PromptCompleteResult = {
+/**
+ * Where the text begins that an item replaces; it ends at the cursor.
+ */
+start: number,
+/**
+ * The best first, at most 50; empty where nothing can be completed.
+ */
+items: Array<PromptItem>,
+/**
+ * Whether the next letter may bring items that are not here, so that the client asks again.
+ */
+incomplete: boolean, };
+
+export type PromptItem = {
+/**
+ * What a list shows.
+ */
+label: string,
+/**
+ * The text that replaces what was typed.
+ */
+insert: string, kind: PromptItemKind,
+/**
+ * One line about it.
+ */
+detail?: string, };
+
+export type PromptItemKind = "file" | "folder" | "mention" | "command";
+
 export type SessionListParams = {
 /**
  * Only sessions of this workspace folder, a `file:` URI.

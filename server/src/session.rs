@@ -29,6 +29,7 @@ pub mod replay;
 mod replies;
 mod review;
 mod rewinding;
+pub mod slash_files;
 mod spans;
 mod steps;
 mod stream;

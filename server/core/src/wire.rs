@@ -17,6 +17,7 @@ pub mod plan;
 pub mod review;
 pub mod rewind;
 pub mod round;
+pub mod slash;
 pub mod start;
 pub mod state;
 pub mod transcript;

@@ -6,6 +6,7 @@
 pub mod ask;
 pub mod capability;
 pub mod commands;
+pub mod complete;
 pub mod config;
 pub mod doctor;
 pub mod document;

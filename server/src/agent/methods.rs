@@ -181,6 +181,7 @@ impl Agent {
         let context = ClientContext {
             selection: params.origin.clone(),
             problems: params.diagnostics.clone(),
+            begins_prompt: true,
             is_worded: false,
         };
         let words = content::words(&params.prompt);

@@ -111,7 +111,11 @@ impl Agent {
                 "`attach` has no block of the type `text`; give the words as `text`",
             ));
         }
-        let context = ClientContext { is_worded: params.uri.is_some(), ..ClientContext::default() };
+        let context = ClientContext {
+            begins_prompt: params.template.is_none(),
+            is_worded: params.uri.is_some(),
+            ..ClientContext::default()
+        };
         let words = params.text.as_deref().unwrap_or_default();
         let attached = self.attached(&params.attach, words, context).map_err(ErrorBody::invalid_params)?;
         let _under_way = self.starts.begun().await;

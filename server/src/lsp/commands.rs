@@ -91,7 +91,8 @@ async fn start_command(agent: &Agent, given: CommandArguments) -> Result<Option<
 
 async fn prompt_command(agent: &Agent, given: CommandArguments) -> Result<Option<Value>> {
     let arguments: PromptArguments = read(given, "text")?;
-    let attached = agent.attached(&[], &arguments.text, ClientContext::default());
+    let context = ClientContext { begins_prompt: true, ..ClientContext::default() };
+    let attached = agent.attached(&[], &arguments.text, context);
     let attached = attached.map_err(ErrorBody::invalid_params)?;
     let _under_way = agent.starts.begun().await;
     let body = digest_of(&arguments)?;

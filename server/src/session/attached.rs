@@ -1,4 +1,5 @@
-//! Finds the text of what the user attached to a prompt or mentioned in it: files of the workspace and texts of the client.
+//! Finds the text of what the user attached to a prompt or mentioned in it: files of the workspace, texts of the client, and the
+//! slash command that it begins with.
 //!
 //! Never words it (core's `attached` does), and never quotes a file that the user would have to allow first.
 
@@ -7,13 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::text::document::Snapshot;
+use adjutant_core::wire::slash::Invocation;
 use adjutant_core::wire::start::{Attachment, AttachmentKind, MAX_ATTACHMENTS, MAX_MENTIONED, attached};
 use adjutant_protocol::origin::Range;
 use adjutant_protocol::session::ContentBlock;
 
 use super::images::NewImage;
 use super::mentions::{ClientContext, FoundMentions, PromptMentions, Resource};
-use super::{SessionWorld, quotable};
+use super::{SessionWorld, quotable, slash_files};
 use crate::documents::{Documents, Text};
 
 /// How long the files of a prompt are read for. The session does nothing else meanwhile, so that nothing overtakes the prompt.
@@ -24,6 +26,8 @@ const LONGEST_READ: Duration = Duration::from_secs(10);
 pub struct AttachedBlocks {
     blocks: Vec<AttachedBlock>,
     mentions: PromptMentions,
+    /// The command that the words begin with.
+    command: Option<Invocation>,
     /// The workspace folders at that time.
     folders: Vec<PathBuf>,
 }
@@ -69,14 +73,15 @@ impl AttachedBlocks {
                 attached.len()
             ));
         }
+        let command = Invocation::of(words).filter(|_| context.begins_prompt);
         let mentions = PromptMentions::of(words, context, documents, &folders);
-        Ok(Self { blocks: attached, mentions, folders })
+        Ok(Self { blocks: attached, mentions, command, folders })
     }
 
     /// Returns the text for the model and the images; empty without an attachment, and then without a wait. An error is one
     /// sentence for the user.
     pub async fn worded(self, place: &Arc<SessionWorld>) -> Result<AttachedParts, String> {
-        if self.blocks.is_empty() && self.mentions.is_empty() {
+        if self.blocks.is_empty() && self.mentions.is_empty() && self.command.is_none() {
             return Ok(AttachedParts::default());
         }
         let (reading, encoding) = (place.clone(), place.world.documents.encoding());
@@ -91,7 +96,7 @@ impl AttachedBlocks {
                 ));
             }
         };
-        let FoundMentions { resources, images } = found;
+        let (command, FoundMentions { resources, images }) = found;
         let attachments: Vec<Attachment<'_>> = resources
             .iter()
             .map(|one| Attachment {
@@ -102,12 +107,19 @@ impl AttachedBlocks {
                 kind: one.kind,
             })
             .collect();
-        Ok(AttachedParts { text: attached(&attachments)?, images })
+        Ok(AttachedParts { text: command + &attached(&attachments)?, images })
     }
 
-    /// Reads the files that are not open. Blocks.
-    fn read(self, place: &SessionWorld) -> Result<FoundMentions, String> {
-        let Self { blocks, mentions, folders } = self;
+    /// Reads the files that are not open, and the text of the command. Blocks.
+    fn read(self, place: &SessionWorld) -> Result<(String, FoundMentions), String> {
+        let Self { blocks, mentions, command, folders } = self;
+        let command = match command {
+            Some(invocation) => {
+                let all = slash_files::commands(&place.world, &place.roots);
+                invocation.find(&all)?.worded(&invocation.arguments)
+            }
+            None => String::new(),
+        };
         let each = blocks.into_iter().map(|block| match block {
             AttachedBlock::Link { uri, range, open } => {
                 let found = quotable::find(&folders, &place.world, &uri, open)?;
@@ -130,6 +142,6 @@ impl AttachedBlocks {
             ));
         }
         resources.extend(mentioned);
-        Ok(FoundMentions { resources, images })
+        Ok((command, FoundMentions { resources, images }))
     }
 }

@@ -44,6 +44,8 @@ const IN_BACKTICKS: &str = "put the word in backticks if it names nothing";
 pub struct ClientContext {
     pub selection: Option<Origin>,
     pub problems: Vec<DocumentDiagnostics>,
+    /// Whether the words are the beginning of the prompt, where a command may stand.
+    pub begins_prompt: bool,
     /// Whether the words already come with the place and its problems.
     pub is_worded: bool,
 }
@@ -186,6 +188,7 @@ fn of_path(
     if at.kind == Some(PathType::Special) {
         return Ok(Some(Resource::note(format!("{} (no regular file)", at.display))));
     }
+    place.world.documents.note_mentioned(&at.absolute);
     let text = quotable::text_of(&place.world, &place.roots, at, open)?;
     if text.is_none()
         && held_by(at, &place.world.own(&place.roots)).is_none()

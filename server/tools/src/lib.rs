@@ -15,6 +15,7 @@ mod fail;
 pub mod find_files;
 pub mod list_files;
 mod move_file;
+pub mod names;
 pub mod paths;
 pub mod process;
 pub mod protected;

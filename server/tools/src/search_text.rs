@@ -94,7 +94,7 @@ pub fn search_text(
 ) -> ToolOutput {
     match searched(search, roots, buffers, exclusions, stop) {
         Ok(found) => found.output_of(search.pattern, stop),
-        Err(output) => output,
+        Err(output) => *output,
     }
 }
 
@@ -123,17 +123,17 @@ fn searched(
     buffers: &Buffers,
     exclusions: &Exclusions,
     stop: &Stop,
-) -> Result<SearchResult, ToolOutput> {
-    let matcher = matcher(search.pattern).map_err(ToolOutput::failed)?;
+) -> Result<SearchResult, Box<ToolOutput>> {
+    let failed = |why: String| Box::new(ToolOutput::failed(why));
+    let matcher = matcher(search.pattern).map_err(failed)?;
     let folders = roots.paths().chain(search.within.map(|at| at.absolute.as_path()));
-    let filter =
-        search.glob.map(|glob| Filter::new(glob, folders)).transpose().map_err(ToolOutput::failed)?;
+    let filter = search.glob.map(|glob| Filter::new(glob, folders)).transpose().map_err(failed)?;
     let mut work =
         FileSearch { matcher, filter, roots, buffers, exclusions, stop, found: SearchResult::default() };
     match search.within {
         None if roots.is_empty() => {
-            return Err(ToolOutput::failed(
-                "no workspace folder is open, so there is nothing to search; give a path",
+            return Err(failed(
+                "no workspace folder is open, so there is nothing to search; give a path".to_owned(),
             ));
         }
         None => {
@@ -149,9 +149,9 @@ fn searched(
             Some(PathType::Directory) => work.tree(at, Vec::new()),
             Some(PathType::File) => work.single(at),
             None if buffers.get(&at.absolute).is_some() => work.single(at),
-            None => return Err(missing(at, "file or directory")),
+            None => return Err(Box::new(missing(at, "file or directory"))),
             Some(PathType::Special) => {
-                return Err(ToolOutput::failed(format!("\"{}\" is not a regular file", at.display)));
+                return Err(failed(format!("\"{}\" is not a regular file", at.display)));
             }
         },
     }
