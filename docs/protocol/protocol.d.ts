@@ -619,6 +619,12 @@ acceptedAt: number, disposition: Disposition, };
 
 export type PromptArguments = { text: string, sessionId?: SessionId, };
 
+export type SendArguments = {
+/**
+ * An open document whose name ends with `.adjutant.md`.
+ */
+uri: string, };
+
 export type CancelArguments = { sessionId?: SessionId, runId?: RunId,
 /**
  * Cancels every open run, or every open run of `sessionId`.

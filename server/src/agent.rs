@@ -12,6 +12,7 @@ mod history;
 mod items;
 mod methods;
 mod opening;
+mod prompt_buffer;
 pub mod reopen;
 mod setup;
 pub mod start;

@@ -59,7 +59,8 @@ pub fn mentions(bench: &Bench, samples: &mut Samples) {
 /// Completes a prompt at its end; returns the first label, and the milliseconds until the answer.
 fn complete(stage: &mut Stage, text: &str) -> (String, f64) {
     let sent = Instant::now();
-    let answer = stage.client.request("agent/prompt/complete", &json!({ "text": text, "offset": text.len() }));
+    let answer =
+        stage.client.request("agent/prompt/complete", &json!({ "text": text, "offset": text.len() }));
     let took = ms(answer.at.saturating_duration_since(sent));
     let label = answer.body.pointer("/result/items/0/label").and_then(Value::as_str);
     (label.unwrap_or_default().to_owned(), took)

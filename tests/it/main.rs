@@ -50,6 +50,7 @@ mod owners;
 mod plain;
 mod plan;
 mod popups;
+mod prompt_buffer;
 mod protocol;
 mod reconfigured;
 mod replay;

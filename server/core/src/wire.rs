@@ -14,6 +14,7 @@ pub mod models;
 pub mod options;
 pub mod origin;
 pub mod plan;
+pub mod prompt_buffer;
 pub mod review;
 pub mod rewind;
 pub mod round;

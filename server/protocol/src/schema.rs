@@ -85,6 +85,7 @@ macro_rules! wire_types {
             problem::DocumentDiagnostics,
             start::StartResult,
             commands::PromptArguments,
+            commands::SendArguments,
             commands::CancelArguments,
             commands::RespondArguments,
             commands::ShowArguments,

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::commands::{
-    CANCEL, CAPABILITIES, COMMANDS, PROMPT, PromptArguments, RESPOND, RESUME, REVIEW, SHOW, SHOW_TRANSCRIPT,
-    START, SessionArguments, ShowArguments, UNDO_RUN,
+    CANCEL, CAPABILITIES, COMMANDS, PROMPT, PromptArguments, RESPOND, RESUME, REVIEW, SEND, SHOW,
+    SHOW_TRANSCRIPT, START, SendArguments, SessionArguments, ShowArguments, UNDO_RUN,
 };
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{ContentBlock, Delivery, Overrides, PromptParams, ResumeResult};
@@ -59,6 +59,7 @@ async fn dispatched(agent: &Arc<Agent>, params: ExecuteCommandParams) -> Result<
     match params.command.as_str() {
         START => start_command(agent, given).await,
         PROMPT => prompt_command(agent, given).await,
+        SEND => send_command(agent, read(given, "uri")?).await,
         CANCEL => cancel_command(agent, read(given, "runId")?).await,
         RESPOND => respond_command(agent, given).await,
         SHOW => show_command(agent, read(given, "askId")?),
@@ -111,6 +112,11 @@ async fn prompt_command(agent: &Agent, given: CommandArguments) -> Result<Option
     };
     let posted = agent.post_prompt(prompt, Wording { attached, ..Wording::default() }, body).await?;
     Ok(Some(json!({ "sessionId": session_id, "runId": posted.run_id })))
+}
+
+async fn send_command(agent: &Arc<Agent>, arguments: SendArguments) -> Result<Option<Value>> {
+    let started = agent.send_prompt_buffer(arguments.uri).await?;
+    Ok(Some(json!({ "sessionId": started.session_id, "runId": started.run_id })))
 }
 
 fn show_command(agent: &Agent, arguments: ShowArguments) -> Result<Option<Value>> {
