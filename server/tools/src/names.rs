@@ -15,7 +15,7 @@ use super::Stop;
 use super::exclusions::Exclusions;
 use super::paths::Roots;
 use super::walk::{separate_walks, walk_without};
-use fuzzy::FuzzyQuery;
+use fuzzy::{FuzzyQuery, LastName};
 
 /// The most names.
 pub const MAX_NAMES: usize = 200_000;
@@ -33,6 +33,10 @@ struct NameEntry {
     last: u32,
     /// Which letters it has, so that most names need no look at their text.
     letters: u64,
+    /// The same of its last name.
+    last_letters: u64,
+    /// How many folders it is in, as far as they are counted.
+    depth: u8,
     is_folder: bool,
 }
 
@@ -51,6 +55,12 @@ pub struct RankedName {
     /// As tools accept it: relative in the first folder, otherwise absolute. A folder ends with a slash.
     pub path: String,
     pub is_folder: bool,
+}
+
+impl NameEntry {
+    fn place(&self) -> LastName {
+        LastName { start: self.last as usize, letters: self.last_letters, depth: self.depth }
+    }
 }
 
 impl FileNames {
@@ -82,6 +92,8 @@ impl FileNames {
             end: self.text.len() as u32,
             last: last as u32,
             letters: fuzzy::letters(path),
+            last_letters: fuzzy::letters(&path[last..]),
+            depth: path.bytes().filter(|byte| *byte == b'/').count().min(u8::MAX.into()) as u8,
             is_folder,
         });
         true
@@ -106,7 +118,7 @@ impl FileNames {
                 continue;
             }
             let path = self.path(entry);
-            let Some(score) = query.score(path, entry.last as usize) else { continue };
+            let Some(score) = query.score(path, entry.place()) else { continue };
             let rank = (score + bonus(path), Reverse(path.len() as u32), Reverse(number as u32));
             if best.len() < most {
                 best.push(Reverse(rank));

@@ -47,7 +47,7 @@ fn n11_a_task_of_two_prompts_grows_in_a_markdown_buffer() {
         |text: &str| text.lines().filter(|line| !line.starts_with("## ")).collect::<Vec<_>>().join("\n");
     assert_eq!(
         without(&text).trim_end(),
-        "Look at @src/greet.py\n\n\nIt greets.\n\n---\n\nAnd now?\n\n\nIt still does.\n\n---"
+        "Look at @src/greet.py\n\n\nIt greets.\n\n---\nAnd now?\n\n\nIt still does.\n\n---"
     );
     let second = String::from_utf8_lossy(&stage.model.requests()[1].body).into_owned();
     assert!(second.contains("It greets.") && second.contains("And now?"), "{second}");

@@ -10,6 +10,15 @@ pub struct FuzzyQuery {
     has_slash: bool,
 }
 
+/// What is known of the last name of a path without a look at it.
+#[derive(Clone, Copy)]
+pub struct LastName {
+    /// The byte at which it begins.
+    pub start: usize,
+    pub letters: u64,
+    pub depth: u8,
+}
+
 /// A letter that was found.
 const FOUND: i32 = 16;
 /// A letter next to the one before.
@@ -43,16 +52,16 @@ impl FuzzyQuery {
         most - (place as i32).min(20)
     }
 
-    /// Returns how well a path fits; `None` if it does not have the letters in their order. `last` is where its last name begins.
-    pub fn score(&self, path: &str, last: usize) -> Option<i32> {
+    /// Returns how well a path fits; `None` if it does not have the letters in their order.
+    pub fn score(&self, path: &str, last: LastName) -> Option<i32> {
         let bytes = path.as_bytes();
-        let depth = bytes.iter().filter(|byte| **byte == b'/').count() as i32;
-        let shape = -depth * 2 - (bytes.len() as i32) / 8;
+        let shape = -i32::from(last.depth) * 2 - (bytes.len() as i32) / 8;
         if self.typed.is_empty() {
             return Some(shape);
         }
-        let name = bytes.get(last..).unwrap_or_default();
-        let in_last = if self.has_slash { None } else { self.letters_score(bytes, last) };
+        let name = bytes.get(last.start..).unwrap_or_default();
+        let may_fit = !self.has_slash && self.may_fit(last.letters);
+        let in_last = if may_fit { self.letters_score(bytes, last.start) } else { None };
         let score = match in_last {
             Some(score) => score + IN_LAST,
             None => self.letters_score(bytes, 0)?,
