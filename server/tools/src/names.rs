@@ -49,6 +49,9 @@ pub struct FileNames {
     is_cut: bool,
 }
 
+/// How well a name fits, then the shorter path, then the earlier one: the greatest is the best.
+type Rank = (i32, Reverse<u32>, Reverse<u32>);
+
 /// A name that fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankedName {
@@ -111,8 +114,7 @@ impl FileNames {
             let place = recent.iter().position(|used| used == path);
             place.map_or(0, |place| query.recent_bonus(place))
         };
-        let mut best: BinaryHeap<Reverse<(i32, Reverse<u32>, Reverse<u32>)>> =
-            BinaryHeap::with_capacity(most + 1);
+        let mut best: BinaryHeap<Reverse<Rank>> = BinaryHeap::with_capacity(most + 1);
         for (number, entry) in self.entries.iter().enumerate() {
             if !query.may_fit(entry.letters) {
                 continue;
