@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::sync::RwLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::*;
 
@@ -98,19 +98,4 @@ fn n11_the_names_are_those_that_a_search_would_visit() {
     all.sort();
     assert_eq!(all, [".gitignore", "more", "more/x.rs", "out/a.o", "src", "src/a b.rs"]);
     assert_eq!(name_of(&roots, &root.join("src/a b.rs")).as_deref(), Some("src/a b.rs"));
-}
-
-/// The figure itself is a benchmark; this only notices a cost that grows with something else than the names.
-#[test]
-fn n11_a_hundred_thousand_names_are_ranked_at_once() {
-    let mut names = FileNames::default();
-    for number in 0..100_000 {
-        names.push(
-            &format!("packages/part{:03}/src/module{:04}/file_{number}.ts", number % 300, number % 7000),
-            false,
-        );
-    }
-    let begin = Instant::now();
-    assert_eq!(names.ranked("file99", &[], 50).len(), 50);
-    assert!(begin.elapsed() < Duration::from_secs(10));
 }
