@@ -14,7 +14,7 @@ use adjutant_protocol::items::ItemsParams;
 use adjutant_protocol::session::{RunEnd, WaitParams};
 use adjutant_protocol::start::{StartParams, StartResult};
 use adjutant_protocol::state::Outcome;
-use adjutant_protocol::update::Update;
+use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{RunId, SessionId};
 
 use super::{Agent, Result};
@@ -29,6 +29,9 @@ const WAIT_MS: u64 = 3_600_000;
 const TRIES: usize = 10;
 /// How long the document of an edit is waited for.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
+/// Looks for the end of a run among the published items, and the pause between two.
+const LOOKS: usize = 100;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(30);
 /// The last items of a session, among which its answer is.
 const ITEMS: u32 = 20;
 
@@ -70,7 +73,7 @@ impl Agent {
                 Err(_) => return,
             }
         };
-        let said = answer(&self.answer_of(session, &ended).await);
+        let said = answer(&self.answer_of(session, run, &ended).await);
         let filled = |text: &str| {
             let place = awaited_answer(text, &run.0)?;
             Some([&text[..place.start], &said, &text[place.end..]].concat())
@@ -81,9 +84,8 @@ impl Agent {
     }
 
     /// Returns the last words of a run, and how it ended unless it was completed.
-    async fn answer_of(&self, session: &SessionId, ended: &RunEnd) -> String {
-        let params = ItemsParams { session_id: session.clone(), before: None, limit: ITEMS };
-        let items = self.session_items(params).await.map(|page| page.updates).unwrap_or_default();
+    async fn answer_of(&self, session: &SessionId, run: &RunId, ended: &RunEnd) -> String {
+        let items = self.items_with_end(session, run).await;
         let last = items.into_iter().rev().map(|update| update.update).find_map(|update| match update {
             Update::AgentMessage { text, .. } => Some(Some(text)),
             // What an earlier run said is no answer to this prompt.
@@ -106,6 +108,24 @@ impl Agent {
             }
         }
         if parts.is_empty() { "*done*".to_owned() } else { parts.join("\n\n") }
+    }
+
+    /// Returns the last items of a session, once the end of a run is published: it may be known before.
+    async fn items_with_end(&self, session: &SessionId, run: &RunId) -> Vec<SessionUpdateParams> {
+        let is_end = |params: &SessionUpdateParams| {
+            matches!(&params.update, Update::Run(RunView::Ended { .. }))
+                && params.run_id.as_ref() == Some(run)
+        };
+        let mut items = Vec::new();
+        for _ in 0..LOOKS {
+            let params = ItemsParams { session_id: session.clone(), before: None, limit: ITEMS };
+            items = self.session_items(params).await.map(|page| page.updates).unwrap_or_default();
+            if items.iter().any(is_end) {
+                break;
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+        items
     }
 
     fn text_of_buffer(&self, uri: &str) -> std::result::Result<String, String> {
