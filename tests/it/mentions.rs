@@ -123,7 +123,7 @@ fn n08_words_with_an_at_sign_that_name_nothing_are_left_as_they_are() {
     let talk = Talk::new("");
     let words = "mail me@example.org about @Override, @babel/core, @src, @private and `@src/a.rs`\n```\n@Makefile\n```";
     assert_eq!(talk.prompt(words, json!({})), (String::new(), Vec::new()));
-    // What can only be a path, and is none, is said to the model: it would look for it.
+    // A mention that can only be a path, and that no file has, is named to the model, which would look for the file.
     let (added, attached) = talk.prompt("see @src/nope.rs and @symbol:nothing_of_this", json!({}));
     assert_eq!(
         attached,

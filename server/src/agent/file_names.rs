@@ -34,7 +34,7 @@ pub struct NameIndex {
 
 #[derive(Default)]
 struct IndexState {
-    /// What the names are of; other folders or settings begin anew, because a rule may deny some.
+    /// The folders and settings of the names. With others, the index begins again, because a rule may deny other files.
     of: Option<IndexKey>,
     names: Arc<RwLock<FileNames>>,
     /// When the last walk began, how long it took, and how many reports of changed files there were before it.

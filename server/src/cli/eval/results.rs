@@ -100,7 +100,7 @@ pub struct AttemptRecord {
     pub check_ms: u64,
     /// The end of the check's output.
     pub check_output: String,
-    /// What was not allowed because nobody was present to answer.
+    /// The questions that Adjutant answered with no, because an eval has no user who could answer.
     pub denied: Vec<String>,
     /// The folder with the session, below `state` of the output folder.
     pub state: String,
