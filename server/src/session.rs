@@ -7,6 +7,7 @@
 pub mod attached;
 mod choosing;
 mod commenting;
+mod context;
 mod cut_short;
 mod deciding;
 pub mod edits;
@@ -382,6 +383,8 @@ impl SessionTask {
             Input::Step { step, .. } => !matches!(
                 step,
                 Step::CallModel { .. }
+                    | Step::Compact { .. }
+                    | Step::ReadContext { .. }
                     | Step::LookOutside { .. }
                     | Step::Settle { .. }
                     | Step::Review { .. }
@@ -444,6 +447,8 @@ impl SessionTask {
             Step::RunTool { call } => self.session.call(call).is_none_or(|call| !call.is_read()),
             Step::Apply { .. } | Step::Review { .. } | Step::DeliverAsk { .. } => true,
             Step::CallModel { .. }
+            | Step::Compact { .. }
+            | Step::ReadContext { .. }
             | Step::LookOutside { .. }
             | Step::Prepare { .. }
             | Step::Reobserve { .. }

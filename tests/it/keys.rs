@@ -52,6 +52,9 @@ async fn call(models: &Models, provider: &Provider, limits: &ModelLimits) -> Res
         generation_settings: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
+        reminder: None,
+        is_summary: false,
+        replaced_replies: 0,
     };
     let called = tokio::time::timeout(DEADLINE, models.call(provider, limits, &request, 1, |_| {}));
     called.await.expect("the call ends within its deadline")

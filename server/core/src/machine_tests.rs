@@ -6,6 +6,7 @@ mod allowed;
 mod changes;
 mod choices;
 mod clocks;
+mod compacting;
 mod consent;
 mod cut_short;
 mod decisions;

@@ -17,6 +17,9 @@ pub fn read_reply(wire: Wire, pieces: &[&[u8]], whole: bool) -> (Result<Reply, C
         generation_settings: GenerationSettings::default(),
         whole,
         images: Default::default(),
+        reminder: None,
+        is_summary: false,
+        replaced_replies: 0,
     };
     let mut deltas = Vec::new();
     let reply = crate::unsent::read(wire, &request, pieces, &mut |delta| deltas.push(delta));

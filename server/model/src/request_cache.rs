@@ -26,6 +26,9 @@ pub(super) trait WireFormat {
     /// Writes what comes before the first message in the list, such as the system prompt.
     fn begin(list: &mut List, system: &str) -> serde_json::Result<()>;
 
+    /// Returns the message of a reminder.
+    fn reminder(text: &str) -> impl Serialize;
+
     /// Appends messages to the list.
     fn add(list: &mut List, new: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()>;
 }
@@ -43,7 +46,8 @@ impl RequestCache {
         self.tools.json_of::<L>(tools)
     }
 
-    /// Returns the body of a request, still open: the fields of `head`, then the list `field` with the history.
+    /// Returns the body of a request, still open: the fields of `head`, then the list `field` with the history and the reminder.
+    /// The reminder is never cached, because the next request has another one.
     ///
     /// `head` must have at least one field. The caller may append to the list, and must close it with `]}`.
     pub fn body<L: WireFormat>(
@@ -59,6 +63,12 @@ impl RequestCache {
         body.pop();
         body.extend_from_slice(format!(",\"{field}\":[").as_bytes());
         self.conversations.append::<L>(request, source, cache_marks, &mut body)?;
+        if let Some(reminder) = &request.reminder {
+            if body.last() != Some(&b'[') {
+                body.push(b',');
+            }
+            serde_json::to_writer(&mut body, &L::reminder(reminder))?;
+        }
         Ok(body)
     }
 }

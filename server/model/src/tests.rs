@@ -73,6 +73,9 @@ pub(super) fn request(prompt: &str) -> ModelRequest {
         generation_settings: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
+        reminder: None,
+        is_summary: false,
+        replaced_replies: 0,
     }
 }
 

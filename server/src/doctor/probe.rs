@@ -37,6 +37,9 @@ pub async fn probe(models: &Models, settings: &Settings, model: &str) -> Result<
         generation_settings: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
+        reminder: None,
+        is_summary: false,
+        replaced_replies: 0,
     };
     let began = Instant::now();
     match models.call(&provider, &limits, &request, 1, |_| {}).await {

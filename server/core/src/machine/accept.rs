@@ -5,7 +5,9 @@
 
 mod answer;
 mod call;
+mod compact;
 mod consent;
+mod context;
 mod edited;
 mod edits;
 mod ending;
@@ -75,6 +77,7 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
         Input::Denials(now) => consent::denials(session, now),
         Input::Consent(given) => consent::give(session, given),
         Input::Choose { chosen, offer } => lifecycle::choose(session, chosen, offer),
+        Input::Compact(wanted) => compact::wanted(session, stamp, wanted),
         Input::Rename { title } => renaming::rename(session, &title),
         Input::Opened { epoch } => lifecycle::opened(session, stamp, epoch),
         Input::Stopping => lifecycle::stopping(session, stamp),
@@ -102,7 +105,9 @@ fn accept_report(
     report: Report,
 ) -> Result<Vec<Event>, Refusal> {
     match (step, report) {
-        (Step::CallModel { turn, attempt }, report) => turn::accept(session, stamp, *turn, *attempt, report),
+        (Step::CallModel { turn, attempt } | Step::Compact { turn, attempt }, report) => {
+            turn::accept(session, stamp, *turn, *attempt, report)
+        }
         (Step::Prepare { calls, .. }, Report::Prepared(prepared)) => match calls.as_slice() {
             [call] => call::prepared(session, stamp, call, *prepared),
             _ => Err(Refusal::Stale),
@@ -132,6 +137,7 @@ fn accept_report(
             review::done(batch, change, outcome)
         }
         (Step::Review { batch, .. }, Report::Finished(_)) => review::broke(session, batch),
+        (Step::ReadContext { run }, Report::ContextRead(texts)) => context::read(session, run, texts),
         (Step::LookOutside { turn }, Report::LookedOutside(look)) => {
             outside::looked(session, stamp, *turn, look)
         }

@@ -31,6 +31,12 @@ pub struct ModelRequest {
     /// The content of the images, by hash. The step adds it just before the call. An image that is neither
     /// withheld nor in this map is lost.
     pub images: BTreeMap<String, Base64Image>,
+    /// What is true now and is no part of the conversation. It comes after all messages, in this request alone (S59).
+    pub reminder: Option<Arc<str>>,
+    /// Asks for a summary of the conversation, not for the next reply.
+    pub is_summary: bool,
+    /// How many replies compactions have replaced.
+    pub replaced_replies: usize,
 }
 
 /// An image as base64. Its debug text has only the length, because the content may be megabytes.
@@ -135,6 +141,8 @@ pub enum ModelMessage {
     User {
         text: Arc<str>,
         pictures: Vec<Picture>,
+        /// How many bytes at its beginning the user wrote; 0 for a note of Adjutant.
+        words: usize,
     },
     Assistant {
         reply: Arc<Reply>,
@@ -147,9 +155,23 @@ pub enum ModelMessage {
 }
 
 impl ModelMessage {
-    /// Returns a message of the user without images.
+    /// Returns a prompt without images.
+    pub fn prompt(text: impl Into<Arc<str>>) -> Self {
+        let text = text.into();
+        ModelMessage::User { words: text.len(), text, pictures: Vec::new() }
+    }
+
+    /// Returns a note to the model, without images.
     pub fn user(text: impl Into<Arc<str>>) -> Self {
-        ModelMessage::User { text: text.into(), pictures: Vec::new() }
+        ModelMessage::User { text: text.into(), pictures: Vec::new(), words: 0 }
+    }
+
+    /// Returns the words that the user wrote; `None` if the message is none of the user's.
+    pub fn own_words(&self) -> Option<&str> {
+        match self {
+            ModelMessage::User { text, words, .. } if *words > 0 => text.get(..*words),
+            _ => None,
+        }
     }
 
     /// Returns the same message with tool calls and outputs as text, for a model that does not support tools.

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use crate::machine::retry::Tries;
 use crate::policy::choices::Follows;
 use crate::policy::observation::ObservedPath;
+use crate::prompt::compact::Compaction;
 use crate::prompt::message::{GenerationSettings, ModelMessage, Reply, Usage};
 use crate::record::{
     Ask, CallEnd, ChangeSetId, KeyUse, MessageId, Mode, Outcome, Payload, PlanStep, Policy, RunId, RunOrigin,
     StopReason, ToolCallId,
 };
+use crate::session::compactions::CacheBreak;
 use crate::session::maker::RunPrompts;
 use crate::tool::Effect;
 
@@ -46,6 +48,14 @@ pub struct Run {
     pub usage: Usage,
     /// Failed calls in a row (S26).
     pub mistakes: u32,
+    /// Whether the texts of its prompt were read.
+    pub has_context: bool,
+    /// Whether it only compacts the conversation.
+    pub only_compacts: bool,
+    /// Whether the user wants the conversation compacted before the next turn.
+    pub compact_wanted: bool,
+    /// How often in a row the provider refused the conversation as too long.
+    pub overflows: u32,
 }
 
 /// How full the context of a model was after a reply.
@@ -75,6 +85,10 @@ pub struct Turn {
     /// How many calls, from the front, have their results in the history.
     pub appended: usize,
     pub tries: Tries,
+    /// The part of the conversation that its reply is to summarise.
+    pub compacts: Option<Compaction>,
+    /// What made the provider's cache useless for it; `None` if nothing did.
+    pub cache_break: Option<CacheBreak>,
 }
 
 /// How far a turn is; times are milliseconds since the Unix epoch.
@@ -180,7 +194,12 @@ impl Run {
         self.fallback.as_deref().unwrap_or(&self.model)
     }
 
-    pub(crate) fn begin_turn(&mut self, number: u32) {
+    pub(crate) fn begin_turn(
+        &mut self,
+        number: u32,
+        compacts: Option<Compaction>,
+        cache_break: Option<CacheBreak>,
+    ) {
         self.turns += 1;
         self.prompts.begin_turn();
         self.turn = Some(Turn {
@@ -194,6 +213,8 @@ impl Run {
             calls: Vec::new(),
             appended: 0,
             tries: Tries::default(),
+            compacts,
+            cache_break,
         });
     }
 
@@ -390,6 +411,8 @@ pub enum SubState {
     /// The request is sent, and the model has not begun to answer.
     Model,
     Streaming,
+    /// The model summarises a part of the conversation.
+    Compacting,
     /// The model has sent nothing for a while; the attempt continues to wait within its limits.
     Stalled,
     Tools,

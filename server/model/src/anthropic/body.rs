@@ -73,9 +73,9 @@ pub(super) fn write(
     let marks = CacheMarks { count: MARKED_MESSAGES, text: CACHE_MARK };
     let body = cache.body::<Messages>(&head, "messages", request, &source, marks);
     let mut bytes = body.map_err(unwritable)?;
+    let ends_with_reply = matches!(request.messages.last(), Some(ModelMessage::Assistant { .. }));
     // `RequestCache` leaves the list of messages open. With no message in it, the last byte is `[`.
-    if bytes.last() == Some(&b'}') && matches!(request.messages.last(), Some(ModelMessage::Assistant { .. }))
-    {
+    if bytes.last() == Some(&b'}') && ends_with_reply && request.reminder.is_none() {
         bytes.extend_from_slice(GO_ON);
     }
     bytes.extend_from_slice(b"]}");
@@ -145,6 +145,10 @@ impl WireFormat for Messages {
         Ok(())
     }
 
+    fn reminder(text: &str) -> impl Serialize {
+        MessageLine { role: "user", content: vec![Block::Text { text: text.into() }] }
+    }
+
     fn add(list: &mut List, new: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()> {
         let is_reply = |message: &ModelMessage| matches!(message, ModelMessage::Assistant { .. });
         for group in new.chunk_by(|one, other| !is_reply(one) && !is_reply(other)) {
@@ -194,7 +198,7 @@ fn add_input(list: &mut List, group: &[ModelMessage], source: &Source<'_>) -> se
         _ => None,
     });
     let user_parts = group.iter().flat_map(|message| match message {
-        ModelMessage::User { text, pictures } => parts(text, pictures, source.images),
+        ModelMessage::User { text, pictures, .. } => parts(text, pictures, source.images),
         _ => Vec::new(),
     });
     let mut content = outputs.chain(user_parts.filter_map(Block::of_part)).collect::<Vec<_>>();

@@ -116,6 +116,10 @@ impl WireFormat for Chat {
         if system.is_empty() { Ok(()) } else { list.push(&ChatLine::text("system", system)) }
     }
 
+    fn reminder(text: &str) -> impl Serialize {
+        ChatLine::text("user", text)
+    }
+
     fn add(list: &mut List, new: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()> {
         new.iter().try_for_each(|message| list.push(&ChatLine::of(message, source)))
     }
@@ -190,7 +194,7 @@ impl<'a> ChatLine<'a> {
 
     fn of(message: &'a ModelMessage, source: &Source<'a>) -> ChatLine<'a> {
         match message {
-            ModelMessage::User { text, pictures } => {
+            ModelMessage::User { text, pictures, .. } => {
                 let content = Some(Content::of(parts(text, pictures, source.images)));
                 ChatLine { role: "user", content, tool_calls: Vec::new(), tool_call_id: None }
             }

@@ -146,9 +146,13 @@ impl WireFormat for ResponsesFormat {
         Ok(())
     }
 
+    fn reminder(text: &str) -> impl Serialize {
+        InputLine::Message { role: "user", content: vec![ContentLine::InputText { text: text.into() }] }
+    }
+
     fn add(list: &mut List, new: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()> {
         new.iter().try_for_each(|message| match message {
-            ModelMessage::User { text, pictures } => {
+            ModelMessage::User { text, pictures, .. } => {
                 let content = parts(text, pictures, source.images).into_iter().map(|part| match part {
                     UserPart::Text(text) => ContentLine::InputText { text },
                     UserPart::Image(image_url) => ContentLine::InputImage { image_url },

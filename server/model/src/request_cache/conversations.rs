@@ -197,8 +197,8 @@ impl FrozenPrefix {
 fn is_same(one: &ModelMessage, other: &ModelMessage) -> bool {
     match (one, other) {
         (
-            ModelMessage::User { text: one, pictures: one_pictures },
-            ModelMessage::User { text: other, pictures: other_pictures },
+            ModelMessage::User { text: one, pictures: one_pictures, .. },
+            ModelMessage::User { text: other, pictures: other_pictures, .. },
         ) => Arc::ptr_eq(one, other) && one_pictures == other_pictures,
         (ModelMessage::Assistant { reply: one }, ModelMessage::Assistant { reply: other }) => {
             Arc::ptr_eq(one, other)

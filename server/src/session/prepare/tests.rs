@@ -47,6 +47,7 @@ fn place(dir: &Path) -> SessionWorld {
         dir: dir.to_owned(),
         mailbox: Mailbox::new().0,
         looks: Default::default(),
+        surroundings: Default::default(),
     }
 }
 

@@ -28,6 +28,8 @@ pub enum ValueType {
     Hosts,
     Headers,
     Rules,
+    /// Up to 50 names.
+    Names,
     /// Whether an ask may be a popup.
     Popup,
     Edits,
@@ -123,6 +125,7 @@ impl fmt::Display for ValueType {
             Self::Hosts => write!(f, "hosts, with commas between them"),
             Self::Headers => write!(f, "a table of text"),
             Self::Rules => write!(f, "a list of rules"),
+            Self::Names => write!(f, "a list of names"),
             Self::Truth => write!(f, "true or false"),
             Self::Amount { max } => write!(f, "a number from 0 to {max}"),
             Self::Whole { min, max } => write!(f, "a whole number from {min} to {max}"),
