@@ -13,6 +13,7 @@ mod debug_log;
 mod demo;
 mod doctor;
 mod editor;
+mod eval;
 mod folder;
 mod line;
 mod open_asks;
@@ -128,6 +129,9 @@ enum Command {
     Review(review::ReviewLine),
     /// Say who wrote a line: which task, which model, and whether a person looked
     Why(review::WhyLine),
+    /// Try models on your own tasks, and compare what they pass and use
+    #[command(after_help = eval::NOTES)]
+    Eval(eval::EvalLine),
     /// Print every setting, its value and where the value came from
     Config,
     /// Print what an editor supports, and what it gets in place of the rest
@@ -181,6 +185,7 @@ pub fn main() -> ExitCode {
         Command::Answer(line) => in_runtime(respond::respond(sources, line)),
         Command::Review(line) => in_runtime(review::review(sources, line)),
         Command::Why(line) => in_runtime(review::why(sources, line)),
+        Command::Eval(line) => in_runtime(eval::eval(sources, line)),
         Command::Sessions { action } => in_runtime(sessions::sessions(sources, action)),
     })
 }

@@ -19,6 +19,7 @@ mod doctor;
 mod doors;
 mod edits;
 mod endpoint;
+mod eval;
 mod face;
 mod failures;
 mod flow;

@@ -72,7 +72,8 @@ pub(super) async fn call(
 ) -> Result<Reply, CallFailure> {
     let limit = limits.total_ms;
     let played = async {
-        let script = load(path.to_owned()).await?;
+        let mut script = load(path.to_owned()).await?;
+        script.keep_for(first_prompt(&request.messages));
         play(&script, request, attempt, on_delta).await
     };
     match timeout(Duration::from_millis(limit), played).await {
@@ -151,6 +152,15 @@ async fn play(
         stop: turn.stop,
         kept: None,
     })
+}
+
+/// Returns the text that the conversation begins with.
+fn first_prompt(messages: &[ModelMessage]) -> &str {
+    let first = messages.iter().find_map(|message| match message {
+        ModelMessage::User { text, .. } => Some(text),
+        _ => None,
+    });
+    first.map_or("", |text| text)
 }
 
 /// Returns the first line of the latest tool output, at most `MAX_OUTPUT_CHARS` long.

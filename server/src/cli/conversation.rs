@@ -123,6 +123,8 @@ pub struct Conversation {
     denied: DenialSummary,
     /// How the last request to the model failed, if it did.
     failure: Option<FailureKind>,
+    /// The same in a sentence.
+    failure_words: Option<String>,
     unmade: MissingEdits,
     /// The last notice as a message, because the server sends it as an update and as a message.
     notice_message: Option<String>,
@@ -168,6 +170,7 @@ impl Conversation {
             given_up: false,
             denied: DenialSummary::default(),
             failure: None,
+            failure_words: None,
             unmade: MissingEdits::default(),
             notice_message: None,
             last_notice: String::new(),
@@ -223,6 +226,16 @@ impl Conversation {
     /// Returns how the last request to the model failed, if it did.
     pub fn failure(&self) -> Option<FailureKind> {
         self.failure
+    }
+
+    /// Returns the same in a sentence.
+    pub fn failure_words(&self) -> Option<&str> {
+        self.failure_words.as_deref()
+    }
+
+    /// Returns the session whose updates count.
+    pub fn session(&self) -> Option<&SessionId> {
+        self.session.as_ref()
     }
 
     /// Returns the page of the answer, for text of the command itself.
@@ -335,6 +348,12 @@ impl Conversation {
     /// Writes a line about the program itself.
     pub fn note(&mut self, text: &str) {
         self.view.note(&mut self.pages, text);
+    }
+
+    /// Cancels the followed run, and returns its end if it comes in time.
+    pub async fn cut_short(&mut self) -> Option<RunEnd> {
+        self.cancel("").await.ok()?;
+        self.until_ended().await.ok()
     }
 
     async fn cancel(&mut self, why: &str) -> Result<(), LeaveReason> {

@@ -17,7 +17,7 @@ use live::Live;
 use markdown::Markdown;
 
 /// Cells of a line if the width is unknown.
-const USUAL_WIDTH: usize = 80;
+pub const USUAL_WIDTH: usize = 80;
 /// The least cells of a line, also on a narrower terminal.
 const LEAST_WIDTH: usize = 20;
 

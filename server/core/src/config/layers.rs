@@ -217,6 +217,7 @@ impl Resolver {
         let raw = match flag.value.as_str() {
             "true" => Raw::Truth(true),
             "false" => Raw::Truth(false),
+            "[]" => Raw::List(Vec::new()),
             text => text.parse().map_or_else(|_| Raw::Text(text.to_owned()), Raw::Whole),
         };
         let path: Vec<&str> = flag.key.split('.').collect();

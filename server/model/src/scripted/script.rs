@@ -26,6 +26,8 @@ pub(super) struct Turn {
     pub pace_ms: Option<u64>,
     pub fail: Vec<Fail>,
     pub repeat_on: Vec<String>,
+    /// The turn is only for conversations whose first prompt has this text.
+    pub when: Option<String>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -77,6 +79,7 @@ struct TurnText {
     fail: Vec<Fail>,
     #[serde(default)]
     repeat_on: Vec<String>,
+    when: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -119,6 +122,11 @@ impl Script {
         let turns = turns.collect::<Result<_, _>>()?;
         Ok(Script { pace_ms: script.pace_ms, summary: script.summary, turns })
     }
+
+    /// Removes the turns that are not for a conversation with this first prompt.
+    pub fn keep_for(&mut self, prompt: &str) {
+        self.turns.retain(|turn| turn.when.as_deref().is_none_or(|when| prompt.contains(when)));
+    }
 }
 
 impl TurnText {
@@ -129,6 +137,9 @@ impl TurnText {
         }
         if self.repeat_on.iter().any(String::is_empty) {
             return Err((None, "an empty text in `repeat_on` would repeat the turn for ever".to_owned()));
+        }
+        if self.when.as_deref() == Some("") {
+            return Err((None, "an empty text in `when` is in every prompt; leave it out".to_owned()));
         }
         let calls = self
             .calls
@@ -152,6 +163,7 @@ impl TurnText {
             pace_ms: self.pace_ms,
             fail: self.fail,
             repeat_on: self.repeat_on,
+            when: self.when,
         })
     }
 }

@@ -224,6 +224,7 @@ async fn s83_a_bad_script_is_named_by_file_line_and_key() {
     check_bad("[[turn]]\ntext = \"a\"\n[[turn.fail]]\nclass = \"tired\"", "line 4: unknown variant `tired`")
         .await;
     check_bad("[[turn]]\ntext = \"a\"\nrepeat_on = [\"\"]", "line 1: an empty text in `repeat_on`").await;
+    check_bad("[[turn]]\ntext = \"a\"\nwhen = \"\"", "line 1: an empty text in `when`").await;
 }
 
 #[tokio::test]
@@ -231,6 +232,24 @@ async fn s83_a_missing_script_is_named() {
     let failed = play_path("/nowhere/script.toml", &Models::new(), &[], 1).await.result.unwrap_err();
     assert_eq!(failed.class, FailureClass::InvalidRequest);
     assert_eq!(failed.message, "the script \"/nowhere/script.toml\" does not exist");
+}
+
+#[tokio::test]
+async fn n25_turns_for_other_first_prompts_are_left_out() {
+    let script = r#"
+        [[turn]]
+        when = "other"
+        text = "For another task."
+        [[turn]]
+        when = "hello"
+        text = "For this one."
+        [[turn]]
+        text = "For every task."
+    "#;
+    assert_eq!(played(script, &[]).await.text(), "For this one.");
+    // Only the first prompt chooses.
+    assert_eq!(played(script, &[assistant(), user("other")]).await.text(), "For every task.");
+    assert_eq!(played(script, &[assistant(), assistant()]).await.text(), EXHAUSTED);
 }
 
 #[tokio::test]

@@ -37,6 +37,11 @@ impl DenialSummary {
         }
     }
 
+    /// Returns the titles of the denied asks.
+    pub fn titles(&self) -> &[String] {
+        &self.titles
+    }
+
     /// Returns one line with the denied asks and how to allow them; `None` if none was denied.
     pub fn in_words(&self, allowed: AllowedFlags) -> Option<String> {
         if self.titles.is_empty() {

@@ -150,7 +150,10 @@ impl Conversation {
                 self.ended = Some((run_id.clone(), end.clone(), Instant::now()));
             }
             Update::UserMessage { message_id, .. } => self.prompted(message_id),
-            Update::Turn(turn) => self.failure = turn.failure,
+            Update::Turn(turn) => {
+                self.failure = turn.failure;
+                self.failure_words = turn.failure.and(turn.message.clone());
+            }
             Update::StateUpdate(state) => {
                 self.idle = state.state == State::Idle;
                 self.waits = state.state == State::RequiresAction;

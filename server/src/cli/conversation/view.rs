@@ -1,8 +1,8 @@
-//! The two ways to print a session: as text, or as one JSON update a line.
+//! The ways to print a session: as text, as one JSON update a line, or not at all.
 //!
 //! Never mixes them: with JSON, standard output has nothing else.
 
-use std::io::{IsTerminal, stdout};
+use std::io::{IsTerminal, sink, stdout};
 use std::time::{Duration, Instant};
 
 use adjutant_core::policy::detail::Detail;
@@ -11,7 +11,7 @@ use adjutant_protocol::state::{State, SubState};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use serde_json::value::RawValue;
 
-use crate::cli::page::{self, Ink, Printer};
+use crate::cli::page::{self, Ink, Look, Printer, USUAL_WIDTH};
 use crate::cli::pages::Pages;
 use crate::cli::show::Show;
 use crate::clock::now_ms;
@@ -35,6 +35,8 @@ pub struct View {
 enum Form {
     Text(Box<Show>),
     Json,
+    /// Another command looks only at how the run ends.
+    Silent,
 }
 
 /// What the run waits for, and when the page says so next.
@@ -72,6 +74,11 @@ impl View {
         View { form: Form::Json, quiet, together: false, waiting: None, work: None }
     }
 
+    /// Prints nothing, not even notices.
+    pub fn unseen() -> Self {
+        View { form: Form::Silent, quiet: true, together: false, waiting: None, work: None }
+    }
+
     fn of(show: Show, quiet: bool) -> Self {
         View { form: Form::Text(Box::new(show)), quiet, together: false, waiting: None, work: None }
     }
@@ -85,7 +92,10 @@ impl View {
 
     /// Returns the pages. If standard output goes to a file or a program, it gets only the answer.
     pub fn pages(&self) -> Pages {
-        if self.work.is_some() {
+        if matches!(self.form, Form::Silent) {
+            let look = Look { width: USUAL_WIDTH, colour: false, wrap: false };
+            Pages::one(Printer::new(sink(), look))
+        } else if self.work.is_some() {
             Pages::one(Printer::of_loop())
         } else if self.is_text() && (self.together || stdout().is_terminal()) {
             Pages::one(Printer::of_stdout())
@@ -111,6 +121,7 @@ impl View {
         }
         match &mut self.form {
             Form::Text(show) => show.update(pages, &params.update, now_ms()),
+            Form::Silent => {}
             Form::Json if self.quiet && !is_answer(&params.update) => {}
             Form::Json => pages.answer().json(&one_line(raw)),
         }
@@ -120,7 +131,7 @@ impl View {
     pub fn has_printed(&self, notice: &str) -> bool {
         match &self.form {
             Form::Text(show) => show.has_printed(notice),
-            Form::Json => false,
+            Form::Json | Form::Silent => false,
         }
     }
 
@@ -128,7 +139,7 @@ impl View {
     pub fn aside(&mut self, pages: &mut Pages) {
         match &mut self.form {
             Form::Text(show) => show.aside(pages),
-            Form::Json => pages.fresh_line(),
+            Form::Json | Form::Silent => pages.fresh_line(),
         }
     }
 
@@ -137,7 +148,7 @@ impl View {
         match &mut self.form {
             Form::Text(show) if continues => show.drop_held_end(),
             Form::Text(show) => show.release(pages),
-            Form::Json => {}
+            Form::Json | Form::Silent => {}
         }
     }
 
@@ -146,7 +157,7 @@ impl View {
         self.aside(pages);
         if self.work.is_some() {
             text.lines().for_each(|line| pages.rest().line(line));
-        } else {
+        } else if !matches!(self.form, Form::Silent) {
             page::note(text);
         }
     }
@@ -274,7 +285,7 @@ mod tests {
     #[test]
     fn remarks_on_a_wait_keep_their_distance_whatever_the_clock_says() {
         let mut view = View::text(false, false);
-        let look = crate::cli::page::Look { width: 80, colour: false, wrap: true };
+        let look = Look { width: 80, colour: false, wrap: true };
         let mut pages = Pages::one(Printer::new(std::io::sink(), look));
         view.watch(&running(SubState::Model, 0));
         // The wait began in the future, because the clock was set back.

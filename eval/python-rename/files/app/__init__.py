@@ -1,0 +1,5 @@
+"""A small program."""
+
+from app.config import load_cfg
+
+__all__ = ["load_cfg"]
