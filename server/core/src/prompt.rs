@@ -18,6 +18,7 @@ pub use crate::prompt::message::{
 use crate::prompt::models::Facts;
 use crate::record::Mode;
 use crate::session::Session;
+use crate::tool::APPLY_PATCH;
 
 /// The system prompt of every session. The workspace folders follow it.
 const SYSTEM: &str = "\
@@ -32,6 +33,11 @@ same in another way, take up what they say.
 - After a change, check it with the project's own tests where there are any.
 - Ask with ask_user only what you cannot find out. When the task is done, call task_complete with a short \
 summary; when it cannot be done, call fail with the reason. Never say that something was done that was not.";
+
+/// The line of [`SYSTEM`] on edits, and what it is for a model that edits by patches.
+const BY_EDIT_FILE: &str =
+    "- edit_file replaces text that must be unique in the file; give enough lines around it.";
+const BY_APPLY_PATCH: &str = "- apply_patch edits, creates, moves and deletes files; give each hunk enough lines that it has one place.";
 
 /// Is added in ask mode, because no tool can change anything then.
 const READ_ONLY: &str = "\
@@ -54,7 +60,11 @@ fn is_below(folder: &str, other: &str) -> bool {
 /// Returns the request of the next turn. `facts` says what the model supports: without tools their calls become text,
 /// and without images each image becomes text.
 pub fn request(session: &Session, model: &str, mode: Mode, facts: &Facts) -> ModelRequest {
-    let mut system = String::from(if facts.tools { SYSTEM } else { NO_TOOLS });
+    let mut system = match (facts.tools, session.tools.has(APPLY_PATCH)) {
+        (true, false) => SYSTEM.to_owned(),
+        (true, true) => SYSTEM.replace(BY_EDIT_FILE, BY_APPLY_PATCH),
+        (false, _) => NO_TOOLS.to_owned(),
+    };
     if facts.tools && mode == Mode::Ask {
         system.push_str(READ_ONLY);
     }
@@ -78,6 +88,7 @@ pub fn request(session: &Session, model: &str, mode: Mode, facts: &Facts) -> Mod
         tools: if facts.tools { session.tools.specs(mode) } else { Arc::default() },
         messages: if facts.tools { messages } else { messages.iter().map(ModelMessage::in_words).collect() },
         max_output_tokens: None,
+        free_form: facts.free_form,
         generation_settings: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
