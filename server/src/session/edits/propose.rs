@@ -140,6 +140,9 @@ struct DraftedFile {
     calls: Vec<ToolCallId>,
 }
 
+/// A draft after one more edit, and the lines as in [`DraftedFile::placed`].
+type PlacedDraft = (Draft, Vec<Range<usize>>);
+
 impl Drafts<'_> {
     /// Adds the edits of one call: all of them, or none.
     fn add_call(&mut self, edit: &GivenEdit) -> Result<(), EditRefusal> {
@@ -227,8 +230,7 @@ impl Drafts<'_> {
         let file = self
             .begin(ObservedPath { operation: None, ..seen.clone() }, at)
             .map_err(|why| about((why, false)))?;
-        let mut placed = Vec::new();
-        let draft = self.edited(&file, &file.seen, &edit.call, part, after, &mut placed).map_err(about)?;
+        let (draft, _) = self.edited(&file, &file.seen, &edit.call, part, after).map_err(about)?;
         let mark = if file.now.has_bom { "\u{feff}" } else { "" };
         let text = format!("{mark}{}", draft.text());
         let new = EditPart {
@@ -270,11 +272,9 @@ impl Drafts<'_> {
                 self.files.len() - 1
             }
         };
-        let mut placed = self.files[index].placed.clone();
-        let added =
-            self.edited(&self.files[index], &seen, &edit.call, part, after, &mut placed).map_err(about);
+        let added = self.edited(&self.files[index], &seen, &edit.call, part, after).map_err(about);
         match added {
-            Ok(draft) => {
+            Ok((draft, placed)) => {
                 let file = &mut self.files[index];
                 if file.now.exists && replaces_all(part) {
                     file.seen.unseen = unseen::of_rewrite(&file.known, &file.seen.path, draft.hunks());
@@ -378,8 +378,8 @@ impl Drafts<'_> {
         })
     }
 
-    /// Returns the draft of a file after one more edit. Adds the lines that others changed, and of which it replaces only quoted
-    /// parts, to `placed`. The error says why that is not possible, and whether it may reveal text of the file.
+    /// Returns the draft of a file after one more edit, and all lines that others changed and of which its edits replace only
+    /// quoted parts. The error says why that is not possible, and whether it may reveal text of the file.
     fn edited(
         &self,
         file: &DraftedFile,
@@ -387,8 +387,7 @@ impl Drafts<'_> {
         call: &ToolCallId,
         part: &EditPart,
         after: EditedText,
-        placed: &mut Vec<Range<usize>>,
-    ) -> Result<Draft, (Reason, bool)> {
+    ) -> Result<PlacedDraft, (Reason, bool)> {
         let path = &seen.path;
         if *path != file.seen.path {
             // What was judged of one name need not be true of the other.
@@ -412,12 +411,13 @@ impl Drafts<'_> {
         let others = self.files.iter().filter(|other| other.at.absolute != file.at.absolute);
         let others = others.flat_map(|file| file.draft.hunks()).chain(self.operation_hunks());
         fits_review(others, draft.hunks(), &file.now.text, path).map_err(|why| (why, false))?;
+        let mut placed = file.placed.clone();
         if !replaces_all(part) {
             let quoted = part.given.optional("old_text").filter(|_| !part.given.flag("replace_all"));
-            unseen::check_lines(&file.known, path, &file.now.text, draft.hunks(), quoted, placed)
+            unseen::check_lines(&file.known, path, &file.now.text, draft.hunks(), quoted, &mut placed)
                 .map_err(|why| (why, true))?;
         }
-        Ok(draft)
+        Ok((draft, placed))
     }
 }
 

@@ -212,7 +212,8 @@ fn scopes(text: &str, start: usize, cursor: usize, heads: &[String]) -> Vec<Scop
 }
 
 fn scopes_from(text: &str, from: usize, heads: &[String]) -> Vec<Scope> {
-    let mut within: Vec<Range<usize>> = vec![from..text.len()];
+    let rest = from..text.len();
+    let mut within: Vec<Range<usize>> = vec![rest];
     let mut found: Vec<Scope> = Vec::new();
     for head in heads {
         let all = within.iter().flat_map(|part| head_lines(text, part.clone(), head));
