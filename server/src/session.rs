@@ -48,10 +48,11 @@ pub use world::{SessionWorld, World};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 
-use adjutant_core::machine::accept::{Refusal, accept};
+use adjutant_core::machine::accept::{Refusal, accept, model_to_begin};
 use adjutant_core::machine::input::{Input, Report, ReviewTarget, Stamp};
 use adjutant_core::machine::step::{Step, next_steps, unfinished_writes};
 use adjutant_core::policy::unfinished;
+use adjutant_core::prompt::models::EditTool;
 use adjutant_core::record::{Event, SeenHunk};
 use adjutant_core::session::Session;
 use adjutant_core::wire::items::Items;
@@ -108,6 +109,13 @@ pub struct SessionTask {
     has_left_cut_short: bool,
 }
 
+/// Returns the tools of the open run of a session: those that it began with, else the present ones for its model.
+fn tools_of(world: &World, session: &Session) -> Arc<Toolbox> {
+    let Some(run) = session.open_run() else { return world.tools.current(EditTool::EditFile) };
+    let known = world.tools.of_hash(&run.toolset);
+    known.unwrap_or_else(|| world.tools.current(world.settings().edit_tool(&run.model)))
+}
+
 impl SessionTask {
     /// Creates the task of a session. `session` is folded from its log, or new; `items` has its
     /// lasting updates.
@@ -120,7 +128,7 @@ impl SessionTask {
         notices: Vec<String>,
     ) -> Self {
         let publisher = Publisher::new(place.clone(), &session, items);
-        let tools = place.world.tools.current();
+        let tools = tools_of(&place.world, &session);
         Self {
             session: session.with_tools(tools.set().clone()),
             tools,
@@ -225,11 +233,6 @@ impl SessionTask {
 
     /// Handles one message. Every message that can wake a session is listed here.
     async fn handle(&mut self, message: Message) -> Option<End> {
-        if self.session.open_run().is_none() {
-            // A run that begins with this message keeps the present tools to its end.
-            self.tools = self.place.world.tools.current();
-            self.session.equip(self.tools.set().clone());
-        }
         match message {
             Message::Prompt { prompt, reply } => {
                 self.publisher.attach(&self.session, self.barrier);
@@ -359,6 +362,7 @@ impl SessionTask {
     /// Passes one input to `accept`, records the events that follow and queues their updates.
     async fn record_input(&mut self, input: Input) -> Result<Vec<Event>, RecordError> {
         self.join_denials(&input).await?;
+        self.equip(&input);
         let stamp = stamp();
         let wake = matches!(input, Input::Woke(_));
         let events = match accept(&self.session, &stamp, input) {
@@ -374,6 +378,15 @@ impl SessionTask {
             self.record(stamp.now, &events).await?;
         }
         Ok(events)
+    }
+
+    /// Gives a run that begins with this input the present tools for its model, which it keeps to its end.
+    fn equip(&mut self, input: &Input) {
+        if let Some(model) = model_to_begin(&self.session, input) {
+            let world = &self.place.world;
+            self.tools = world.tools.current(world.settings().edit_tool(&model));
+            self.session.equip(self.tools.set().clone());
+        }
     }
 
     /// Adds the present deny rules of the settings to the open run, before a verdict.

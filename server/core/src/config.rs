@@ -38,6 +38,7 @@ use crate::policy::detail::Detail;
 use crate::policy::saving::EditsSave;
 use crate::prompt::message::GenerationSettings;
 pub use crate::prompt::message::Wire;
+use crate::prompt::models::EditTool;
 use crate::record::{CompactPolicy, ContextPolicy, EditsMode, Mode, Policy, UnattendedPolicy};
 use cells::{Cell, Value};
 
@@ -62,6 +63,8 @@ pub struct Provider {
     pub tools: bool,
     /// Whether its models accept images; `None` leaves it to the table of models.
     pub images: Option<bool>,
+    /// The tool by which its models edit files; `None` leaves it to the table of models.
+    pub edit_tool: Option<EditTool>,
 }
 
 impl fmt::Debug for Provider {
@@ -80,6 +83,7 @@ impl fmt::Debug for Provider {
             .field("temperature", &self.temperature)
             .field("tools", &self.tools)
             .field("images", &self.images)
+            .field("edit_tool", &self.edit_tool)
             .finish()
     }
 }

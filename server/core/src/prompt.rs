@@ -35,6 +35,7 @@ pub fn request(session: &Session, model: &str, mode: Mode, facts: &Facts) -> Mod
         tools: if facts.tools { session.tools.specs(mode) } else { Arc::default() },
         messages: if facts.tools { messages } else { messages.iter().map(ModelMessage::in_words).collect() },
         max_output_tokens: None,
+        free_form: facts.free_form,
         generation_settings: GenerationSettings::default(),
         whole: false,
         images: Default::default(),

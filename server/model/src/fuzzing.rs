@@ -11,6 +11,7 @@ pub fn read_reply(wire: Wire, pieces: &[&[u8]], whole: bool) -> (Result<Reply, C
     let request = ModelRequest {
         model: "m1".to_owned(),
         system: "Be brief.".into(),
+        free_form: false,
         tools: Arc::new([]),
         messages: vec![ModelMessage::user("hello")],
         max_output_tokens: None,

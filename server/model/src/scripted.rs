@@ -143,6 +143,7 @@ async fn play(
         id: format!("call_{replies}_{at}"),
         name: call.tool.clone(),
         arguments: call.arguments.clone(),
+        free_form: false,
     });
     Ok(Reply {
         text,

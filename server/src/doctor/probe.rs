@@ -32,6 +32,7 @@ pub async fn probe(models: &Models, settings: &Settings, model: &str) -> Result<
         model: name,
         system: "Answer with one word.".into(),
         tools: Vec::new().into(),
+        free_form: false,
         messages: vec![ModelMessage::user("Say ok.")],
         max_output_tokens: Some(MOST_TOKENS),
         generation_settings: GenerationSettings::default(),

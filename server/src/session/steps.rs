@@ -180,10 +180,11 @@ impl Work {
                 Work::Tool { call: Box::new(session.call(call)?.clone()), rules }
             }
             Step::Reobserve { changes, .. } => {
-                let waiting = changes.iter().filter_map(|id| session.changes.get(id)).map(|state| {
-                    let seen = state.calls().find_map(|call| session.call(call)?.seen.clone());
-                    WaitingChange { change: state.of_hunks(&state.in_state(HunkState::Proposed)), seen }
-                });
+                let waiting =
+                    changes.iter().filter_map(|id| session.changes.get(id)).map(|state| WaitingChange {
+                        change: state.of_hunks(&state.in_state(HunkState::Proposed)),
+                        seen: state.seen.clone(),
+                    });
                 Work::Reobserve { waiting: waiting.collect() }
             }
             Step::Apply { batch, part } => Work::Apply { edits: batch_edits(session, batch, part) },
@@ -260,7 +261,7 @@ fn batch_edits(session: &Session, batch: &BatchId, part: &BatchPart) -> Vec<Batc
     let edit = |state: &ChangeState| {
         let hunks = state.batches.get(batch)?;
         let call = state.calls().find_map(|call| session.call(call))?;
-        Some(BatchEdit { title: call.title.clone(), seen: call.seen.clone(), change: state.of_hunks(hunks) })
+        Some(BatchEdit { title: call.title.clone(), seen: state.seen.clone(), change: state.of_hunks(hunks) })
     };
     session.live_changes().into_iter().filter(of_batch).filter_map(edit).collect()
 }

@@ -12,6 +12,7 @@ use crate::machine::retry::RetryPolicy;
 use crate::policy::detail::Detail;
 use crate::policy::saving::EditsSave;
 use crate::prompt::message::{GenerationSettings, Level};
+use crate::prompt::models::EditTool;
 use crate::record::{CompactPolicy, EditsMode, UnattendedPolicy};
 
 /// Builds the settings. An incomplete provider is listed separately, with what to set.
@@ -195,6 +196,7 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
             Some(Value::Truth(accepted)) => Some(*accepted),
             _ => None,
         },
+        edit_tool: text_of(cells, &full("edit_tool")).and_then(|name| EditTool::named(&name)),
     })
 }
 

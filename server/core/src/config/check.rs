@@ -43,6 +43,7 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
             Ok(Value::Text(values::text(node, "hosts, with commas between them")?.to_owned()))
         }
         ValueType::Wire => named(key, node, "is no wire format"),
+        ValueType::EditTool => named(key, node, "is no tool that edits files"),
         ValueType::Model => model(node).map(Value::Text),
         ValueType::Models => models(node).map(Value::Models),
         ValueType::Popup | ValueType::Saves | ValueType::Detail => named(key, node, "is no choice"),

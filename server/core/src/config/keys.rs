@@ -167,6 +167,14 @@ pub const KEYS: &[Key] = &[
         meaning: "Whether its models accept images. When not set, Adjutant uses what it knows of the model, and no for an unknown one. A prompt with an image is refused if the model accepts none.",
     },
     Key {
+        name: "providers.NAME.edit_tool",
+        kind: ValueType::EditTool,
+        default: Literal::None,
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "The tool by which its models edit files: `edit_file` replaces quoted text, `apply_patch` takes a patch for several files. When not set: `apply_patch` for the models of OpenAI that were trained on it, `edit_file` for all others. A run keeps the tools of the model that it began with.",
+    },
+    Key {
         name: "http.proxy",
         kind: ValueType::Proxy,
         default: Literal::None,

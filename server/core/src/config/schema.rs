@@ -75,6 +75,7 @@ fn type_of(kind: ValueType) -> Map<String, Value> {
         ValueType::Amount { max } => json!({ "type": "number", "minimum": 0, "maximum": max }),
         ValueType::Level
         | ValueType::Wire
+        | ValueType::EditTool
         | ValueType::Popup
         | ValueType::Edits
         | ValueType::Saves

@@ -148,3 +148,19 @@ fn accept_report(
         _ => Err(Refusal::Stale),
     }
 }
+
+/// Returns the model of the run that begins with this input; `None` if a run is open, or none begins.
+pub fn model_to_begin(session: &Session, input: &Input) -> Option<String> {
+    if session.open_run().is_some() {
+        return None;
+    }
+    match input {
+        Input::Prompt(prompt) => Some(prompt.model.clone()),
+        Input::Answer(answer) => {
+            let ask = &session.asks.get(&answer.ask)?.ask;
+            let last = session.ended.iter().rev().find(|ended| ended.run == ask.run)?;
+            Some(session.chosen_for(last).0)
+        }
+        _ => None,
+    }
+}

@@ -24,6 +24,8 @@ pub struct ModelRequest {
     pub messages: Vec<ModelMessage>,
     /// The most tokens of the reply; `None` leaves the limit to the provider.
     pub max_output_tokens: Option<u32>,
+    /// Whether the model takes free-form tools, whose input is plain text.
+    pub free_form: bool,
     /// The settings that the model supports; the provider decides the rest.
     pub generation_settings: GenerationSettings,
     /// Asks for the whole answer at once, because streams of this turn broke (S81).
@@ -133,6 +135,8 @@ pub struct ToolSpec {
     pub description: Cow<'static, str>,
     /// A JSON Schema object.
     pub parameters: serde_json::Value,
+    /// Whether a model that supports it may write the only argument as plain text.
+    pub free_form: bool,
 }
 
 /// One message of the conversation.
@@ -228,8 +232,25 @@ pub struct RequestedCall {
     /// The provider's id of the call. Its output has the same id.
     pub id: String,
     pub name: String,
-    /// The arguments as the model wrote them, which may be invalid JSON.
+    /// The arguments as the model wrote them, which may be invalid JSON. The plain text of a free-form call is the argument
+    /// [`FREE_INPUT`](crate::tool::FREE_INPUT) of a JSON object.
     pub arguments: String,
+    /// Whether the model wrote plain text, not JSON.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub free_form: bool,
+}
+
+impl RequestedCall {
+    /// Returns the plain text of a free-form call; `None` for any other call.
+    pub fn free_input(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct FreeInput {
+            input: String,
+        }
+        // Arguments that were too large for the log are not there any more.
+        let given = || serde_json::from_str(&self.arguments).map(|FreeInput { input }| input);
+        self.free_form.then(|| given().unwrap_or_default())
+    }
 }
 
 /// Why the model stopped.

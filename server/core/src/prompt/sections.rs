@@ -8,6 +8,7 @@ use crate::prompt::models::Facts;
 use crate::prompt::words;
 use crate::record::{ContextKind, ContextText, Mode};
 use crate::session::Session;
+use crate::tool::APPLY_PATCH;
 
 /// When the text of a section can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,9 @@ pub fn sections(session: &Session, mode: Mode, facts: &Facts) -> Vec<Section> {
         lifetime,
         text: text.trim_end().into(),
     };
-    let rules = if facts.tools { words::RULES } else { words::NO_TOOLS };
+    let edits = if session.tools.has(APPLY_PATCH) { words::BY_APPLY_PATCH } else { words::BY_EDIT_FILE };
+    let rules = words::RULES.replace(words::EDITS, edits);
+    let rules = if facts.tools { rules.as_str() } else { words::NO_TOOLS };
     let mut sections = vec![fixed("rules", Lifetime::Version, rules)];
     if facts.tools && mode == Mode::Ask {
         sections.push(fixed("mode", Lifetime::Session, words::READ_ONLY));

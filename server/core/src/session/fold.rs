@@ -329,6 +329,7 @@ impl Session {
                 hunks::fold(&mut self.changes, &record.event);
                 if let Some(state) = self.changes.get_mut(&change.change_set) {
                     state.maker = self.run.as_ref().map(|run| Arc::new(Maker::of(run)));
+                    state.seen = Some(seen.clone());
                 }
                 for id in self.calls_of(&change.change_set, call) {
                     self.with_call(&id, |call| {

@@ -8,14 +8,15 @@ use crate::machine::retry::Tries;
 use crate::policy::choices::Follows;
 use crate::policy::observation::ObservedPath;
 use crate::prompt::compact::Compaction;
-use crate::prompt::message::{GenerationSettings, ModelMessage, Reply, Usage};
+use crate::prompt::message::{GenerationSettings, ModelMessage, Reply, RequestedCall, Usage};
 use crate::record::{
     Ask, CallEnd, ChangeSetId, KeyUse, MessageId, Mode, Outcome, Payload, PlanStep, Policy, RunId, RunOrigin,
     StopReason, ToolCallId,
 };
 use crate::session::compactions::CacheBreak;
 use crate::session::maker::RunPrompts;
-use crate::tool::Effect;
+use crate::text::patch::files_of;
+use crate::tool::{APPLY_PATCH, Effect};
 
 /// The open run.
 #[derive(Clone, Debug, PartialEq)]
@@ -326,7 +327,7 @@ impl Call {
 
     /// Whether it deletes or moves a file.
     pub fn is_operation(&self) -> bool {
-        is_operation(&self.tool)
+        self.reply.calls.get(self.index).is_some_and(is_operation)
     }
 
     /// Whether it was prepared as a command.
@@ -335,9 +336,16 @@ impl Call {
     }
 }
 
-/// Whether a tool deletes or moves files.
-fn is_operation(tool: &str) -> bool {
-    matches!(tool, "delete_file" | "move_file")
+/// Whether a call deletes or moves files.
+fn is_operation(call: &RequestedCall) -> bool {
+    match call.name.as_str() {
+        "delete_file" | "move_file" => true,
+        // The markers have no character that JSON escapes, so this is also true of each patch that does so.
+        APPLY_PATCH => {
+            ["*** Delete File:", "*** Move to:"].iter().any(|marker| call.arguments.contains(marker))
+        }
+        _ => false,
+    }
 }
 
 /// Returns the names of the files of one call of a reply, as the model gave them but without `.`. Empty if no call of the
@@ -348,19 +356,22 @@ pub(super) fn names_of_files(reply: &Reply, index: usize) -> Vec<String> {
         path: Option<String>,
         from: Option<String>,
         to: Option<String>,
+        input: Option<String>,
     }
-    let Some(call) =
-        reply.calls.get(index).filter(|_| reply.calls.iter().any(|call| is_operation(&call.name)))
-    else {
+    let Some(call) = reply.calls.get(index).filter(|_| reply.calls.iter().any(is_operation)) else {
         return Vec::new();
     };
-    let Ok(GivenNames { path, from, to }) = serde_json::from_str(&call.arguments) else { return Vec::new() };
+    let Ok(GivenNames { path, from, to, input }) = serde_json::from_str(&call.arguments) else {
+        return Vec::new();
+    };
     let plain = |name: String| {
         let parts: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
         let top = if name.starts_with('/') { "/" } else { "" };
         format!("{top}{}", parts.join("/"))
     };
-    [path, from, to].into_iter().flatten().map(plain).collect()
+    let patched = input.iter().flat_map(|input| files_of(input).names).map(str::to_owned);
+    let patched: Vec<String> = if call.name == APPLY_PATCH { patched.collect() } else { Vec::new() };
+    [path, from, to].into_iter().flatten().chain(patched).map(plain).collect()
 }
 
 /// How a run ended (S18).

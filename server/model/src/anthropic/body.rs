@@ -43,7 +43,7 @@ pub(super) fn write(
     cache: &RequestCache,
     provider: &Provider,
 ) -> Result<Vec<u8>, CallFailure> {
-    let tools = cache.tools::<Messages>(&request.tools).map_err(unwritable)?;
+    let tools = cache.tools::<Messages>(&request.tools, false).map_err(unwritable)?;
     let max_tokens = request.max_output_tokens.or(provider.max_output_tokens).unwrap_or_else(|| {
         let model = provider.facts(&request.model);
         if model.known {
@@ -57,6 +57,7 @@ pub(super) fn write(
         provider: &provider.name,
         model: &request.model,
         max_call_id: usize::MAX,
+        free_form: false,
         images: &request.images,
     };
     let thinking = thinking::fields(request, max_tokens, &source);
@@ -136,7 +137,7 @@ struct MessageLine<'a> {
 struct Messages;
 
 impl WireFormat for Messages {
-    fn tool(tool: &ToolSpec) -> impl Serialize {
+    fn tool(tool: &ToolSpec, _: bool) -> impl Serialize {
         ToolLine { name: &tool.name, description: &tool.description, input_schema: &tool.parameters }
     }
 

@@ -4,9 +4,11 @@
 
 use super::Compaction;
 use crate::prompt::estimate;
-use crate::prompt::message::{ModelMessage, Reply};
+use crate::prompt::message::{ModelMessage, Reply, RequestedCall};
 use crate::prompt::words::SUMMARISE;
 use crate::session::Session;
+use crate::text::patch::files_of;
+use crate::tool::APPLY_PATCH;
 
 /// Returns the headings that a summary must have, in their order.
 fn headings() -> impl Iterator<Item = &'static str> {
@@ -41,17 +43,36 @@ pub fn flaw(session: &Session, compaction: &Compaction, reply: &Reply) -> Option
 /// Returns the files that the work is about: those with changes that nobody has reviewed, and those that the replaced calls
 /// edit.
 fn open_files(session: &Session, replaced: &[ModelMessage]) -> Vec<String> {
+    let mut files: Vec<String> = session.applied.unreviewed_paths().map(str::to_owned).collect();
+    for message in replaced {
+        let ModelMessage::Assistant { reply } = message else { continue };
+        files.extend(reply.calls.iter().flat_map(edited_files));
+    }
+    files.dedup();
+    files
+}
+
+/// Returns the files that a call edits, as the model named them.
+fn edited_files(call: &RequestedCall) -> Vec<String> {
     #[derive(serde::Deserialize)]
     struct EditedPath {
         path: String,
     }
-    let mut files: Vec<String> = session.applied.unreviewed_paths().map(str::to_owned).collect();
-    for message in replaced {
-        let ModelMessage::Assistant { reply } = message else { continue };
-        let edits = reply.calls.iter().filter(|call| call.name == "edit_file" || call.name == "write_file");
-        let paths = edits.filter_map(|call| serde_json::from_str::<EditedPath>(&call.arguments).ok());
-        files.extend(paths.map(|edited| edited.path));
+    #[derive(serde::Deserialize)]
+    struct Patch {
+        input: String,
     }
-    files.dedup();
-    files
+    match call.name.as_str() {
+        "edit_file" | "write_file" => {
+            let edited = serde_json::from_str::<EditedPath>(&call.arguments);
+            edited.map(|edited| edited.path).into_iter().collect()
+        }
+        APPLY_PATCH => {
+            let patch = serde_json::from_str::<Patch>(&call.arguments);
+            let names =
+                patch.map(|patch| files_of(&patch.input).names.into_iter().map(str::to_owned).collect());
+            names.unwrap_or_default()
+        }
+        _ => Vec::new(),
+    }
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::prompt::message::{Reply, RequestedCall};
 
 fn asks(id: &str) -> ModelMessage {
-    let call = RequestedCall { id: id.to_owned(), name: "read_file".to_owned(), arguments: "{}".to_owned() };
+    let call = RequestedCall { id: id.to_owned(), name: "read_file".to_owned(), arguments: "{}".to_owned(), free_form: false };
     ModelMessage::Assistant { reply: Reply { calls: vec![call], ..Reply::default() }.into() }
 }
 

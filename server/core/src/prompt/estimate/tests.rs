@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn an_estimate_is_near_what_tokenizers_count_before_it_has_learned() {
-    // Counted with the tokenizer of OpenAI's current models, by hand.
+    // About what current tokenizers count.
     let cases = [("The quick brown fox jumps over the lazy dog.", 10.0), ("hello", 1.0), ("1234567890", 4.0)];
     for (text, real) in cases {
         let estimate = of_text(text);
