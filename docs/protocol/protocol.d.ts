@@ -237,7 +237,11 @@ expectedRunId?: RunId,
 /**
  * Where in the workspace the user was. Clients show the asks of the run there.
  */
-origin?: Origin, overrides?: Overrides,
+origin?: Origin,
+/**
+ * What `@diagnostics` in the words means.
+ */
+diagnostics?: Array<DocumentDiagnostics>, overrides?: Overrides,
 /**
  * A second request with the same key and body gets the first result.
  */
@@ -426,6 +430,46 @@ export type PastPrompt = { text: string, sessionId: SessionId,
  */
 at: number, };
 
+export type PromptCompleteParams = {
+/**
+ * The whole prompt so far.
+ */
+text: string,
+/**
+ * Where the cursor is, from the beginning of the text, in units of the negotiated position encoding.
+ */
+offset: number, };
+
+export type PromptCompleteResult = {
+/**
+ * Where the text begins that an item replaces; it ends at the cursor.
+ */
+start: number,
+/**
+ * The best first, at most 50; empty where nothing can be completed.
+ */
+items: Array<PromptItem>,
+/**
+ * Whether the next letter may bring items that are not here, so that the client asks again.
+ */
+incomplete: boolean, };
+
+export type PromptItem = {
+/**
+ * What a list shows.
+ */
+label: string,
+/**
+ * The text that replaces what was typed.
+ */
+insert: string, kind: PromptItemKind,
+/**
+ * One line about it.
+ */
+detail?: string, };
+
+export type PromptItemKind = "file" | "folder" | "mention" | "command";
+
 export type SessionListParams = {
 /**
  * Only sessions of this workspace folder, a `file:` URI.
@@ -561,6 +605,12 @@ severity?: number, source?: string, code?: DiagnosticCode, };
 
 export type DiagnosticCode = number | string;
 
+export type DocumentDiagnostics = {
+/**
+ * A `file:` URI in the workspace.
+ */
+uri: string, diagnostics: Array<StartDiagnostic>, };
+
 export type StartResult = { sessionId: SessionId, runId: RunId,
 /**
  * Milliseconds since the Unix epoch.
@@ -568,6 +618,12 @@ export type StartResult = { sessionId: SessionId, runId: RunId,
 acceptedAt: number, disposition: Disposition, };
 
 export type PromptArguments = { text: string, sessionId?: SessionId, };
+
+export type SendArguments = {
+/**
+ * An open document whose name ends with `.adjutant.md`.
+ */
+uri: string, };
 
 export type CancelArguments = { sessionId?: SessionId, runId?: RunId,
 /**

@@ -3,13 +3,16 @@
 //! Posts to sessions and answers. Never holds state of a session, and never depends on a face: a face passes in what
 //! its client can do, and routes the methods of the table here.
 
+mod completing;
 pub mod configured;
 mod content;
+mod file_names;
 mod fork;
 mod history;
 mod items;
 mod methods;
 mod opening;
+mod prompt_buffer;
 pub mod reopen;
 mod setup;
 pub mod start;
@@ -34,6 +37,7 @@ use crate::settings::Sources;
 use crate::tools::ToolRegistry;
 use crate::transport::{Answer, ErrorBody, Out, Serving, answer};
 use configured::ClientConfiguration;
+use file_names::NameIndex;
 use start::Starts;
 
 /// The result of a method before it is serialised.
@@ -71,6 +75,8 @@ pub struct Agent {
     pub starts: Starts,
     /// Held while the models are called for a check, and while a provider is set up.
     probing: Arc<tokio::sync::Semaphore>,
+    /// The names that a mention can have.
+    names: Arc<NameIndex>,
     out: Out,
 }
 
@@ -113,6 +119,7 @@ table! {
         names::SESSION_WAIT => session_wait,
         names::SESSION_SET_CONFIG_OPTION => set_option,
         names::PROMPT_HISTORY => prompt_history,
+        names::PROMPT_COMPLETE => prompt_complete,
         names::MODEL_LIST => model_list,
         names::CONFIG_SCHEMA => schema,
         names::DOCTOR => doctor,

@@ -11,6 +11,7 @@ mod hover;
 mod lenses;
 mod lifecycle;
 mod parent;
+mod prompt_buffers;
 mod ready;
 mod router;
 mod text_before;

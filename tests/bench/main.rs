@@ -10,6 +10,7 @@ mod decoding;
 mod figures;
 mod hostile;
 mod logs;
+mod mentions;
 mod past;
 mod process;
 mod review;
@@ -90,6 +91,7 @@ const SCENES: &[(&str, Scene)] = &[
     ("opening", logs::opening),
     ("opening-long", logs::opening_long),
     ("listing", logs::listing),
+    ("mentions", mentions::mentions),
     ("review", review::thousand),
     ("ask", review::ask),
     ("rewind", review::rewind),

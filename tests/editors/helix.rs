@@ -3,6 +3,7 @@
 //! It has no `window/showMessageRequest`: asks are diagnostics with code actions. Never reads more than
 //! the screen, the disk and the message log.
 
+mod prompts;
 mod scenes;
 
 use std::fs;

@@ -8,7 +8,7 @@ mod editors;
 mod exits;
 mod findings;
 mod kept_changes;
-mod lines;
+pub(crate) mod lines;
 mod newcomer;
 mod readme;
 mod review;

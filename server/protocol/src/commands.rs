@@ -25,6 +25,7 @@ pub struct Command {
 
 pub const START: &str = "adjutant.start";
 pub const PROMPT: &str = "adjutant.prompt";
+pub const SEND: &str = "adjutant.send";
 pub const CANCEL: &str = "adjutant.cancel";
 pub const RESPOND: &str = "adjutant.respond";
 pub const SHOW: &str = "adjutant.show";
@@ -34,9 +35,15 @@ pub const REVIEW: &str = "adjutant.review";
 pub const UNDO_RUN: &str = "adjutant.undoRun";
 pub const CAPABILITIES: &str = "adjutant.capabilities";
 
-pub const COMMANDS: [Command; 10] = [
+pub const COMMANDS: [Command; 11] = [
     row(START, "StartParams", "`text`", "starts a run: in a new session, unless one is named"),
     row(PROMPT, "PromptArguments", "`text`", "prompts the last session of this editor; steers its open run"),
+    row(
+        SEND,
+        "SendArguments",
+        "`uri`",
+        "sends the prompt of a prompt buffer, and writes the answer below it",
+    ),
     row(
         CANCEL,
         "CancelArguments",
@@ -80,6 +87,14 @@ pub struct PromptArguments {
     #[serde(default)]
     #[ts(optional)]
     pub session_id: Option<SessionId>,
+}
+
+/// Arguments of `adjutant.send`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SendArguments {
+    /// An open document whose name ends with `.adjutant.md`.
+    pub uri: String,
 }
 
 /// Arguments of `adjutant.cancel`.

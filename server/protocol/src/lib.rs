@@ -6,6 +6,7 @@
 pub mod ask;
 pub mod capability;
 pub mod commands;
+pub mod complete;
 pub mod config;
 pub mod doctor;
 pub mod document;
@@ -20,6 +21,7 @@ pub mod option;
 pub mod origin;
 pub mod overview;
 pub mod plan;
+pub mod problem;
 pub mod review;
 pub mod rewind;
 pub mod schema;

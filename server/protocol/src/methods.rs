@@ -33,6 +33,7 @@ pub const SESSION_FORK: &str = "agent/session/fork";
 pub const SESSION_PROMPT: &str = "agent/session/prompt";
 pub const SESSION_WAIT: &str = "agent/session/wait";
 pub const PROMPT_HISTORY: &str = "agent/prompt/history";
+pub const PROMPT_COMPLETE: &str = "agent/prompt/complete";
 pub const SESSION_CANCEL: &str = "agent/session/cancel";
 pub const SESSION_SET_CONFIG_OPTION: &str = "agent/session/set_config_option";
 pub const MODEL_LIST: &str = "agent/model/list";
@@ -63,7 +64,7 @@ pub const WINDOW_REACH: &str = "agent/window/reach";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 39] = [
+pub const METHODS: [Method; 40] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -155,6 +156,13 @@ pub const METHODS: [Method; 39] = [
         "PromptHistoryParams",
         "PromptHistoryResult",
         "returns a page of the prompts that the user wrote in a folder, newest first",
+    ),
+    row(
+        PROMPT_COMPLETE,
+        ClientRequest,
+        "PromptCompleteParams",
+        "PromptCompleteResult",
+        "completes a mention or a slash command in a prompt that is being written",
     ),
     row(
         MODEL_LIST,

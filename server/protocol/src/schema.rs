@@ -8,8 +8,8 @@ use ts_rs::TS;
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
-    ask, capability, commands, config, doctor, document, errors, history, ids, items, model, operation,
-    option, origin, overview, plan, review, rewind, session, setup, start, state, update,
+    ask, capability, commands, complete, config, doctor, document, errors, history, ids, items, model,
+    operation, option, origin, overview, plan, problem, review, rewind, session, setup, start, state, update,
 };
 
 macro_rules! wire_types {
@@ -65,6 +65,10 @@ macro_rules! wire_types {
             history::PromptHistoryParams,
             history::PromptHistoryResult,
             history::PastPrompt,
+            complete::PromptCompleteParams,
+            complete::PromptCompleteResult,
+            complete::PromptItem,
+            complete::PromptItemKind,
             session::SessionListParams,
             session::SessionListResult,
             session::SessionEntry,
@@ -76,10 +80,12 @@ macro_rules! wire_types {
             session::Done,
             start::StartParams,
             start::Template,
-            start::StartDiagnostic,
-            start::DiagnosticCode,
+            problem::StartDiagnostic,
+            problem::DiagnosticCode,
+            problem::DocumentDiagnostics,
             start::StartResult,
             commands::PromptArguments,
+            commands::SendArguments,
             commands::CancelArguments,
             commands::RespondArguments,
             commands::ShowArguments,

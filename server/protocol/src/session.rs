@@ -11,6 +11,7 @@ use crate::ask::AskView;
 use crate::option::ConfigOption;
 use crate::origin::{Origin, Range};
 use crate::plan::PlanEntry;
+use crate::problem::DocumentDiagnostics;
 use crate::state::{Outcome, State, StateView, StopReason};
 use crate::{MessageId, RunId, SessionId};
 
@@ -110,6 +111,10 @@ pub struct PromptParams {
     #[serde(default)]
     #[ts(optional)]
     pub origin: Option<Origin>,
+    /// What `@diagnostics` in the words means.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<DocumentDiagnostics>>")]
+    pub diagnostics: Vec<DocumentDiagnostics>,
     #[serde(default)]
     #[ts(optional, as = "Option<Overrides>")]
     pub overrides: Overrides,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::origin::Range;
+pub use crate::problem::{DiagnosticCode, StartDiagnostic};
 use crate::session::{ContentBlock, Disposition};
 use crate::{RunId, SessionId};
 
@@ -22,33 +23,6 @@ pub enum Template {
     WriteTests,
     /// Do what the comment at this place asks for.
     Comment,
-}
-
-/// A diagnostic of the editor. Adjutant ignores the fields that it does not use.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
-pub struct StartDiagnostic {
-    pub message: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[ts(optional)]
-    pub range: Option<Range>,
-    /// As in LSP: 1 is an error, 4 a hint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[ts(optional)]
-    pub severity: Option<u8>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[ts(optional)]
-    pub source: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[ts(optional)]
-    pub code: Option<DiagnosticCode>,
-}
-
-/// The code of a diagnostic; some tools use numbers, others names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
-#[serde(untagged)]
-pub enum DiagnosticCode {
-    Number(i32),
-    Name(String),
 }
 
 /// Params of `agent/start`: a template or a text, and the place in the document.

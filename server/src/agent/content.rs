@@ -58,6 +58,15 @@ pub(super) fn read(blocks: Vec<ContentBlock>) -> Result<Content, String> {
     Ok(Content { images: images.collect::<Result<_, _>>()?, text: texts.join("\n") })
 }
 
+/// Returns the words of a prompt.
+pub(super) fn words(blocks: &[ContentBlock]) -> String {
+    let texts = blocks.iter().filter_map(|block| match block {
+        ContentBlock::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
 /// Refuses more text than a prompt may have.
 pub(super) fn check_length(bytes: usize) -> Result<(), String> {
     if bytes > MAX_WORDS {

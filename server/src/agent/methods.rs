@@ -40,6 +40,7 @@ use crate::reviews::{self, earlier::EarlierTexts};
 use crate::session::attached::AttachedBlocks;
 use crate::session::inbox::ReviewRequest;
 use crate::session::mailbox::{ClientError, Mailbox, Message, PostedPrompt, ResumePoint, Wording};
+use crate::session::mentions::ClientContext;
 use crate::session::{self, SURFACE_OF_CLIENTS, World};
 use crate::sessions::list::{Cursor, ListFilter};
 use crate::sessions::{committing, unreviewed};
@@ -177,14 +178,27 @@ impl Agent {
         // Only a prompt with a key needs the digest. It is computed here, although images may have megabytes,
         // because a cancel that follows must not overtake the prompt.
         let body = params.key.as_ref().map(|_| digest_of(&params)).transpose()?.unwrap_or_default();
-        let attached = self.attached(&params.prompt).map_err(ErrorBody::invalid_params)?;
+        let context = ClientContext {
+            selection: params.origin.clone(),
+            problems: params.diagnostics.clone(),
+            begins_prompt: true,
+            is_worded: false,
+        };
+        let words = content::words(&params.prompt);
+        let attached = self.attached(&params.prompt, &words, context).map_err(ErrorBody::invalid_params)?;
         self.post_prompt(params, Wording { attached, ..Wording::default() }, body).await
     }
 
-    /// Takes what is attached from the blocks of a prompt that has just arrived, before the first wait, so that text typed later
+    /// Takes what is attached from the blocks of a prompt that has just arrived, and what its words mention, before the first wait, so that text typed later
     /// does not count.
-    pub(super) fn attached(&self, blocks: &[ContentBlock]) -> std::result::Result<AttachedBlocks, String> {
-        AttachedBlocks::of(blocks, &self.sessions.world().documents, self.configured.folders())
+    pub fn attached(
+        &self,
+        blocks: &[ContentBlock],
+        words: &str,
+        context: ClientContext,
+    ) -> std::result::Result<AttachedBlocks, String> {
+        let documents = &self.sessions.world().documents;
+        AttachedBlocks::of(blocks, words, context, documents, self.configured.folders())
     }
 
     /// Posts a prompt without a wait before it, so that prompts and cancels keep their order; `body` is the digest of its request.
@@ -394,6 +408,7 @@ impl Agent {
             delivery: Delivery::Auto,
             expected_run_id: None,
             origin: None,
+            diagnostics: Vec::new(),
             overrides: Overrides::default(),
             key: None,
         };

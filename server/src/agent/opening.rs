@@ -103,7 +103,8 @@ impl Agent {
             state_problem.into_iter().chain(loaded.problems.iter().map(ToString::to_string)).collect();
         let configured = ClientConfiguration::new(sources, loaded.read);
         let probing = Arc::new(Semaphore::new(1));
-        let agent = Agent { sessions, configured, starts: Starts::default(), probing, out: out.clone() };
+        let (starts, names) = (Starts::default(), Default::default());
+        let agent = Agent { sessions, configured, starts, probing, names, out: out.clone() };
         Ok(OpenedAgent { agent, problems })
     }
 }

@@ -18,6 +18,7 @@ use super::configured::folders_for;
 use super::{Agent, Result, content, digest_of};
 use crate::session::attached::AttachedBlocks;
 use crate::session::mailbox::Wording;
+use crate::session::mentions::ClientContext;
 use crate::session::quotable::{self, QuotableFile};
 use crate::tools::paths::Roots;
 use crate::transport::ErrorBody;
@@ -110,7 +111,13 @@ impl Agent {
                 "`attach` has no block of the type `text`; give the words as `text`",
             ));
         }
-        let attached = self.attached(&params.attach).map_err(ErrorBody::invalid_params)?;
+        let context = ClientContext {
+            begins_prompt: params.template.is_none(),
+            is_worded: params.uri.is_some(),
+            ..ClientContext::default()
+        };
+        let words = params.text.as_deref().unwrap_or_default();
+        let attached = self.attached(&params.attach, words, context).map_err(ErrorBody::invalid_params)?;
         let _under_way = self.starts.begun().await;
         let found = match &params.uri {
             Some(uri) => Some(find(self, uri).await.map_err(ErrorBody::invalid_params)?),
@@ -157,6 +164,7 @@ impl Agent {
             delivery: Delivery::Auto,
             expected_run_id: None,
             origin: params.uri.map(|uri| Origin { uri, range }),
+            diagnostics: Vec::new(),
             overrides: Overrides { mode: task.mode.map(Into::into), ..Overrides::default() },
             key: params.key,
         };

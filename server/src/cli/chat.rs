@@ -21,12 +21,13 @@ use super::typed::PromptEnd;
 const MAX_TITLE: usize = 60;
 
 /// What can be typed at the prompt.
-const HELP: [&str; 9] = [
+const HELP: [&str; 10] = [
     "/new       begin a new session",
     "/continue  continue a run that failed or stopped at a limit",
     "/fork      go back to before your last prompt, in a copy of the session",
     "/detail    how much of a run is printed: /detail brief, /detail normal or /detail full",
     "/help      print this",
+    "/NAME      a command from a file: docs/prompts.md says where they are; @PATH mentions a file",
     "Text that you type while a run works is sent to it; output waits until you press Enter.",
     "A backslash at the end continues a prompt on the next line. Up and down bring earlier prompts.",
     "A prompt that begins with a space is not kept in the history.",
@@ -43,7 +44,6 @@ enum Wish<'a> {
     Detail(&'a str),
     Help,
     Nothing,
-    Unknown(&'a str),
 }
 
 fn read(line: &str) -> Wish<'_> {
@@ -56,8 +56,7 @@ fn read(line: &str) -> Wish<'_> {
         text if text.split_whitespace().next() == Some("/detail") => {
             Wish::Detail(text["/detail".len()..].trim())
         }
-        // A path may begin a prompt.
-        text if text.starts_with('/') && !text[1..].contains(['/', ' ']) => Wish::Unknown(text),
+        // The server knows the commands of files, and refuses an unknown one.
         _ => Wish::Prompt(line),
     }
 }
@@ -103,10 +102,6 @@ async fn converse(talk: &mut Conversation) -> Result<Exit, LeaveReason> {
         match read(&line) {
             Wish::Nothing => {}
             Wish::Help => HELP.iter().for_each(|line| talk.page().line(line)),
-            Wish::Unknown(word) => {
-                talk.note(&format!("there is no command {word}; /help lists them"));
-                talk.give_back(line.clone());
-            }
             Wish::New => {
                 talk.detach();
                 talk.remark("The next prompt begins a new session.");

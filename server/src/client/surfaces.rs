@@ -64,6 +64,10 @@ pub struct Surfaces {
     pub configuration: bool,
     /// Reports changed settings only after the server registers for them.
     pub register_configuration: bool,
+    /// Completes what is written, and may be asked for it in every document.
+    pub completion: bool,
+    /// Accepts that completion is registered later, for some documents.
+    pub register_completion: bool,
     /// Reports changed files once the server registers for them.
     pub register_files: bool,
     pub abilities: Abilities,

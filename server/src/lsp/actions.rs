@@ -5,6 +5,7 @@
 //! the preferred action (design 15, design 16).
 
 mod asked;
+mod buffers;
 pub(super) mod changes;
 mod verbs;
 
@@ -101,7 +102,8 @@ pub(super) async fn offered(agent: &Agent, params: &CodeActionParams, tags: bool
     let trigger = Trigger::of(params);
     // Everything is read before the first wait, so that later messages do not change the answer.
     let asks = asked::Asks::now(agent, params, trigger != Trigger::Automatic);
-    let mut others = verbs::offered(agent, params, trigger);
+    let mut others = buffers::offered(agent, params);
+    others.extend(verbs::offered(agent, params, trigger));
     if trigger == Trigger::Invoked {
         others.extend(cancels(agent));
     }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::commands::{
-    CANCEL, CAPABILITIES, COMMANDS, PROMPT, PromptArguments, RESPOND, RESUME, REVIEW, SHOW, SHOW_TRANSCRIPT,
-    START, SessionArguments, ShowArguments, UNDO_RUN,
+    CANCEL, CAPABILITIES, COMMANDS, PROMPT, PromptArguments, RESPOND, RESUME, REVIEW, SEND, SHOW,
+    SHOW_TRANSCRIPT, START, SendArguments, SessionArguments, ShowArguments, UNDO_RUN,
 };
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{ContentBlock, Delivery, Overrides, PromptParams, ResumeResult};
@@ -26,6 +26,7 @@ use crate::agent::{Agent, Result, digest_of, reopen};
 use crate::client::{Level, message};
 use crate::session::SURFACE_OF_COMMANDS;
 use crate::session::mailbox::{ClientError, Wording};
+use crate::session::mentions::ClientContext;
 use crate::transport::ErrorBody;
 use arguments::{CommandArguments, read};
 use cancel::cancel_command;
@@ -58,6 +59,7 @@ async fn dispatched(agent: &Arc<Agent>, params: ExecuteCommandParams) -> Result<
     match params.command.as_str() {
         START => start_command(agent, given).await,
         PROMPT => prompt_command(agent, given).await,
+        SEND => send_command(agent, read(given, "uri")?).await,
         CANCEL => cancel_command(agent, read(given, "runId")?).await,
         RESPOND => respond_command(agent, given).await,
         SHOW => show_command(agent, read(given, "askId")?),
@@ -90,6 +92,9 @@ async fn start_command(agent: &Agent, given: CommandArguments) -> Result<Option<
 
 async fn prompt_command(agent: &Agent, given: CommandArguments) -> Result<Option<Value>> {
     let arguments: PromptArguments = read(given, "text")?;
+    let context = ClientContext { begins_prompt: true, ..ClientContext::default() };
+    let attached = agent.attached(&[], &arguments.text, context);
+    let attached = attached.map_err(ErrorBody::invalid_params)?;
     let _under_way = agent.starts.begun().await;
     let body = digest_of(&arguments)?;
     let session_id = arguments.session_id.or_else(|| agent.starts.last()).ok_or_else(|| {
@@ -101,11 +106,17 @@ async fn prompt_command(agent: &Agent, given: CommandArguments) -> Result<Option
         delivery: Delivery::Auto,
         expected_run_id: None,
         origin: None,
+        diagnostics: Vec::new(),
         overrides: Overrides::default(),
         key: None,
     };
-    let posted = agent.post_prompt(prompt, Wording::default(), body).await?;
+    let posted = agent.post_prompt(prompt, Wording { attached, ..Wording::default() }, body).await?;
     Ok(Some(json!({ "sessionId": session_id, "runId": posted.run_id })))
+}
+
+async fn send_command(agent: &Arc<Agent>, arguments: SendArguments) -> Result<Option<Value>> {
+    let started = agent.send_prompt_buffer(arguments.uri).await?;
+    Ok(Some(json!({ "sessionId": started.session_id, "runId": started.run_id })))
 }
 
 fn show_command(agent: &Agent, arguments: ShowArguments) -> Result<Option<Value>> {

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tower_lsp::ls_types::{InitializeParams, WorkspaceFolder, WorkspaceFoldersChangeEvent};
 
+use super::prompt_buffers;
 use crate::agent::Agent;
 use crate::agent::configured::{bound, says_nothing};
 use crate::client::surfaces::Surfaces;
@@ -144,7 +145,7 @@ fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Registers for changed settings and changed files, if the client needs that. The content of the reply does not matter.
+/// Registers for changed settings, changed files and completion in prompt buffers, if the client needs that. The content of the reply does not matter.
 pub async fn register(out: &Out, surfaces: &Surfaces) {
     let settings = json!({
         "id": "adjutant-configuration",
@@ -156,7 +157,11 @@ pub async fn register(out: &Out, surfaces: &Surfaces) {
         "method": "workspace/didChangeWatchedFiles",
         "registerOptions": { "watchers": [{ "globPattern": "**/*" }] },
     });
-    let wanted = [(surfaces.register_configuration, settings), (surfaces.register_files, files)];
+    let wanted = [
+        (surfaces.register_configuration, settings),
+        (surfaces.register_files, files),
+        (surfaces.completion && surfaces.register_completion, prompt_buffers::registration()),
+    ];
     let registrations: Vec<Value> = wanted
         .into_iter()
         .filter(|(is_wanted, _)| *is_wanted)

@@ -61,6 +61,9 @@ impl Surfaces {
             annotations: has("/workspace/workspaceEdit/changeAnnotationSupport"),
             configuration: is("/workspace/configuration"),
             register_configuration: is("/workspace/didChangeConfiguration/dynamicRegistration"),
+            // Neovim would take it for the completion of every buffer, in place of the one that the file type has.
+            completion: has("/textDocument/completion") && !is_one_of(&["Neovim"]),
+            register_completion: is("/textDocument/completion/dynamicRegistration"),
             register_files: is("/workspace/didChangeWatchedFiles/dynamicRegistration"),
             abilities: Abilities {
                 apply_edit: is("/workspace/applyEdit"),

@@ -89,6 +89,7 @@ fn answer(surfaces: &Surfaces) -> InitializeResult {
             code_action_provider: Some(super::actions::provider(surfaces.action_literals)),
             hover_provider: surfaces.hover.then_some(HoverProviderCapability::Simple(true)),
             code_lens_provider: surfaces.lenses.then_some(CodeLensOptions { resolve_provider: Some(false) }),
+            completion_provider: super::prompt_buffers::provider(surfaces),
             execute_command_provider: Some(ExecuteCommandOptions {
                 commands: COMMANDS.iter().map(|command| command.name.to_owned()).collect(),
                 ..ExecuteCommandOptions::default()

@@ -11,7 +11,7 @@ use tower_lsp::LanguageServer;
 use tower_lsp::jsonrpc::Error;
 
 use super::lifecycle::Lifecycle;
-use super::{Server, actions, documents, text_before};
+use super::{Server, actions, documents, prompt_buffers, text_before};
 use crate::agent::{self, Serve, read};
 use crate::transport::{Answer, Backend, ErrorBody, NotificationOutcome, Params, Serving, answer, code};
 
@@ -98,6 +98,10 @@ impl Router {
             "textDocument/hover" => {
                 let params = read(params)?;
                 Box::pin(async move { answer(server.hover(params).await.map_err(body)) })
+            }
+            prompt_buffers::METHOD => {
+                let (params, agent) = (read(params)?, server.agent().map_err(body)?.clone());
+                Box::pin(async move { answer(Ok(prompt_buffers::completed(&agent, params).await)) })
             }
             text_before::METHOD => {
                 let (params, agent) = (read(params)?, server.agent().map_err(body)?.clone());

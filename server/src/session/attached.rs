@@ -1,4 +1,5 @@
-//! Finds the text of what the user attached to a prompt: files of the workspace and texts of the client.
+//! Finds the text of what the user attached to a prompt or mentioned in it: files of the workspace, texts of the client, and the
+//! slash command that it begins with.
 //!
 //! Never words it (core's `attached` does), and never quotes a file that the user would have to allow first.
 
@@ -7,11 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::text::document::Snapshot;
-use adjutant_core::wire::start::{Attachment, MAX_ATTACHMENTS, attached};
+use adjutant_core::wire::slash::Invocation;
+use adjutant_core::wire::start::{Attachment, AttachmentKind, MAX_ATTACHMENTS, MAX_MENTIONED, attached};
 use adjutant_protocol::origin::Range;
 use adjutant_protocol::session::ContentBlock;
 
-use super::{World, quotable};
+use super::images::NewImage;
+use super::mentions::{ClientContext, FoundMentions, PromptMentions, Resource};
+use super::{SessionWorld, quotable, slash_files};
 use crate::documents::{Documents, Text};
 
 /// How long the files of a prompt are read for. The session does nothing else meanwhile, so that nothing overtakes the prompt.
@@ -21,6 +25,9 @@ const LONGEST_READ: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub struct AttachedBlocks {
     blocks: Vec<AttachedBlock>,
+    mentions: PromptMentions,
+    /// The command that the words begin with.
+    command: Option<Invocation>,
     /// The workspace folders at that time.
     folders: Vec<PathBuf>,
 }
@@ -30,17 +37,24 @@ enum AttachedBlock {
     Text { name: String, text: String },
 }
 
-/// A resource whose text is known.
-struct Resource {
-    name: String,
-    text: Option<Snapshot>,
-    range: Option<Range>,
-    is_file: bool,
+/// What a prompt has beside the user's words.
+#[derive(Default)]
+pub struct AttachedParts {
+    /// The text for the model.
+    pub text: String,
+    /// The images among the files.
+    pub images: Vec<NewImage>,
 }
 
 impl AttachedBlocks {
-    /// Takes what is attached from the blocks of a prompt. An error is one sentence for the user.
-    pub fn of(blocks: &[ContentBlock], documents: &Documents, folders: Vec<PathBuf>) -> Result<Self, String> {
+    /// Takes what is attached from the blocks of a prompt, and what its words mention. An error is one sentence for the user.
+    pub fn of(
+        blocks: &[ContentBlock],
+        words: &str,
+        context: ClientContext,
+        documents: &Documents,
+        folders: Vec<PathBuf>,
+    ) -> Result<Self, String> {
         let attached: Vec<AttachedBlock> = blocks
             .iter()
             .filter_map(|block| match block {
@@ -59,15 +73,18 @@ impl AttachedBlocks {
                 attached.len()
             ));
         }
-        Ok(Self { blocks: attached, folders })
+        let command = Invocation::of(words).filter(|_| context.begins_prompt);
+        let mentions = PromptMentions::of(words, context, documents, &folders);
+        Ok(Self { blocks: attached, mentions, command, folders })
     }
 
-    /// Returns the text for the model; empty without an attachment, and then without a wait. An error is one sentence for the user.
-    pub async fn worded(self, world: &Arc<World>) -> Result<String, String> {
-        if self.blocks.is_empty() {
-            return Ok(String::new());
+    /// Returns the text for the model and the images; empty without an attachment, and then without a wait. An error is one
+    /// sentence for the user.
+    pub async fn worded(self, place: &Arc<SessionWorld>) -> Result<AttachedParts, String> {
+        if self.blocks.is_empty() && self.mentions.is_empty() && self.command.is_none() {
+            return Ok(AttachedParts::default());
         }
-        let (reading, encoding) = (world.clone(), world.documents.encoding());
+        let (reading, encoding) = (place.clone(), place.world.documents.encoding());
         let read = tokio::task::spawn_blocking(move || self.read(&reading));
         let found = match tokio::time::timeout(LONGEST_READ, read).await {
             Ok(Ok(found)) => found?,
@@ -79,34 +96,52 @@ impl AttachedBlocks {
                 ));
             }
         };
-        let attachments: Vec<Attachment<'_>> = found
+        let (command, FoundMentions { resources, images }) = found;
+        let attachments: Vec<Attachment<'_>> = resources
             .iter()
             .map(|one| Attachment {
                 name: &one.name,
                 text: one.text.as_ref().map(|snapshot| &snapshot.text),
                 range: one.range.map(Into::into),
                 encoding,
-                is_file: one.is_file,
+                kind: one.kind,
             })
             .collect();
-        attached(&attachments)
+        Ok(AttachedParts { text: command + &attached(&attachments)?, images })
     }
 
-    /// Reads the files that are not open. Blocks.
-    fn read(self, world: &World) -> Result<Vec<Resource>, String> {
-        let Self { blocks, folders } = self;
+    /// Reads the files that are not open, and the text of the command. Blocks.
+    fn read(self, place: &SessionWorld) -> Result<(String, FoundMentions), String> {
+        let Self { blocks, mentions, command, folders } = self;
+        let command = match command {
+            Some(invocation) => {
+                let all = slash_files::commands(&place.world, &place.roots);
+                invocation.find(&all)?.worded(&invocation.arguments)
+            }
+            None => String::new(),
+        };
         let each = blocks.into_iter().map(|block| match block {
             AttachedBlock::Link { uri, range, open } => {
-                let found = quotable::find(&folders, world, &uri, open)?;
-                Ok(Resource { name: found.display, text: found.text, range, is_file: true })
+                let found = quotable::find(&folders, &place.world, &uri, open)?;
+                Ok(Resource { name: found.display, text: found.text, range, kind: AttachmentKind::File })
             }
             AttachedBlock::Text { name, text } => Ok(Resource {
                 text: Some(Snapshot::of_file(&name, &text)),
                 name,
                 range: None,
-                is_file: false,
+                kind: AttachmentKind::Text,
             }),
         });
-        each.collect()
+        let mut resources: Vec<Resource> = each.collect::<Result<_, String>>()?;
+        let FoundMentions { resources: mentioned, images } = mentions.read(place, &folders)?;
+        if mentioned.len() > MAX_MENTIONED {
+            return Err(format!(
+                "a prompt mentions at most {MAX_MENTIONED} files, folders and lists and this one has {}; mention the others in the \
+                 next prompt",
+                mentioned.len()
+            ));
+        }
+        resources.extend(mentioned);
+        Ok((command, FoundMentions { resources, images }))
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use adjutant_core::text::document::Snapshot;
 
-use super::World;
+use super::{World, read_denied};
 use crate::documents::Text;
 use crate::tools::paths::{ResolvedPath, Roots, open_read, resolve};
 use crate::tools::protected::held_by;
@@ -32,24 +32,35 @@ pub struct QuotableFile {
 /// for the user.
 pub fn find(folders: &[PathBuf], world: &World, uri: &str, open: Text) -> Result<QuotableFile, String> {
     let at = inside(folders, uri)?;
-    let open = if let Text::Closed = open { world.documents.text(&at.absolute) } else { open };
     let (roots, _) = Roots::open(folders);
-    let secret = held_by(&at, &world.own(&roots)).is_some();
-    let root_names: Vec<String> = roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
-    let denied = world.settings().deny.denial_of_file("read_file", &at.display, &root_names).is_some();
-    let text = match open {
-        Text::Unsynced(reason) => {
-            return Err(format!(
-                "the text of \"{}\" in the editor is not known ({reason}); close it and open it again",
-                at.display
-            ));
-        }
-        // Its text may be sent only after the user has allowed a read of it.
-        _ if secret || denied => None,
-        Text::Open(snapshot) => Some(snapshot),
-        Text::Closed => on_disk(&at, uri)?,
-    };
+    let text = text_of(world, &roots, &at, open)?;
     Ok(QuotableFile { display: at.display, text })
+}
+
+/// Returns the text of a file of these folders: `open` if it is open, else the disk's; `None` if no lines of it may be quoted.
+/// Blocks. An error is a sentence for the user.
+pub fn text_of(
+    world: &World,
+    roots: &Roots,
+    at: &ResolvedPath,
+    open: Text,
+) -> Result<Option<Snapshot>, String> {
+    let open = if let Text::Closed = open { world.documents.text(&at.absolute) } else { open };
+    let withheld = is_withheld(world, roots, at);
+    match open {
+        Text::Unsynced(reason) => Err(format!(
+            "the text of \"{}\" in the editor is not known ({reason}); close it and open it again",
+            at.display
+        )),
+        _ if withheld => Ok(None),
+        Text::Open(snapshot) => Ok(Some(snapshot)),
+        Text::Closed => on_disk(at),
+    }
+}
+
+/// Whether the text of a file may be sent only after the user has allowed a read of it. Blocks.
+fn is_withheld(world: &World, roots: &Roots, at: &ResolvedPath) -> bool {
+    held_by(at, &world.own(roots)).is_some() || read_denied(world, roots, at).is_some()
 }
 
 fn inside(folders: &[PathBuf], uri: &str) -> Result<ResolvedPath, String> {
@@ -69,7 +80,7 @@ fn inside(folders: &[PathBuf], uri: &str) -> Result<ResolvedPath, String> {
 
 /// Returns the text of a file that is not open; `None` if it is too large or not UTF-8. The model can still read
 /// it with its tools.
-fn on_disk(at: &ResolvedPath, uri: &str) -> Result<Option<Snapshot>, String> {
+fn on_disk(at: &ResolvedPath) -> Result<Option<Snapshot>, String> {
     let failed = |why: String| format!("\"{}\" cannot be read: {why}", at.display);
     let mut file = open_read(at).map_err(|refusal| failed(refusal.to_string()))?.take(MAX_FILE + 1);
     let mut bytes = Vec::new();
@@ -77,5 +88,5 @@ fn on_disk(at: &ResolvedPath, uri: &str) -> Result<Option<Snapshot>, String> {
     if bytes.len() as u64 > MAX_FILE {
         return Ok(None);
     }
-    Ok(String::from_utf8(bytes).ok().map(|text| Snapshot::of_file(uri, &text)))
+    Ok(String::from_utf8(bytes).ok().map(|text| Snapshot::of_file(&at.display, &text)))
 }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use adjutant_core::machine::accept::{Refusal, accept};
 use adjutant_core::machine::input::{Answer, Choice, Input, Prompt};
 use adjutant_core::policy::choices::Follows;
-use adjutant_core::prompt::image::Image;
+use adjutant_core::prompt::image::{self, Image};
 use adjutant_core::record::{Event, KeyUse, Outcome};
 use adjutant_core::wire::{plan, state, usage};
 use adjutant_protocol::ask::{AskRespondResult, AskView, RespondStatus};
@@ -19,7 +19,7 @@ use adjutant_protocol::{AskId, RunId};
 use tokio::sync::oneshot;
 
 use super::deciding::ReviewWait;
-use super::images::{self, PendingImages};
+use super::images::{self, NewImage, PendingImages};
 use super::mailbox::{ClientError, MAX_WORDS, Message, PostedPrompt, Reply, ResumePoint, Wording};
 use super::paging::PublishedPage;
 use super::publish::Follower;
@@ -122,9 +122,12 @@ impl SessionTask {
         // Nothing is read or saved for a prompt that will be refused, or that was accepted before.
         let is_accepted = || accept(&self.session, &super::stamp(), Input::Prompt(prompt.clone())).is_ok();
         if self.stopped.is_none() && is_accepted() {
-            let attached = attached.worded(&self.place.world).await;
-            prompt.added.push_str(&attached.map_err(|why| ClientError::new(ErrorName::PromptInvalid, why))?);
+            let attached = attached.worded(&self.place).await;
+            let attached = attached.map_err(|why| ClientError::new(ErrorName::PromptInvalid, why))?;
+            prompt.added.push_str(&attached.text);
+            let mentioned = self.mentioned_images(&mut prompt, attached.images)?;
             self.save_images(images).await?;
+            self.save_images(mentioned).await?;
         }
         let key = prompt.key.as_ref().map(|key| key.key.clone());
         let accepted = self.record_input(Input::Prompt(prompt)).await;
@@ -146,6 +149,30 @@ impl SessionTask {
             }
             Err(why) => Err(self.not_recorded(why)),
         }
+    }
+
+    /// Adds the images that a prompt mentions to its others.
+    fn mentioned_images(
+        &self,
+        prompt: &mut Prompt,
+        mentioned: Vec<NewImage>,
+    ) -> Result<PendingImages, ClientError> {
+        if mentioned.is_empty() {
+            return Ok(PendingImages::default());
+        }
+        prompt.images.extend(mentioned.iter().map(|new| new.image.clone()));
+        if let Some(why) = image::too_many(&prompt.images) {
+            return Err(ClientError::new(ErrorName::PromptInvalid, why));
+        }
+        // Nothing is saved for a model that accepts no images.
+        accept(&self.session, &super::stamp(), Input::Prompt(prompt.clone()))
+            .map_err(|why| self.refused(why))?;
+        self.place.world.images.reserve(mentioned).ok_or_else(|| {
+            ClientError::new(
+                ErrorName::Overloaded,
+                "too many images wait to be saved; send the prompt again later",
+            )
+        })
     }
 
     /// Saves the images of a prompt as blobs, before the event that names them. The session waits for
@@ -209,7 +236,7 @@ impl SessionTask {
         Ok(Prompt {
             text,
             added,
-            takes_images: images.is_empty() || settings.takes_images(seen_by),
+            takes_images: settings.takes_images(seen_by),
             images,
             title,
             expected_run: params.expected_run_id,

@@ -6,7 +6,7 @@
 mod buffers;
 mod expected;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -19,6 +19,9 @@ use adjutant_host::uri;
 pub use buffers::{Buffer, Buffers};
 use expected::ExpectedEdits;
 pub use expected::{Expectation, ExpectedText, MisplacedEdit};
+
+/// The last used files that are remembered.
+const MAX_USED: usize = 100;
 
 /// The most documents that one client may have open; a client that opens more is not an editor.
 const MAX_OPEN: usize = 10_000;
@@ -50,6 +53,8 @@ struct Mirror {
     early: Option<EarlyChange>,
     /// Built on demand, dropped by the next notification.
     buffers: Option<Buffers>,
+    /// The URIs of the files that were used last, the newest last.
+    used: VecDeque<String>,
 }
 
 /// A change of a document that is not open yet.
@@ -101,6 +106,7 @@ impl Default for Documents {
             missed: false,
             early: None,
             buffers: None,
+            used: VecDeque::new(),
         };
         Self { shared: Arc::new(MirrorState { state: Mutex::new(mirror), changed: watch::Sender::new(0) }) }
     }
@@ -151,6 +157,7 @@ impl Documents {
     pub fn opened(&self, uri: &str, version: i32, text: &str) {
         self.write(|mirror| {
             let early = mirror.early.take();
+            mirror.note_used(uri);
             if mirror.open.len() < MAX_OPEN || mirror.open.contains_key(uri) {
                 let mut document = Document::open(uri, version, text);
                 if let Some(early) = early.filter(|early| early.uri == uri && early.version - 1 == version)
@@ -169,6 +176,18 @@ impl Documents {
                 mirror.missed = true;
             }
         });
+    }
+
+    /// Notes that the user has mentioned a file.
+    pub fn note_mentioned(&self, path: &Path) {
+        self.lock().note_used(&uri::of_path(path));
+    }
+
+    /// Returns the files that were opened or mentioned last, the newest first, at most `most`.
+    pub fn used_last(&self, most: usize) -> Vec<PathBuf> {
+        let mirror = self.lock();
+        let paths = mirror.used.iter().rev().filter_map(|uri| uri::to_document_path(uri).ok());
+        paths.take(most).collect()
     }
 
     /// Applies changes to a document; it becomes unsynced if they do not fit.
@@ -326,6 +345,14 @@ impl Documents {
 }
 
 impl Mirror {
+    fn note_used(&mut self, uri: &str) {
+        self.used.retain(|used| used != uri);
+        self.used.push_back(uri.to_owned());
+        if self.used.len() > MAX_USED {
+            self.used.pop_front();
+        }
+    }
+
     /// Compares the new text of a document with the expected ones.
     fn check_expected(&mut self, document: &Document) {
         self.expected.retain(|expected| expected.strong_count() > 0);

@@ -7,6 +7,7 @@ pub mod apply_patch;
 mod ask_user;
 #[cfg(test)]
 mod declared;
+pub mod definitions;
 mod delete_file;
 pub mod documents;
 mod edit_file;
@@ -15,6 +16,7 @@ mod fail;
 pub mod find_files;
 pub mod list_files;
 mod move_file;
+pub mod names;
 pub mod paths;
 pub mod process;
 pub mod protected;

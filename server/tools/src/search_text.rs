@@ -92,22 +92,49 @@ pub fn search_text(
     exclusions: &Exclusions,
     stop: &Stop,
 ) -> ToolOutput {
-    let matcher = match matcher(search.pattern) {
-        Ok(matcher) => matcher,
-        Err(text) => return ToolOutput::failed(text),
-    };
+    match searched(search, roots, buffers, exclusions, stop) {
+        Ok(found) => found.output_of(search.pattern, stop),
+        Err(output) => *output,
+    }
+}
+
+/// Returns the matching lines of all workspace folders, ordered by path, each with its path and number, and whether there may be
+/// more.
+pub(super) fn matching_lines(
+    pattern: &str,
+    roots: &Roots,
+    buffers: &Buffers,
+    exclusions: &Exclusions,
+    stop: &Stop,
+) -> (Vec<MatchedLine>, bool) {
+    let search = Search { pattern, within: None, glob: None };
+    match searched(&search, roots, buffers, exclusions, stop) {
+        Ok(mut found) => {
+            found.lines.sort();
+            (found.lines, found.full || found.late || stop.reached())
+        }
+        Err(_) => (Vec::new(), false),
+    }
+}
+
+fn searched(
+    search: &Search<'_>,
+    roots: &Roots,
+    buffers: &Buffers,
+    exclusions: &Exclusions,
+    stop: &Stop,
+) -> Result<SearchResult, Box<ToolOutput>> {
+    let failed = |why: String| Box::new(ToolOutput::failed(why));
+    let matcher = matcher(search.pattern).map_err(failed)?;
     let folders = roots.paths().chain(search.within.map(|at| at.absolute.as_path()));
-    let filter = match search.glob.map(|glob| Filter::new(glob, folders)).transpose() {
-        Ok(filter) => filter,
-        Err(text) => return ToolOutput::failed(text),
-    };
+    let filter = search.glob.map(|glob| Filter::new(glob, folders)).transpose().map_err(failed)?;
     let mut work =
         FileSearch { matcher, filter, roots, buffers, exclusions, stop, found: SearchResult::default() };
     match search.within {
         None if roots.is_empty() => {
-            return ToolOutput::failed(
-                "no workspace folder is open, so there is nothing to search; give a path",
-            );
+            return Err(failed(
+                "no workspace folder is open, so there is nothing to search; give a path".to_owned(),
+            ));
         }
         None => {
             let folders: Vec<&Path> = roots.paths().collect();
@@ -122,13 +149,13 @@ pub fn search_text(
             Some(PathType::Directory) => work.tree(at, Vec::new()),
             Some(PathType::File) => work.single(at),
             None if buffers.get(&at.absolute).is_some() => work.single(at),
-            None => return missing(at, "file or directory"),
+            None => return Err(Box::new(missing(at, "file or directory"))),
             Some(PathType::Special) => {
-                return ToolOutput::failed(format!("\"{}\" is not a regular file", at.display));
+                return Err(failed(format!("\"{}\" is not a regular file", at.display)));
             }
         },
     }
-    work.found.output_of(search.pattern, stop)
+    Ok(work.found)
 }
 
 fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
@@ -150,7 +177,7 @@ fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
 }
 
 /// Escapes a pattern so that it matches itself.
-fn literal(pattern: &str) -> String {
+pub(super) fn literal(pattern: &str) -> String {
     pattern.chars().fold(String::new(), |mut out, c| {
         if r"\.+*?()|[]{}^$#&-~".contains(c) {
             out.push('\\');
@@ -189,11 +216,13 @@ impl Filter {
     }
 }
 
+/// The path, the number of the line, which counts from one, and its text.
+pub(super) type MatchedLine = (PathBuf, u64, String);
+
 /// The matches so far, and the counts of files that were not searched.
 #[derive(Default)]
 struct SearchResult {
-    /// The path, the number of the line, which counts from one, and its text.
-    lines: Vec<(PathBuf, u64, String)>,
+    lines: Vec<MatchedLine>,
     bytes: usize,
     files: usize,
     secrets: usize,

@@ -23,6 +23,7 @@ fn params(method: &str) -> Value {
         methods::REVIEW_DECIDE => {
             json!({ "sessionId": "s-0000000000000000", "targets": [], "action": "apply" })
         }
+        methods::PROMPT_COMPLETE => json!({ "text": "@a", "offset": 2 }),
         methods::PROMPT_HISTORY => json!({ "cwd": "file:///nowhere" }),
         methods::REVIEW_BASE => json!({ "uri": "file:///nowhere/a.txt" }),
         methods::REVIEW_LIST
@@ -87,6 +88,7 @@ fn s10_calls_too_early_or_about_nothing_get_one_defined_error() {
             | methods::MODEL_LIST
             | methods::CONFIG_SCHEMA
             | methods::DOCTOR
+            | methods::PROMPT_COMPLETE
             | methods::SETUP_PROVIDERS => {
                 assert!(answer["result"].is_object(), "{method}: {answer}");
                 continue;

@@ -10,6 +10,7 @@ local cures = require("adjutant.cures")
 local detail = require("adjutant.detail")
 local follow = require("adjutant.follow")
 local hunks = require("adjutant.hunks")
+local mentions = require("adjutant.mentions")
 local notices = require("adjutant.notices")
 local panes = require("adjutant.panes")
 local prompt = require("adjutant.prompt")
@@ -285,6 +286,10 @@ conversation.setup({ target = sessions.target, use = sessions.use })
 prompt.setup({
   send = sessions.send, stop = sessions.cancel, history = sessions.history, at_work = status.at_work,
 })
+mentions.setup({ complete = sessions.complete, root = function(buffer)
+  local draft = prompt.draft(buffer)
+  return draft and draft.root
+end })
 about.setup({ session = chat.session })
 detail.setup({ draws = chat.draws })
 follow.setup({ session = function()

@@ -178,6 +178,7 @@ function M.buffer(root, session)
   watch(draft)
   -- Before the event for the file type, in which the user may set others.
   panes.set(buffer, "prompt")
+  vim.bo[buffer].omnifunc = "v:lua.require'adjutant.mentions'.complete"
   vim.bo[buffer].filetype = "adjutant-prompt"
   draw(draft)
   return buffer

@@ -248,6 +248,13 @@ function M.history(root, before, done)
   request(client, "agent/prompt/history", { cwd = vim.uri_from_fname(root), before = before }, done)
 end
 
+-- Asks what completes a prompt; `params` makes the request in the encoding of the client.
+function M.complete(root, params, done)
+  local client = M.client_of(root)
+  if not client then return end
+  request(client, "agent/prompt/complete", params(client.offset_encoding), done)
+end
+
 function M.stop(line)
   local client = M.client()
   if not client then return notices.show("Adjutant: nothing runs") end

@@ -20,6 +20,25 @@ pub const MAX_TOGETHER: u64 = 20 << 20;
 /// The most images in one request. With more, Anthropic accepts only smaller ones.
 pub const MAX_SHOWN: usize = 20;
 
+/// Returns why a prompt cannot have all of these images: one sentence for the user. `None` if it can.
+pub fn too_many(images: &[Image]) -> Option<String> {
+    if images.len() > MAX_IMAGES {
+        return Some(format!(
+            "a prompt has at most {MAX_IMAGES} images and this one has {}; send the others with the next prompt",
+            images.len()
+        ));
+    }
+    let bytes = images.iter().map(|image| image.bytes).sum::<u64>();
+    (bytes > MAX_TOGETHER / 4 * 3).then(|| {
+        format!(
+            "the images of a prompt have at most {} together and these have {}; make them smaller, or send some with \
+             the next prompt",
+            size(MAX_TOGETHER / 4 * 3),
+            size(bytes)
+        )
+    })
+}
+
 /// The image types that every provider accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MediaType {

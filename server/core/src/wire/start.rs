@@ -18,7 +18,7 @@ use crate::text::display::one_line;
 use crate::text::position::{Encoding, PositionError, Range};
 use crate::tool::MAX_TITLE;
 
-pub use attached::{Attachment, MAX_ATTACHMENTS, attached, attached_names};
+pub use attached::{Attachment, AttachmentKind, MAX_ATTACHMENTS, MAX_MENTIONED, attached, attached_names};
 pub use comment::touches_comment;
 
 /// Diagnostics that one prompt lists; it gives the number of the others.
@@ -244,29 +244,44 @@ impl<'a> StartPlace<'a> {
     }
 
     fn diagnostic_line(&self, diagnostic: &StartDiagnostic) -> String {
-        let severity = match diagnostic.severity {
-            Some(1) => "error",
-            Some(2) => "warning",
-            Some(3) => "information",
-            Some(4) => "hint",
-            _ => "problem",
-        };
         let place = diagnostic.range.as_ref().map(|range| (*range).into());
         let at = place.map(|range| match self.text {
             Some(text) => format!(" at {}", excerpt::selected(text, range, self.encoding)),
             None => format!(" at {}", excerpt::lines_named(&excerpt::lines_of(range))),
         });
-        let code = diagnostic.code.as_ref().map(|code| match code {
-            DiagnosticCode::Number(number) => number.to_string(),
-            DiagnosticCode::Name(name) => one_line(name, 100),
-        });
-        let source = diagnostic.source.as_ref().map(|source| one_line(source, 100));
-        let by: Vec<String> = source.into_iter().chain(code).collect();
-        let by = if by.is_empty() { String::new() } else { format!(" [{}]", by.join(" ")) };
-        let message: String =
-            crate::text::display::shown(diagnostic.message.trim()).chars().take(MAX_MESSAGE).collect();
-        format!("- {severity}{}{by}: {}\n", at.unwrap_or_default(), message.replace('\n', "\n  "))
+        format!("- {}\n", diagnostic_words(diagnostic, &at.unwrap_or_default()))
     }
+}
+
+/// Returns a diagnostic in words, with its place after its severity.
+fn diagnostic_words(diagnostic: &StartDiagnostic, at: &str) -> String {
+    let severity = match diagnostic.severity {
+        Some(1) => "error",
+        Some(2) => "warning",
+        Some(3) => "information",
+        Some(4) => "hint",
+        _ => "problem",
+    };
+    let code = diagnostic.code.as_ref().map(|code| match code {
+        DiagnosticCode::Number(number) => number.to_string(),
+        DiagnosticCode::Name(name) => one_line(name, 100),
+    });
+    let source = diagnostic.source.as_ref().map(|source| one_line(source, 100));
+    let by: Vec<String> = source.into_iter().chain(code).collect();
+    let by = if by.is_empty() { String::new() } else { format!(" [{}]", by.join(" ")) };
+    let message: String =
+        crate::text::display::shown(diagnostic.message.trim()).chars().take(MAX_MESSAGE).collect();
+    format!("{severity}{at}{by}: {}", message.replace('\n', "\n  "))
+}
+
+/// Returns a line for each problem of a file, at most `most`, for a list of problems.
+pub fn problem_lines(path: &str, diagnostics: &[StartDiagnostic], most: usize) -> Vec<String> {
+    let line = |diagnostic: &StartDiagnostic| {
+        let range = diagnostic.range.as_ref().map(|range| excerpt::lines_of((*range).into()));
+        let at = range.map_or_else(|| path.to_owned(), |lines| format!("{path}:{}", lines.start() + 1));
+        format!("{at}: {}", diagnostic_words(diagnostic, ""))
+    };
+    diagnostics.iter().take(most).map(line).collect()
 }
 
 fn symbol(params: &StartParams) -> Option<String> {

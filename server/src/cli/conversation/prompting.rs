@@ -54,6 +54,7 @@ impl Conversation {
             delivery: Delivery::Auto,
             expected_run_id: None,
             origin: None,
+            diagnostics: Vec::new(),
             overrides: overrides.clone(),
             key: None,
         };

@@ -59,6 +59,7 @@ pub fn neovim() -> Vec<ClientFile> {
         "lua/adjutant/images.lua",
         "lua/adjutant/init.lua",
         "lua/adjutant/keymaps.lua",
+        "lua/adjutant/mentions.lua",
         "lua/adjutant/notices.lua",
         "lua/adjutant/pace.lua",
         "lua/adjutant/page.lua",

@@ -1,4 +1,4 @@
-//! Words what the user attached to a prompt: parts of files, whole files and texts.
+//! Words what the user attached to a prompt or mentioned in it: parts of files, whole files, texts and lists.
 //!
 //! Quotes only the text that it gets, bounds every quote, and never reads a file.
 
@@ -11,6 +11,8 @@ use crate::text::position::{Encoding, Range, offsets_of};
 
 /// Resources of one prompt.
 pub const MAX_ATTACHMENTS: usize = 10;
+/// What the mentions of one prompt name.
+pub const MAX_MENTIONED: usize = 20;
 /// What begins the name of each; a quoted line begins with its number.
 const HEAD: &str = "- ";
 
@@ -24,8 +26,18 @@ pub struct Attachment<'a> {
     /// `None` means the whole.
     pub range: Option<Range>,
     pub encoding: Encoding,
-    /// Whether the model can read more of it with its tools.
-    pub is_file: bool,
+    pub kind: AttachmentKind,
+}
+
+/// How an attachment is quoted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachmentKind {
+    /// With numbers; the model can read more of it with its tools.
+    File,
+    /// With numbers; the model gets no more than this.
+    Text,
+    /// Without numbers, each line after a tab: names, places, a diff.
+    List,
 }
 
 impl Attachment<'_> {
@@ -62,8 +74,12 @@ pub fn attached(attachments: &[Attachment<'_>]) -> Result<String, String> {
             continue;
         };
         let lines = range.map_or(0..=usize::MAX - 1, excerpt::lines_of);
-        let rest_hint = if attachment.is_file { "; read the file" } else { " are left out" };
-        out.push_str(&format!("{HEAD}{name}:\n{}", excerpt::exactly(text, &lines, rest_hint)));
+        let quote = match attachment.kind {
+            AttachmentKind::File => excerpt::exactly(text, &lines, "; read the file"),
+            AttachmentKind::Text => excerpt::exactly(text, &lines, " are left out"),
+            AttachmentKind::List => excerpt::listed(text, " are left out"),
+        };
+        out.push_str(&format!("{HEAD}{name}:\n{quote}"));
     }
     Ok(out)
 }

@@ -1,6 +1,6 @@
 //! Lines of a text for a prompt: numbered, around a range, bounded.
 //!
-//! Never cuts inside a character and never shows a line without its number.
+//! Never cuts inside a character. Never shows a line of a file without its number.
 
 use std::ops::RangeInclusive;
 
@@ -55,6 +55,20 @@ pub fn numbered(text: &Rope, lines: &RangeInclusive<usize>) -> String {
 
 /// Returns these lines alone, numbered in the same way. `rest_hint` ends the sentence about the lines that are left out.
 pub fn exactly(text: &Rope, lines: &RangeInclusive<usize>, rest_hint: &str) -> String {
+    quoted(text, lines, rest_hint, |number| format!("{number:>6}\t"))
+}
+
+/// Returns all lines, each after a tab: those of a list, which have no numbers.
+pub fn listed(text: &Rope, rest_hint: &str) -> String {
+    quoted(text, &(0..=usize::MAX - 1), rest_hint, |_| "\t".to_owned())
+}
+
+fn quoted(
+    text: &Rope,
+    lines: &RangeInclusive<usize>,
+    rest_hint: &str,
+    start_of: impl Fn(usize) -> String,
+) -> String {
     let first = *lines.start();
     let wanted = lines.end().saturating_sub(first).saturating_add(1);
     let mut out = String::new();
@@ -71,7 +85,7 @@ pub fn exactly(text: &Rope, lines: &RangeInclusive<usize>, rest_hint: &str) -> S
         let cut = start.char_indices().nth(MAX_LINE).map(|(at, _)| at);
         let mark = if cut.is_some() { "…" } else { "" };
         start.truncate(cut.unwrap_or(start.len()));
-        out.push_str(&format!("{:>6}\t{}{mark}\n", first + number + 1, shown(&start)));
+        out.push_str(&format!("{}{}{mark}\n", start_of(first + number + 1), shown(&start)));
     }
     let there = text.len_lines().saturating_sub(first + 1);
     let rest = wanted.min(there).saturating_sub(given);

@@ -7,7 +7,9 @@ use adjutant_protocol::start::{StartParams, Template};
 use ropey::Rope;
 use serde_json::{Value, json};
 
-use super::{Attachment, Passage, StartProblem, Task, attached, attached_names, task, touches_comment};
+use super::{
+    Attachment, AttachmentKind, Passage, StartProblem, Task, attached, attached_names, task, touches_comment,
+};
 use crate::record::Mode;
 use crate::session::maker::{REPORTED, split_words};
 use crate::text::position::{Encoding, Position, Range};
@@ -120,14 +122,21 @@ fn n30_the_words_of_a_task_are_those_of_the_user() {
 fn n08_what_is_attached_is_quoted_named_and_no_word_of_the_user() {
     let rope = Rope::from_str("a = 1\nbé = 2\n- c\n");
     let long = Rope::from_str(&"x\n".repeat(500));
-    let file = |name, text, range| Attachment { name, text, range, encoding: Encoding::Utf16, is_file: true };
+    let file = |name, text, range| Attachment {
+        name,
+        text,
+        range,
+        encoding: Encoding::Utf16,
+        kind: AttachmentKind::File,
+    };
     let lines = |from, to| Some(Range { start: Position::new(from, 0), end: Position::new(to, 0) });
     let some = Range { start: Position::new(1, 1), end: Position::new(1, 2) };
     let all = [
         file("src/a.py", Some(&rope), lines(1, 3)),
         file("src/a.py", Some(&rope), Some(some)),
         file(".env", None, lines(0, 1)),
-        Attachment { is_file: false, ..file("untitled:\nUntitled-1", Some(&rope), None) },
+        Attachment { kind: AttachmentKind::Text, ..file("untitled:\nUntitled-1", Some(&rope), None) },
+        Attachment { kind: AttachmentKind::List, ..file("@diff", Some(&rope), None) },
     ];
     let text = attached(&all).expect("the lines are there");
     expect_test::expect![[r#"
@@ -144,6 +153,10 @@ fn n08_what_is_attached_is_quoted_named_and_no_word_of_the_user() {
              1	a = 1
              2	bé = 2
              3	- c
+        - @diff:
+        	a = 1
+        	bé = 2
+        	- c
     "#]]
     .assert_eq(&text);
     // With a place, too, and with words that look like what is added.
@@ -154,7 +167,13 @@ fn n08_what_is_attached_is_quoted_named_and_no_word_of_the_user() {
     assert_eq!(split_words(&(whole(&made) + &text), None), (words, added.as_str()));
     assert_eq!(
         attached_names(&added),
-        ["src/a.py, lines 2 to 3", "src/a.py, `é` in line 2", ".env, line 1", "untitled: Untitled-1"]
+        [
+            "src/a.py, lines 2 to 3",
+            "src/a.py, `é` in line 2",
+            ".env, line 1",
+            "untitled: Untitled-1",
+            "@diff"
+        ]
     );
     assert_eq!((attached(&[]), attached_names(&made.added)), (Ok(String::new()), Vec::new()));
     // A quote is bounded, and says how to get the rest.
