@@ -20,7 +20,10 @@ pub use call::{
     FileRead, HunkNote, HunkSet, Payload, Rule, UnsavedText,
 };
 pub use choice::{ChoiceChange, ChoiceId, Choices, Follows, JudgedChoice, Offer, Takes};
-pub use context::{CompactPolicy, ContextKind, ContextPolicy, ContextText, SummaryTurn};
+pub use context::{
+    ClearedOutput, CompactPolicy, Compaction, CompactionReach, ContextKind, ContextPolicy, ContextText,
+    SummaryTurn,
+};
 pub use event::Event;
 pub use ids::{AskId, BatchId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 pub use plan::{PlanStep, StepStatus};

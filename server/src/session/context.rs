@@ -14,11 +14,10 @@ use std::time::Duration;
 use adjutant_core::machine::input::Report;
 use adjutant_core::prompt::reminder::{EditorNow, OpenDocument};
 use adjutant_core::record::{ContextKind, ContextText};
+use adjutant_core::session::Reads;
 
 use super::SessionWorld;
 use crate::aside::aside;
-
-pub use files::nested_instructions;
 
 /// How long a run waits for the texts of its prompt at most: a file system may not answer.
 const READ_WAIT: Duration = Duration::from_secs(3);
@@ -41,6 +40,15 @@ pub async fn read(place: &Arc<SessionWorld>) -> Report {
     let mut texts: Vec<ContextText> = surroundings.into_iter().collect();
     texts.extend(files.unwrap_or_default());
     Report::ContextRead(texts)
+}
+
+/// Adds to a look at the files that the model knows the instructions of their folders.
+pub async fn with_instructions(place: &Arc<SessionWorld>, reads: Reads, report: Report) -> Report {
+    let Report::LookedOutside(Some(mut look)) = report else { return report };
+    let here = place.clone();
+    let found = tokio::time::timeout(READ_WAIT, aside(move || files::nested_instructions(&here, &reads)));
+    look.instructions = found.await.unwrap_or_default();
+    Report::LookedOutside(Some(look))
 }
 
 /// The surroundings as they were last seen. A request never waits for them, because reading a large repository takes longer than

@@ -15,7 +15,6 @@ use adjutant_core::session::{KnownRead, Reads};
 use adjutant_core::text::freshness::{KnownLines, line_hashes};
 use adjutant_git::Repository;
 
-use super::context::nested_instructions;
 use super::edits::present_file;
 use super::mailbox::Message;
 use super::{SessionTask, SessionWorld};
@@ -155,7 +154,6 @@ fn looked(place: &SessionWorld, reads: &Reads) -> OutsideLook {
             FoundFile::Gone => look.changed.push(ChangedFile { path, target, gone: true, open: false }),
         }
     }
-    look.instructions = nested_instructions(place, reads);
     look
 }
 

@@ -225,7 +225,10 @@ impl Work {
             }
             Work::ReadContext => context::read(place).await,
             Work::Prepare { calls, mode, rules, reads } => prepare(place, &calls, mode, &rules, reads).await,
-            Work::LookOutside { reads } => outside::look(place, reads).await,
+            Work::LookOutside { reads } => {
+                let report = outside::look(place, reads.clone()).await;
+                context::with_instructions(place, reads, report).await
+            }
             Work::Tool { call, rules } => run(place, stream, &call, &rules).await,
             Work::Reobserve { waiting } => edits::reobserve(place, waiting).await,
             Work::Apply { edits } => {

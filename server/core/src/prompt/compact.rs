@@ -7,59 +7,28 @@ mod check;
 mod cleared;
 mod replacement;
 
-use std::ops::Range;
 use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use crate::prompt::estimate;
 use crate::prompt::message::{ModelMessage, ModelRequest};
 use crate::prompt::models::known;
 use crate::prompt::words::SUMMARISE;
-use crate::record::CompactPolicy;
+use crate::record::{CompactPolicy, Compaction, CompactionReach};
 use crate::session::Session;
 
 pub use check::flaw;
-pub use cleared::{ClearedOutput, clearable};
+pub use cleared::clearable;
 pub use replacement::{mechanical, replacement};
 
 /// A compaction that frees less than this part of the window is not worth a new cache.
 const LEAST_FREED_PERCENT: u64 = 10;
 /// How much of the window the last messages may have that stay word for word.
-const TAIL_PERCENT: [(Reach, u64); 3] = [(Reach::Middle, 25), (Reach::All, 10), (Reach::Most, 2)];
+const TAIL_PERCENT: [(CompactionReach, u64); 3] =
+    [(CompactionReach::Middle, 25), (CompactionReach::All, 10), (CompactionReach::Most, 2)];
 /// The most bytes of one message in a request that asks for a summary of a conversation that is too long for the model.
 const MAX_SHORTENED: usize = 600;
 /// The part of the window that the reply may need.
 const RESERVE_PERCENT: u64 = 10;
-
-/// How much of the conversation a compaction replaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reach {
-    /// The middle: the first prompt and the last turns stay.
-    Middle,
-    /// Everything but the last turns.
-    All,
-    /// Everything but the last turn, because the provider refuses the conversation as too long.
-    Most,
-}
-
-/// A compaction that is due.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Compaction {
-    pub reach: Reach,
-    /// The messages of the history that it replaces.
-    pub from: usize,
-    pub to: usize,
-    /// Tokens of the next request without it.
-    pub before: u64,
-}
-
-impl Compaction {
-    pub fn range(&self) -> Range<usize> {
-        self.from..self.to
-    }
-}
 
 /// Returns the context window of a model in a run, in tokens.
 pub fn window(session: &Session, model: &str) -> u64 {
@@ -76,10 +45,10 @@ pub fn due(session: &Session) -> Option<Compaction> {
     let before = session.tokens.fill(&session.history);
     let has = |percent: u32| before.saturating_mul(100) >= window.saturating_mul(u64::from(percent));
     let is_over = before.saturating_add(window * RESERVE_PERCENT / 100) > window;
-    let reaches: &[Reach] = if has(all_percent) || is_over {
-        &[Reach::All, Reach::Most]
+    let reaches: &[CompactionReach] = if has(all_percent) || is_over {
+        &[CompactionReach::All, CompactionReach::Most]
     } else if has(middle_percent) {
-        &[Reach::Middle, Reach::All]
+        &[CompactionReach::Middle, CompactionReach::All]
     } else {
         &[]
     };
@@ -88,24 +57,30 @@ pub fn due(session: &Session) -> Option<Compaction> {
 }
 
 /// Returns a compaction that the user wants, or that a provider's refusal needs, however little it frees.
-pub fn wanted(session: &Session, reach: Reach) -> Option<Compaction> {
+pub fn wanted(session: &Session, reach: CompactionReach) -> Option<Compaction> {
     let run = session.open_run()?;
     let before = session.tokens.fill(&session.history);
     of_reach(session, reach, window(session, run.current_model()), before, 1)
 }
 
 /// Returns the compaction with this reach, if it would free so many tokens.
-fn of_reach(session: &Session, reach: Reach, window: u64, before: u64, least: u64) -> Option<Compaction> {
+fn of_reach(
+    session: &Session,
+    reach: CompactionReach,
+    window: u64,
+    before: u64,
+    least: u64,
+) -> Option<Compaction> {
     let percent = TAIL_PERCENT.iter().find(|(of, _)| *of == reach).map_or(0, |(_, percent)| *percent);
     let most = (window * percent / 100) as f64 / session.tokens.factor();
     let history = &session.history;
     let from = match reach {
-        Reach::Middle => first_prompt_end(history),
-        Reach::All | Reach::Most => 0,
+        CompactionReach::Middle => first_prompt_end(history),
+        CompactionReach::All | CompactionReach::Most => 0,
     };
     let to = tail_start(history, most);
     // What replaces a single message is not shorter, unless it was a replacement itself.
-    let fewest = if reach == Reach::Most { 1 } else { 2 };
+    let fewest = if reach == CompactionReach::Most { 1 } else { 2 };
     let replaced = history.get(from..to).filter(|replaced| replaced.len() >= fewest)?;
     let frees = session.tokens.of(replaced);
     (frees >= least.max(1)).then_some(Compaction { reach, from, to, before })
@@ -140,7 +115,7 @@ fn tail_start(history: &[ModelMessage], most: f64) -> usize {
 pub fn request(mut request: ModelRequest, compaction: &Compaction) -> ModelRequest {
     request.reminder = None;
     request.is_summary = true;
-    if compaction.reach == Reach::Most {
+    if compaction.reach == CompactionReach::Most {
         let to = compaction.to.min(request.messages.len());
         request.messages =
             request.messages[..to].iter().map(|message| shortened(message).in_words()).collect();

@@ -3,6 +3,7 @@
 //! Never holds a part of the conversation.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -97,4 +98,43 @@ pub struct SummaryTurn {
     pub attempt: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+}
+
+/// How much of the conversation a compaction replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionReach {
+    /// The middle: the first prompt and the last turns stay.
+    Middle,
+    /// Everything but the last turns.
+    All,
+    /// Everything but the last turn, because the provider refuses the conversation as too long.
+    Most,
+}
+
+/// A compaction that is due.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compaction {
+    pub reach: CompactionReach,
+    /// The messages of the history that it replaces.
+    pub from: usize,
+    pub to: usize,
+    /// Tokens of the next request without it.
+    pub before: u64,
+}
+
+impl Compaction {
+    pub fn range(&self) -> Range<usize> {
+        self.from..self.to
+    }
+}
+
+/// An output of the history, and what replaces it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClearedOutput {
+    /// Its message in the history.
+    pub at: usize,
+    /// The provider's id of its call.
+    pub call: Arc<str>,
+    pub text: Arc<str>,
 }

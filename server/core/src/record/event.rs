@@ -13,9 +13,9 @@ use super::{
     MaySkip, MessageId, Offer, Outcome, Payload, Policy, Resolution, ReviewState, ReviewedBy, Rule, RunId,
     RunOrigin, SeenHunk, SessionId, StopReason, SummaryTurn, ToolCallId, UnattendedPolicy,
 };
+use super::{ClearedOutput, Compaction};
 use crate::machine::retry::CallFailure;
 use crate::policy::observation::ObservedPath;
-use crate::prompt::compact::{ClearedOutput, Compaction};
 use crate::prompt::image::Image;
 use crate::prompt::message::{GenerationSettings, Reply, Usage};
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::machine::retry::Tries;
 use crate::policy::choices::Follows;
 use crate::policy::observation::ObservedPath;
-use crate::prompt::compact::Compaction;
 use crate::prompt::message::{GenerationSettings, ModelMessage, Reply, RequestedCall, Usage};
+use crate::record::Compaction;
 use crate::record::{
     Ask, CallEnd, ChangeSetId, KeyUse, MessageId, Mode, Outcome, Payload, PlanStep, Policy, RunId, RunOrigin,
     StopReason, ToolCallId,

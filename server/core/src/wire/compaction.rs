@@ -4,7 +4,7 @@
 
 use adjutant_protocol::update::{CacheBreak, CompactionKind, CompactionStatus, CompactionView, Update};
 
-use crate::prompt::compact::Compaction;
+use crate::record::Compaction;
 use crate::record::{Event, MessageId, Record};
 use crate::session::{Session, compactions};
 use crate::text::display::one_line;

@@ -44,7 +44,7 @@ const SKILL: &str = "SKILL.md";
 
 /// Returns the instructions, memory files and skills for a run that begins. Blocks.
 pub fn all(place: &SessionWorld) -> Vec<ContextText> {
-    let mut texts = Bounded::new(ContextKind::Instructions, MAX_INSTRUCTIONS);
+    let mut texts = TextBudget::new(ContextKind::Instructions, MAX_INSTRUCTIONS);
     let user = user_folder(place);
     let of_user = |name: &str| user.as_ref().and_then(|folder| read_own(&folder.join(name)));
     texts.extend(of_user(INSTRUCTIONS));
@@ -52,7 +52,7 @@ pub fn all(place: &SessionWorld) -> Vec<ContextText> {
     for root in &roots {
         texts.extend(instructions_of(place, root));
     }
-    let mut memory = Bounded::new(ContextKind::Memory, MAX_MEMORY);
+    let mut memory = TextBudget::new(ContextKind::Memory, MAX_MEMORY);
     memory.extend(of_user("memory.md"));
     for root in &roots {
         memory.extend(read_inside(place, &root.join(MEMORY)));
@@ -86,7 +86,7 @@ pub fn nested_instructions(place: &SessionWorld, reads: &Reads) -> Vec<ContextTe
         let above = path.ancestors().skip(1).take_while(|folder| *folder != root && folder.starts_with(root));
         folders.extend(above.map(Path::to_owned));
     }
-    let mut texts = Bounded::new(ContextKind::Instructions, MAX_INSTRUCTIONS);
+    let mut texts = TextBudget::new(ContextKind::Instructions, MAX_INSTRUCTIONS);
     for folder in folders {
         texts.extend(read_inside(place, &folder.join(INSTRUCTIONS)));
     }
@@ -128,13 +128,13 @@ struct FoundFile {
 }
 
 /// Texts of one kind that have a bound together.
-struct Bounded {
+struct TextBudget {
     kind: ContextKind,
     left: usize,
     texts: Vec<ContextText>,
 }
 
-impl Bounded {
+impl TextBudget {
     fn new(kind: ContextKind, most: usize) -> Self {
         Self { kind, left: most, texts: Vec::new() }
     }

@@ -7,8 +7,9 @@ use super::ending::{Ending, end_run};
 use crate::machine::input::{CompactRequest, Stamp};
 use crate::machine::retry::{CallFailure, FailureClass};
 use crate::policy::choices::Follows;
-use crate::prompt::compact::{self, Compaction, Reach};
+use crate::prompt::compact;
 use crate::prompt::message::Reply;
+use crate::record::{Compaction, CompactionReach};
 use crate::record::{Event, MaySkip, Outcome, RunId, StopReason, SummaryTurn};
 use crate::session::{Run, Session, Turn};
 
@@ -20,7 +21,7 @@ const MAX_OVERFLOWS: u32 = 3;
 pub fn begin_turn(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Event> {
     let turn =
         |compacts: Option<Compaction>| Event::TurnStarted { run: run.id.clone(), turn: number, compacts };
-    let wanted = run.compact_wanted.then(|| compact::wanted(session, Reach::All));
+    let wanted = run.compact_wanted.then(|| compact::wanted(session, CompactionReach::All));
     if let Some(None) = &wanted
         && run.only_compacts
         && run.pending.is_empty()
@@ -141,11 +142,17 @@ pub fn overflowed(
         return None;
     }
     // The request for a summary was too long itself, or two summaries did not help: no model can shorten it.
-    let is_mechanical = turn.compacts.as_ref().is_some_and(|compaction| compaction.reach == Reach::Most)
-        || run.overflows + 1 >= MAX_OVERFLOWS
-        || session.compacted.is_mechanical();
-    let reach = if run.overflows == 0 && turn.compacts.is_none() { Reach::All } else { Reach::Most };
-    let compaction = compact::wanted(session, reach).or_else(|| compact::wanted(session, Reach::Most))?;
+    let is_mechanical =
+        turn.compacts.as_ref().is_some_and(|compaction| compaction.reach == CompactionReach::Most)
+            || run.overflows + 1 >= MAX_OVERFLOWS
+            || session.compacted.is_mechanical();
+    let reach = if run.overflows == 0 && turn.compacts.is_none() {
+        CompactionReach::All
+    } else {
+        CompactionReach::Most
+    };
+    let compaction =
+        compact::wanted(session, reach).or_else(|| compact::wanted(session, CompactionReach::Most))?;
     if is_mechanical {
         let mut events = vec![failed];
         events.extend(cut(session, stamp, run, compaction, |events| events.push(next(None))));

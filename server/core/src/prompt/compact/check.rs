@@ -2,10 +2,10 @@
 //!
 //! Never judges its style.
 
-use super::Compaction;
 use crate::prompt::estimate;
 use crate::prompt::message::{ModelMessage, Reply, RequestedCall};
 use crate::prompt::words::SUMMARISE;
+use crate::record::Compaction;
 use crate::session::Session;
 use crate::text::patch::files_of;
 use crate::tool::APPLY_PATCH;

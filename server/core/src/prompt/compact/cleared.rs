@@ -2,13 +2,10 @@
 //!
 //! Never clears one output at a time: each change of a text that was sent costs the provider's cache from there on.
 
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
-
 use super::{LEAST_FREED_PERCENT, window};
 use crate::prompt::estimate;
 use crate::prompt::message::{ModelMessage, RequestedCall};
+use crate::record::ClearedOutput;
 use crate::session::Session;
 use crate::tool::Effect;
 
@@ -16,16 +13,6 @@ use crate::tool::Effect;
 const KEPT: usize = 3;
 /// A smaller output stays, because its placeholder would be hardly smaller.
 const LEAST_BYTES: usize = 2 * 1024;
-
-/// An output of the history, and what replaces it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClearedOutput {
-    /// Its message in the history.
-    pub at: usize,
-    /// The provider's id of its call.
-    pub call: Arc<str>,
-    pub text: Arc<str>,
-}
 
 /// Returns the outputs to clear now, all in one batch; empty unless the window is full enough, and they are a tenth of it.
 pub fn clearable(session: &Session) -> Vec<ClearedOutput> {

@@ -3,8 +3,8 @@
 //! Keeps word for word what nobody may reword: the prompts of the user, the instructions of folders, the plan, and the changes
 //! that nobody has reviewed.
 
-use super::Compaction;
 use crate::prompt::message::ModelMessage;
+use crate::record::Compaction;
 use crate::record::ContextText;
 use crate::session::Session;
 use crate::text::display::one_line;

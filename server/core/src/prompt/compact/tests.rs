@@ -1,8 +1,17 @@
+//! The parts of a conversation that a compaction takes.
+//!
+//! Never calls a model.
+
 use super::*;
 use crate::prompt::message::{Reply, RequestedCall};
 
 fn asks(id: &str) -> ModelMessage {
-    let call = RequestedCall { id: id.to_owned(), name: "read_file".to_owned(), arguments: "{}".to_owned(), free_form: false };
+    let call = RequestedCall {
+        id: id.to_owned(),
+        name: "read_file".to_owned(),
+        arguments: "{}".to_owned(),
+        free_form: false,
+    };
     ModelMessage::Assistant { reply: Reply { calls: vec![call], ..Reply::default() }.into() }
 }
 

@@ -1,3 +1,7 @@
+//! Estimates of texts whose tokens are known.
+//!
+//! Never calls a model.
+
 use super::*;
 
 #[test]

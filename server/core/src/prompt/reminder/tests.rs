@@ -1,3 +1,7 @@
+//! What a reminder says, word for word.
+//!
+//! Never calls a model.
+
 use super::*;
 use crate::record::ContextKind;
 

@@ -1,3 +1,7 @@
+//! The system prompt, section by section.
+//!
+//! Never calls a model.
+
 use super::*;
 use crate::prompt::models::UNKNOWN;
 

@@ -5,9 +5,8 @@
 use std::sync::Arc;
 
 use super::Session;
-use crate::prompt::compact::{ClearedOutput, Compaction};
 use crate::prompt::message::{ModelMessage, Usage};
-use crate::record::{ContextKind, ContextText, Event, SummaryTurn};
+use crate::record::{ClearedOutput, Compaction, ContextKind, ContextText, Event, SummaryTurn};
 use crate::session::TurnPhase;
 
 impl Session {

@@ -1,3 +1,7 @@
+//! What estimates of tokens learn from the counts of a provider.
+//!
+//! Never asks a tokenizer.
+
 use super::*;
 use crate::prompt::message::Reply;
 
