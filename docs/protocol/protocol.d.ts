@@ -683,7 +683,7 @@ asks: Array<AskId>, askKind?: AskKind, requiredAction: RequiredAction, stopReaso
 
 export type State = "none" | "running" | "requires_action" | "idle" | "resumable";
 
-export type SubState = "preparing" | "model" | "streaming" | "stalled" | "tools" | "retrying" | "completed" | "stopped" | "failed" | "limit" | "cancelled";
+export type SubState = "preparing" | "model" | "streaming" | "compacting" | "stalled" | "tools" | "retrying" | "completed" | "stopped" | "failed" | "limit" | "cancelled";
 
 export type RequiredAction = "none" | "start" | "answer" | "resume_or_discard" | "new_task" | "retry_or_new_task" | "continue_or_new_task";
 
@@ -801,7 +801,7 @@ added?: string, } | { "sessionUpdate": "agent_message", messageId: MessageId, te
 /**
  * The stream ended here too early; the next attempt replaces this item.
  */
-interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "tool_call_update" } & ToolCallView | { "sessionUpdate": "tool_call_content_chunk", toolCallId: ToolCallId, text: string, } | { "sessionUpdate": "state_update" } & StateView | { "sessionUpdate": "notice", message: string, } | { "sessionUpdate": "config_option_update", configOptions: Array<ConfigOption>, changed: ConfigChange, } | { "sessionUpdate": "plan_update", entries: Array<PlanEntry>, } | { "sessionUpdate": "usage_update" } & ContextUsage | { "sessionUpdate": "_turn" } & TurnView | { "sessionUpdate": "_run" } & RunView | { "sessionUpdate": "_complete", summary: string,
+interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "tool_call_update" } & ToolCallView | { "sessionUpdate": "tool_call_content_chunk", toolCallId: ToolCallId, text: string, } | { "sessionUpdate": "state_update" } & StateView | { "sessionUpdate": "notice", message: string, } | { "sessionUpdate": "config_option_update", configOptions: Array<ConfigOption>, changed: ConfigChange, } | { "sessionUpdate": "plan_update", entries: Array<PlanEntry>, } | { "sessionUpdate": "compaction_update" } & CompactionView | { "sessionUpdate": "usage_update" } & ContextUsage | { "sessionUpdate": "_turn" } & TurnView | { "sessionUpdate": "_run" } & RunView | { "sessionUpdate": "_complete", summary: string,
 /**
  * Whether the last text of the model says the same; it is not drawn again (S104).
  */
@@ -1465,7 +1465,44 @@ model?: string,
 /**
  * When the next attempt starts after a failed one, in milliseconds since the Unix epoch.
  */
-retryAt?: number, };
+retryAt?: number,
+/**
+ * For a turn that began: the first part of its request that is not as in the request before, so that the provider's cache
+ * ends there (S70).
+ */
+cacheBreak?: CacheBreak,
+/**
+ * Whether the turn only asks for a summary of the conversation.
+ */
+compacts?: boolean, };
+
+export type CacheBreak = "model" | "tools" | "mode" | "instructions" | "history";
+
+export type CompactionView = { compactionId: MessageId,
+/**
+ * One line that says what happened.
+ */
+title: string, kind: CompactionKind, status: CompactionStatus,
+/**
+ * Tokens of the next request without it; an estimate.
+ */
+before: number,
+/**
+ * Tokens of the next request with it; an estimate.
+ */
+after?: number,
+/**
+ * What the model reads in place of the earlier messages. The user can still read those.
+ */
+text?: string,
+/**
+ * Why it failed.
+ */
+message?: string, };
+
+export type CompactionKind = "outputs" | "summary" | "cut";
+
+export type CompactionStatus = "in_progress" | "completed" | "failed";
 
 export type TurnPhase = "started" | "attempt_failed" | "model_replaced" | "failed" | "ended";
 

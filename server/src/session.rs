@@ -7,6 +7,7 @@
 pub mod attached;
 mod choosing;
 mod commenting;
+mod context;
 mod cut_short;
 mod deciding;
 pub mod edits;
@@ -49,10 +50,11 @@ pub use world::{SessionWorld, World};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 
-use adjutant_core::machine::accept::{Refusal, accept};
+use adjutant_core::machine::accept::{Refusal, accept, model_to_begin};
 use adjutant_core::machine::input::{Input, Report, ReviewTarget, Stamp};
 use adjutant_core::machine::step::{Step, next_steps, unfinished_writes};
 use adjutant_core::policy::unfinished;
+use adjutant_core::prompt::models::EditTool;
 use adjutant_core::record::{Event, SeenHunk};
 use adjutant_core::session::Session;
 use adjutant_core::wire::items::Items;
@@ -109,6 +111,13 @@ pub struct SessionTask {
     has_left_cut_short: bool,
 }
 
+/// Returns the tools of the open run of a session: those that it began with, else the present ones for its model.
+fn tools_of(world: &World, session: &Session) -> Arc<Toolbox> {
+    let Some(run) = session.open_run() else { return world.tools.current(EditTool::EditFile) };
+    let known = world.tools.of_hash(&run.toolset);
+    known.unwrap_or_else(|| world.tools.current(world.settings().edit_tool(&run.model)))
+}
+
 impl SessionTask {
     /// Creates the task of a session. `session` is folded from its log, or new; `items` has its
     /// lasting updates.
@@ -121,7 +130,7 @@ impl SessionTask {
         notices: Vec<String>,
     ) -> Self {
         let publisher = Publisher::new(place.clone(), &session, items);
-        let tools = place.world.tools.current();
+        let tools = tools_of(&place.world, &session);
         Self {
             session: session.with_tools(tools.set().clone()),
             tools,
@@ -226,11 +235,6 @@ impl SessionTask {
 
     /// Handles one message. Every message that can wake a session is listed here.
     async fn handle(&mut self, message: Message) -> Option<End> {
-        if self.session.open_run().is_none() {
-            // A run that begins with this message keeps the present tools to its end.
-            self.tools = self.place.world.tools.current();
-            self.session.equip(self.tools.set().clone());
-        }
         match message {
             Message::Prompt { prompt, reply } => {
                 self.publisher.attach(&self.session, self.barrier);
@@ -360,6 +364,7 @@ impl SessionTask {
     /// Passes one input to `accept`, records the events that follow and queues their updates.
     async fn record_input(&mut self, input: Input) -> Result<Vec<Event>, RecordError> {
         self.join_denials(&input).await?;
+        self.equip(&input);
         let stamp = stamp();
         let wake = matches!(input, Input::Woke(_));
         let events = match accept(&self.session, &stamp, input) {
@@ -377,6 +382,15 @@ impl SessionTask {
         Ok(events)
     }
 
+    /// Gives a run that begins with this input the present tools for its model, which it keeps to its end.
+    fn equip(&mut self, input: &Input) {
+        if let Some(model) = model_to_begin(&self.session, input) {
+            let world = &self.place.world;
+            self.tools = world.tools.current(world.settings().edit_tool(&model));
+            self.session.equip(self.tools.set().clone());
+        }
+    }
+
     /// Adds the present deny rules of the settings to the open run, before a verdict.
     async fn join_denials(&mut self, input: &Input) -> Result<(), RecordError> {
         let needs_verdict = match input {
@@ -384,6 +398,8 @@ impl SessionTask {
             Input::Step { step, .. } => !matches!(
                 step,
                 Step::CallModel { .. }
+                    | Step::Compact { .. }
+                    | Step::ReadContext { .. }
                     | Step::LookOutside { .. }
                     | Step::Settle { .. }
                     | Step::Review { .. }
@@ -446,6 +462,8 @@ impl SessionTask {
             Step::RunTool { call } => self.session.call(call).is_none_or(|call| !call.is_read()),
             Step::Apply { .. } | Step::Review { .. } | Step::DeliverAsk { .. } => true,
             Step::CallModel { .. }
+            | Step::Compact { .. }
+            | Step::ReadContext { .. }
             | Step::LookOutside { .. }
             | Step::Prepare { .. }
             | Step::Reobserve { .. }

@@ -145,6 +145,7 @@ impl Sessions {
             dir,
             mailbox,
             looks: Default::default(),
+            surroundings: Default::default(),
         });
         let task = SessionTask::new(place, session, log, mail, items, notices);
         let (end, mut mail) = task.run(epoch, || life.leaves()).await;

@@ -80,6 +80,7 @@ impl Past {
             id: format!("call_{number}"),
             name: "read_file".to_owned(),
             arguments: r#"{"path":"src/main.rs"}"#.to_owned(),
+            free_form: false,
         };
         let calls = if number == TURNS { Vec::new() } else { vec![call] };
         let stop = if calls.is_empty() { StopCause::EndTurn } else { StopCause::ToolCalls };

@@ -207,7 +207,7 @@ fn meaning(folded: &FoldedSession, changes: &Changes) -> String {
     }
     for message in &session.history {
         say(match message {
-            ModelMessage::User { text, pictures } => format!("user {text:?} {} pictures", pictures.len()),
+            ModelMessage::User { text, pictures, .. } => format!("user {text:?} {} pictures", pictures.len()),
             ModelMessage::Assistant { reply } => {
                 let calls: Vec<_> = reply.calls.iter().map(|call| call.name.as_str()).collect();
                 let kept = reply.kept.as_ref().map_or(0, |kept| kept.items.len());

@@ -38,6 +38,7 @@ fn provider(base_url: &str) -> Provider {
         temperature: None,
         tools: true,
         images: None,
+        edit_tool: None,
     }
 }
 
@@ -48,10 +49,14 @@ async fn call(models: &Models, provider: &Provider, limits: &ModelLimits) -> Res
         system: "Be brief.".into(),
         tools: Arc::new([]),
         messages: vec![ModelMessage::user("hello")],
+        free_form: false,
         max_output_tokens: None,
         generation_settings: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
+        reminder: None,
+        is_summary: false,
+        replaced_replies: 0,
     };
     let called = tokio::time::timeout(DEADLINE, models.call(provider, limits, &request, 1, |_| {}));
     called.await.expect("the call ends within its deadline")

@@ -48,6 +48,7 @@ mod operations;
 mod overload;
 mod overview;
 mod owners;
+mod patches;
 mod plain;
 mod plan;
 mod popups;

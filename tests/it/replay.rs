@@ -186,6 +186,7 @@ impl Past {
             id: format!("call_{number}"),
             name: "read_file".to_owned(),
             arguments: r#"{"path":"a.txt"}"#.to_owned(),
+            free_form: false,
         };
         self.report(Report::TurnBegan);
         self.report(Report::ReplyStarted);

@@ -38,7 +38,8 @@ use crate::policy::detail::Detail;
 use crate::policy::saving::EditsSave;
 use crate::prompt::message::GenerationSettings;
 pub use crate::prompt::message::Wire;
-use crate::record::{EditsMode, Mode, Policy, UnattendedPolicy};
+use crate::prompt::models::EditTool;
+use crate::record::{CompactPolicy, ContextPolicy, EditsMode, Mode, Policy, UnattendedPolicy};
 use cells::{Cell, Value};
 
 /// One `[providers.NAME]` table, resolved.
@@ -62,6 +63,8 @@ pub struct Provider {
     pub tools: bool,
     /// Whether its models accept images; `None` leaves it to the table of models.
     pub images: Option<bool>,
+    /// The tool by which its models edit files; `None` leaves it to the table of models.
+    pub edit_tool: Option<EditTool>,
 }
 
 impl fmt::Debug for Provider {
@@ -80,6 +83,7 @@ impl fmt::Debug for Provider {
             .field("temperature", &self.temperature)
             .field("tools", &self.tools)
             .field("images", &self.images)
+            .field("edit_tool", &self.edit_tool)
             .finish()
     }
 }
@@ -275,6 +279,10 @@ pub struct Settings {
     /// Megabytes of texts before edits that are kept.
     pub kept_texts_mb: u64,
     pub popups: Popups,
+    /// Sections of the prompt and files that are left out of it.
+    pub prompt_off: Vec<String>,
+    /// When the conversation is made smaller.
+    pub compact: CompactPolicy,
     /// `cap_ms` is never below `base_ms`.
     pub retry: RetryPolicy,
     cells: BTreeMap<String, Cell>,
@@ -386,7 +394,7 @@ impl Settings {
         self.cells.get(key).map(|cell| &cell.origin)
     }
 
-    /// Returns the policy of a session in this mode. `edits` is what happens to edits, and `unattended` means consent, for
+    /// Returns the policy of a session in this mode, without what depends on the model. `edits` is what happens to edits, and `unattended` means consent, for
     /// example by `-y`.
     pub fn policy(&self, mode: Mode, edits: EditsMode, unattended: bool) -> Policy {
         Policy {
@@ -406,7 +414,20 @@ impl Settings {
                 .filter(|model| self.provider_for(Some(model)).is_ok())
                 .cloned()
                 .collect(),
+            context: None,
         }
+    }
+
+    /// Returns the policy of a run that begins with this model.
+    pub fn policy_for(&self, model: &str, mode: Mode, edits: EditsMode, unattended: bool) -> Policy {
+        let models = self.fallback_models.iter().map(String::as_str).chain([model]);
+        let window = |model: &str| Some((model.to_owned(), self.facts(model)?.context_window));
+        let context = ContextPolicy {
+            windows: models.filter_map(window).collect(),
+            off: self.prompt_off.clone(),
+            compact: self.compact,
+        };
+        Policy { context: Some(context), ..self.policy(mode, edits, unattended) }
     }
 
     /// Returns the provider and the model name to call: `model` if given, else the configured one.

@@ -6,6 +6,7 @@ mod allowed;
 mod changes;
 mod choices;
 mod clocks;
+mod compacting;
 mod consent;
 mod cut_short;
 mod decisions;
@@ -136,6 +137,7 @@ pub fn reply(text: &str, calls: &[(&str, &str)]) -> Reply {
             id: format!("c{index}"),
             name: (*name).to_owned(),
             arguments: (*arguments).to_owned(),
+            free_form: false,
         })
         .collect();
     let stop = if calls.is_empty() { StopCause::EndTurn } else { StopCause::ToolCalls };

@@ -6,6 +6,7 @@
 mod ask;
 mod call;
 mod choice;
+mod context;
 mod event;
 mod ids;
 pub mod plan;
@@ -19,6 +20,10 @@ pub use call::{
     FileRead, HunkNote, HunkSet, Payload, Rule, UnsavedText,
 };
 pub use choice::{ChoiceChange, ChoiceId, Choices, Follows, JudgedChoice, Offer, Takes};
+pub use context::{
+    ClearedOutput, CompactPolicy, Compaction, CompactionReach, ContextKind, ContextPolicy, ContextText,
+    SummaryTurn,
+};
 pub use event::Event;
 pub use ids::{AskId, BatchId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 pub use plan::{PlanStep, StepStatus};

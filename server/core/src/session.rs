@@ -4,6 +4,7 @@
 //! of a session.
 
 pub mod applied;
+pub mod compactions;
 mod fold;
 mod forget;
 pub mod hunks;
@@ -12,6 +13,7 @@ mod order;
 pub mod reads;
 pub mod rewind;
 pub mod run;
+pub mod tokens;
 
 pub(crate) use fold::mistakes_after;
 
@@ -21,11 +23,13 @@ use std::sync::Arc;
 use crate::policy::choices::{Choices, JudgedChoice, Offer, Takes};
 use crate::prompt::message::{GenerationSettings, ModelMessage};
 use crate::record::{
-    Ask, AskGroup, AskId, AskKind, CallEnd, ChangeSetId, Mode, Outcome, PlanStep, Record, Resolution, Rule,
-    RunId, RunOrigin, SessionId, ToolCallId,
+    Ask, AskGroup, AskId, AskKind, CallEnd, ChangeSetId, ContextText, Mode, Outcome, PlanStep, Record,
+    Resolution, Rule, RunId, RunOrigin, SessionId, ToolCallId,
 };
+use crate::session::compactions::{Compactions, SentPrefix};
 use crate::session::rewind::RanCommand;
 use crate::session::run::{SessionState, SubState};
+use crate::session::tokens::TokenCount;
 
 pub use crate::session::applied::{
     AppliedChange, AppliedChanges, AppliedHunk, KEPT_AFTER_MS, NameOfFile, PendingReview, TurningBy,
@@ -74,6 +78,16 @@ pub struct Session {
     pub plan: Vec<PlanStep>,
     /// How full the context of the model was after the last reply with a usage.
     pub context: Option<ContextFill>,
+    /// The texts of the prompt that are no part of the conversation, as they were when the last run began.
+    pub texts: Arc<[ContextText]>,
+    /// The instructions of folders that the model was given since.
+    pub nested: Vec<ContextText>,
+    /// How many tokens the conversation has.
+    pub tokens: TokenCount,
+    /// What became of the compactions so far.
+    pub compacted: Compactions,
+    /// What the last request began with.
+    pub(crate) sent: Option<SentPrefix>,
     /// The last commands that ran.
     pub commands: VecDeque<RanCommand>,
     /// The lines of files that the model knows.
@@ -331,6 +345,7 @@ fn beginning(run: &Run) -> SubState {
 fn running_as(turn: &Turn) -> SubState {
     match turn.phase {
         TurnPhase::Calling if turn.silent_since.is_some() => SubState::Stalled,
+        TurnPhase::Calling if turn.compacts.is_some() => SubState::Compacting,
         TurnPhase::Calling if turn.streaming => SubState::Streaming,
         TurnPhase::Calling => SubState::Model,
         TurnPhase::Backoff { .. } => SubState::Retrying,

@@ -7,6 +7,7 @@ pub mod draft;
 pub mod edit;
 pub mod freshness;
 pub mod locate;
+pub mod patch;
 pub mod position;
 pub mod review;
 pub mod trace;

@@ -17,6 +17,10 @@ pub use set::{SameName, Toolset};
 pub(crate) use strict::nearest_with_distance;
 pub use strict::{fields_of, nearest};
 
+/// The name of the tool that edits several files by a patch.
+pub const APPLY_PATCH: &str = "apply_patch";
+/// The argument of a tool that takes one text, where a model writes the text without JSON around it.
+pub const FREE_INPUT: &str = "input";
 /// The most bytes of a path.
 pub const MAX_PATH: usize = 4096;
 /// The most bytes of a glob or a regular expression.
@@ -59,6 +63,13 @@ impl Tool {
             Mode::Code => true,
             Mode::Ask => !matches!(self.effect, Effect::OwnEdit | Effect::Opaque),
         }
+    }
+}
+
+impl Tool {
+    /// Whether its only argument is one text, so that a model may write the text without JSON around it.
+    pub fn is_free_form(&self) -> bool {
+        matches!(&*self.parameters, [only] if only.name == FREE_INPUT && only.kind == ArgumentType::Text)
     }
 }
 

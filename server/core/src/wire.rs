@@ -5,6 +5,7 @@
 
 pub mod ask;
 pub mod call;
+mod compaction;
 mod convert;
 pub mod deciding;
 pub mod history;

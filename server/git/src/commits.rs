@@ -50,6 +50,18 @@ impl Commits {
         }
     }
 
+    /// Returns the last commits, each followed by its first parent, with the first line of its message; at most `count`.
+    pub fn latest(&self, count: usize) -> Result<Vec<(CommitId, String)>, Unknown> {
+        self.objects.begin_question();
+        let mut latest = Vec::new();
+        let mut next = self.head.commit;
+        while let Some(commit) = next.filter(|_| latest.len() < count) {
+            latest.push((commit, self.objects.subject_of(commit)?));
+            next = self.objects.parents_of(commit)?.first().copied();
+        }
+        Ok(latest)
+    }
+
     /// Whether `older` is `newer` or in its history. An amended commit is not in the history of the one that replaces it.
     ///
     /// Returns `Unknown` if the answer needs more than 1,000 commits, or commits that a shallow clone does not have.

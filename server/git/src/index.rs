@@ -49,6 +49,15 @@ pub(crate) enum IndexEntry {
     Conflict,
 }
 
+/// A file of the work tree as it was when it was added.
+pub(crate) struct IndexedFile<'a> {
+    pub path: &'a [u8],
+    /// The lowest 32 bits of its size.
+    pub size: u32,
+    /// Seconds, of which the lowest 32 bits, and nanoseconds.
+    pub modified: (u32, u32),
+}
+
 /// The entries of an index, sorted by path.
 pub(crate) struct Index(State);
 
@@ -183,6 +192,19 @@ impl Index {
         groups.filter_map(|group| group.first()).map(|entry| {
             let path: &[u8] = entry.path(&self.0);
             (path, entry_of(entry))
+        })
+    }
+
+    /// Returns the files that are checked out, with what the index remembers of each.
+    pub fn files(&self) -> impl Iterator<Item = IndexedFile<'_>> {
+        let unchecked = Flags::SKIP_WORKTREE | Flags::INTENT_TO_ADD | Flags::ASSUME_VALID;
+        let is_file =
+            |entry: &&Entry| matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK);
+        let files = self.0.entries().iter().filter(is_file);
+        files.filter(move |entry| !entry.flags.intersects(unchecked)).map(|entry| IndexedFile {
+            path: entry.path(&self.0),
+            size: entry.stat.size,
+            modified: (entry.stat.mtime.secs, entry.stat.mtime.nsecs),
         })
     }
 

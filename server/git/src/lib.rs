@@ -5,6 +5,7 @@
 //!
 //! Never follows a setting of a repository: settings are only read to recognise what Adjutant does not support.
 
+mod changed;
 mod commit_id;
 mod commits;
 mod config;

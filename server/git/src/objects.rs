@@ -151,6 +151,15 @@ impl Objects {
         Ok(parents.map(CommitId).collect())
     }
 
+    /// Returns the first line of the message of a commit.
+    pub fn subject_of(&self, commit: CommitId) -> Result<String, Unknown> {
+        let bytes = self.read(commit.0, Kind::Commit)?;
+        // An empty line ends the head of a commit.
+        let message = bytes.windows(2).position(|pair| pair == b"\n\n").map(|at| &bytes[at + 2..]);
+        let line = message.unwrap_or_default().split(|byte| *byte == b'\n').find(|line| !line.is_empty());
+        Ok(String::from_utf8_lossy(line.unwrap_or_default()).into_owned())
+    }
+
     /// Returns when a commit was made, in seconds since the Unix epoch.
     pub fn seconds_of(&self, commit: CommitId) -> Result<i64, Unknown> {
         let bytes = self.read(commit.0, Kind::Commit)?;

@@ -4,7 +4,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gix_index::entry::Mode;
 use gix_object::Kind;
@@ -17,7 +17,7 @@ use crate::objects::{MAX_TEXT, Objects};
 use crate::refs::{self, Head};
 use crate::stamp::{self, Stamp};
 use crate::unknown::Unknown;
-use crate::{staged, stash};
+use crate::{changed, staged, stash};
 
 /// The longest time for which a lock says that git is at work.
 const LONGEST_WORK: Duration = Duration::from_secs(60);
@@ -124,6 +124,13 @@ impl Repository {
             }
         }
         Ok(())
+    }
+
+    /// Returns the files of the work tree that were changed or removed since they were added, relative to it and sorted.
+    ///
+    /// Compares only sizes and times. Returns `Unknown` if that takes longer than until `end`.
+    pub fn changed_files(&self, end: Instant) -> Result<Vec<PathBuf>, Unknown> {
+        changed::files(self.work_tree(), &index::read(&self.location)?, end)
     }
 
     /// Returns the last commit of a branch, named without `refs/heads/`; `None` if there is no such branch.

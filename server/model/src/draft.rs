@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use adjutant_core::prompt::{Delta, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause};
+use adjutant_core::tool::FREE_INPUT;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -99,6 +100,7 @@ impl<'a> Draft<'a> {
             id: String::new(),
             name: String::new(),
             arguments: String::new(),
+            free_form: false,
         });
         Ok(self.reply.calls.len() - 1)
     }
@@ -133,6 +135,11 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
+    /// Notes that the arguments of a call are plain text.
+    pub fn set_free_form(&mut self, at: usize) {
+        self.reply.calls[at].free_form = true;
+    }
+
     /// Adds a piece of the arguments of a call.
     pub fn add_arguments(&mut self, at: usize, piece: &str) -> Result<(), CallFailure> {
         self.argument_bytes += piece.len();
@@ -147,6 +154,9 @@ impl<'a> Draft<'a> {
     pub fn complete(mut self, stop: StopCause) -> Result<Reply, CallFailure> {
         self.reply.stop = stop;
         self.check_calls()?;
+        for call in self.reply.calls.iter_mut().filter(|call| call.free_form) {
+            call.arguments = serde_json::json!({ FREE_INPUT: call.arguments }).to_string();
+        }
         let silent = self.reply.text.is_empty() && self.reply.calls.is_empty();
         if silent && matches!(stop, StopCause::EndTurn | StopCause::ToolCalls) {
             return Err(self.broken("its reply is empty"));

@@ -11,12 +11,16 @@ pub fn read_reply(wire: Wire, pieces: &[&[u8]], whole: bool) -> (Result<Reply, C
     let request = ModelRequest {
         model: "m1".to_owned(),
         system: "Be brief.".into(),
+        free_form: false,
         tools: Arc::new([]),
         messages: vec![ModelMessage::user("hello")],
         max_output_tokens: None,
         generation_settings: GenerationSettings::default(),
         whole,
         images: Default::default(),
+        reminder: None,
+        is_summary: false,
+        replaced_replies: 0,
     };
     let mut deltas = Vec::new();
     let reply = crate::unsent::read(wire, &request, pieces, &mut |delta| deltas.push(delta));

@@ -54,7 +54,7 @@ impl ResponsesWire {
             let assembly = ResponsesAssembly::new(request, post.endpoint, post.redactor.clone());
             let result = reading::call(clients, post, "responses", body, assembly, on_delta).await;
             match result.as_ref().err().and_then(|failed| rejected.with_failure(failed)) {
-                // Each turn of the loop adds at least one of the three fields, so the loop ends.
+                // Each turn of the loop adds at least one of the four fields, so the loop ends.
                 Some(more) => drop(self.rejected().insert(provider.to_owned(), more)),
                 None => return result,
             }

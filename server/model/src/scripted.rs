@@ -20,6 +20,20 @@ use adjutant_host::settings::own_files;
 const MAX_OUTPUT_CHARS: usize = 200;
 /// The reply after the last turn of the script.
 const EXHAUSTED: &str = "(the script has no more turns)";
+/// The summary of a script that has none.
+const SUMMARY: &str = "\
+## Goal
+As the prompts say.
+## Done
+What the script has played so far.
+## Files
+Those of the calls so far.
+## Decisions
+None.
+## Open
+Nothing is known.
+## Next
+The next turn of the script.";
 /// Without a pace, how many words are streamed before the task yields, so that it can be cancelled.
 const WORDS_PER_YIELD: usize = 64;
 
@@ -75,9 +89,10 @@ pub(super) async fn call(
 /// Returns the index of the turn to play.
 ///
 /// Each reply in the history moves to the next turn. A turn stays if the output of one of its calls contains a text of
-/// its `repeat_on`. User messages do not count.
-fn position(turns: &[Turn], messages: &[ModelMessage]) -> usize {
-    let mut position = 0;
+/// its `repeat_on`. User messages do not count. Replies that a compaction replaced count as well.
+fn position(turns: &[Turn], request: &ModelRequest) -> usize {
+    let messages = &request.messages;
+    let mut position = request.replaced_replies;
     for (at, message) in messages.iter().enumerate() {
         if !matches!(message, ModelMessage::Assistant { .. }) {
             continue;
@@ -105,8 +120,14 @@ async fn play(
     on_delta: impl FnMut(Delta) + Send,
 ) -> Result<Reply, CallFailure> {
     let replies =
-        request.messages.iter().filter(|message| matches!(message, ModelMessage::Assistant { .. })).count();
-    let turn = script.turns.get(position(&script.turns, &request.messages));
+        request.messages.iter().filter(|message| matches!(message, ModelMessage::Assistant { .. })).count()
+            + request.replaced_replies;
+    let turn = script.turns.get(position(&script.turns, request));
+    if request.is_summary {
+        let text = script.summary.as_deref().unwrap_or(SUMMARY);
+        let stop = StopCause::EndTurn;
+        return Ok(Reply { text: text.to_owned(), stop, ..Reply::default() });
+    }
     let Some(turn) = turn else {
         let mut stream = PacedStream::new(script.pace_ms, None, on_delta);
         stream.stream_text(EXHAUSTED, Delta::Text).await?;
@@ -122,6 +143,7 @@ async fn play(
         id: format!("call_{replies}_{at}"),
         name: call.tool.clone(),
         arguments: call.arguments.clone(),
+        free_form: false,
     });
     Ok(Reply {
         text,

@@ -55,6 +55,7 @@ pub(super) fn provider_on(wire: Dialect, base_url: &str) -> Provider {
         temperature: None,
         tools: true,
         images: None,
+        edit_tool: None,
     }
 }
 
@@ -63,6 +64,7 @@ pub(super) fn request(prompt: &str) -> ModelRequest {
         name: "read_file".into(),
         description: "Reads.".into(),
         parameters: serde_json::json!({"type": "object"}),
+        free_form: false,
     };
     ModelRequest {
         model: "m1".to_owned(),
@@ -70,9 +72,13 @@ pub(super) fn request(prompt: &str) -> ModelRequest {
         tools: Arc::new([tool]),
         messages: vec![ModelMessage::user(prompt)],
         max_output_tokens: None,
+        free_form: false,
         generation_settings: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
+        reminder: None,
+        is_summary: false,
+        replaced_replies: 0,
     }
 }
 

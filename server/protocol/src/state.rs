@@ -56,6 +56,8 @@ pub enum SubState {
     /// The server called the model, and the reply has not begun.
     Model,
     Streaming,
+    /// The model summarises a part of the conversation, which fills its context.
+    Compacting,
     /// The model has sent nothing since `since`; the server waits within its limits.
     Stalled,
     Tools,

@@ -94,6 +94,8 @@ pub enum Update {
     PlanUpdate {
         entries: Vec<PlanEntry>,
     },
+    /// The conversation that the model reads was made smaller; what the user reads stays.
+    CompactionUpdate(CompactionView),
     /// Ephemeral: how full the context of the model is.
     UsageUpdate(ContextUsage),
     #[serde(rename = "_turn")]
@@ -122,7 +124,7 @@ pub enum Update {
 
 impl Update {
     /// Every kind, and whether it is lasting. A table in `docs/protocol.md` is generated from it.
-    pub const KINDS: [(&'static str, bool); 18] = [
+    pub const KINDS: [(&'static str, bool); 19] = [
         ("user_message", true),
         ("agent_message", true),
         ("agent_message_chunk", false),
@@ -134,6 +136,7 @@ impl Update {
         ("notice", false),
         ("config_option_update", true),
         ("plan_update", true),
+        ("compaction_update", true),
         ("usage_update", false),
         ("_turn", true),
         ("_run", true),
@@ -157,6 +160,7 @@ impl Update {
             Update::Notice { .. } => "notice",
             Update::ConfigOptionUpdate { .. } => "config_option_update",
             Update::PlanUpdate { .. } => "plan_update",
+            Update::CompactionUpdate(_) => "compaction_update",
             Update::UsageUpdate(_) => "usage_update",
             Update::Turn(_) => "_turn",
             Update::Run(_) => "_run",
@@ -275,6 +279,73 @@ pub struct TurnView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "number")]
     pub retry_at: Option<u64>,
+    /// For a turn that began: the first part of its request that is not as in the request before, so that the provider's cache
+    /// ends there (S70).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub cache_break: Option<CacheBreak>,
+    /// Whether the turn only asks for a summary of the conversation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub compacts: bool,
+}
+
+/// A part of a request that changed, although it stands before the new messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheBreak {
+    Model,
+    Tools,
+    Mode,
+    /// Instructions, memory or skills.
+    Instructions,
+    /// Earlier messages, by a compaction.
+    History,
+}
+
+/// The conversation was made smaller, or is about to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionView {
+    pub compaction_id: MessageId,
+    /// One line that says what happened.
+    pub title: String,
+    pub kind: CompactionKind,
+    pub status: CompactionStatus,
+    /// Tokens of the next request without it; an estimate.
+    #[ts(type = "number")]
+    pub before: u64,
+    /// Tokens of the next request with it; an estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "number")]
+    pub after: Option<u64>,
+    /// What the model reads in place of the earlier messages. The user can still read those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub text: Option<String>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub message: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionKind {
+    /// Large old outputs of tools became placeholders.
+    Outputs,
+    /// A summary of the model replaces earlier messages.
+    Summary,
+    /// A list of what was done replaces earlier messages, because no model could summarise them.
+    Cut,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionStatus {
+    InProgress,
+    Completed,
+    Failed,
 }
 
 /// Why a model call failed.

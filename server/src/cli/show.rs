@@ -135,6 +135,7 @@ impl Show {
             Update::Run(run) => self.run(pages, run),
             Update::Notice { message } => self.remark(pages, Ink::Plain, &format!("! {message}")),
             Update::PlanUpdate { entries } => self.plan(pages, entries),
+            Update::CompactionUpdate(view) => self.remark(pages, Ink::Dim, &format!("• {}", view.title)),
             Update::Rule { text } => self.remark(pages, Ink::Dim, &format!("• from now on {text}")),
             Update::ConfigOptionUpdate { changed, .. } => {
                 self.remark(pages, Ink::Dim, &format!("• from now on {}", in_words(changed)));

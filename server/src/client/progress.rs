@@ -94,9 +94,10 @@ impl Progress {
 
     fn of_state(&self, view: &StateView) -> Option<String> {
         match (view.state, view.sub) {
-            (State::Running, Some(SubState::Model | SubState::Streaming | SubState::Stalled)) => {
-                Some(state_words(view))
-            }
+            (
+                State::Running,
+                Some(SubState::Model | SubState::Streaming | SubState::Compacting | SubState::Stalled),
+            ) => Some(state_words(view)),
             // The failed attempt has already given the reason and the time.
             (State::Running, Some(SubState::Retrying)) => None,
             (State::Running, _) => self.tool.clone(),
@@ -163,6 +164,7 @@ fn words_of(sub: SubState) -> &'static str {
         SubState::Model => "waiting for the model",
         SubState::Streaming => "the model answers",
         SubState::Stalled => "the model sends nothing",
+        SubState::Compacting => "summarises the conversation",
         SubState::Retrying => "waits to try again",
         SubState::Preparing | SubState::Tools => "at work",
         SubState::Completed | SubState::Stopped => "done",

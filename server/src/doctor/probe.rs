@@ -32,11 +32,15 @@ pub async fn probe(models: &Models, settings: &Settings, model: &str) -> Result<
         model: name,
         system: "Answer with one word.".into(),
         tools: Vec::new().into(),
+        free_form: false,
         messages: vec![ModelMessage::user("Say ok.")],
         max_output_tokens: Some(MOST_TOKENS),
         generation_settings: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
+        reminder: None,
+        is_summary: false,
+        replaced_replies: 0,
     };
     let began = Instant::now();
     match models.call(&provider, &limits, &request, 1, |_| {}).await {

@@ -27,7 +27,7 @@ use adjutant_core::text::review::{Presence, presence_of_cut_short, present_toget
 use file_act::FileAct;
 
 pub use apply::{BatchEdit, apply_edit};
-pub use propose::{EditAct, GivenEdit, prepare};
+pub use propose::{EditAct, EditPart, GivenEdit, prepare};
 pub use reobserve::{WaitingChange, reobserve};
 pub use together::{DiskEdit, apply_all, groups, is_for_disk, write_together};
 

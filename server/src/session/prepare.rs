@@ -21,12 +21,13 @@ use adjutant_core::text::display::shown;
 use adjutant_core::tool::Arguments;
 use adjutant_protocol::ToolCallId;
 
-use super::edits::{EditAct, GivenEdit};
+use super::edits::{EditAct, EditPart, GivenEdit};
 use super::stream::Stream;
 use super::{SessionWorld, World, edits, outside};
 use crate::aside::aside;
 use crate::faults::point;
 use crate::settings::private_dir;
+use crate::tools::apply_patch::{PartAct, PatchPart};
 use crate::tools::exclusions::Exclusions;
 use crate::tools::paths::{PathRefusal, PathType, ResolvedPath, Roots, resolve};
 use crate::tools::process::{Containment, Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
@@ -67,19 +68,9 @@ async fn prepare_edits(
     let mut edits = Vec::new();
     for call in calls {
         let given = rules.tools.set().parse(mode, &call.tool, call.arguments());
-        let act = match rules.tools.act(&call.tool) {
-            Some(Action::Edit(after)) => Some(EditAct::Text { after, whole: false }),
-            Some(Action::Write(after)) => Some(EditAct::Text { after, whole: true }),
-            Some(Action::Delete) => Some(EditAct::Delete),
-            Some(Action::Move) => Some(EditAct::Move),
-            _ => None,
-        };
-        match (given, act) {
-            (Ok(given), Some(act)) => {
-                edits.push(GivenEdit { call: call.id.clone(), tool: call.tool.clone(), given, act });
-            }
-            (given, _) => {
-                let why = given.err().unwrap_or_else(|| no_such_tool(call));
+        match given.and_then(|given| parts_of(call, given, rules)) {
+            Ok(parts) => edits.push(GivenEdit { call: call.id.clone(), tool: call.tool.clone(), parts }),
+            Err(why) => {
                 let why = Some(why);
                 refused.push(RefusedEdit { call: call.id.clone(), seen: None, why, may_reveal: false });
             }
@@ -88,6 +79,31 @@ async fn prepare_edits(
     let mut prepared = edits::prepare(place, edits, deny_rules(place, &rules.deny), reads).await;
     prepared.refused.extend(refused);
     prepared
+}
+
+/// Returns the edits of one call: one for each file of a patch, else one.
+fn parts_of(call: &Call, given: Arguments, rules: &Rules) -> Result<Vec<EditPart>, Reason> {
+    let text = |after, whole| EditAct::Text { after, whole };
+    let act = match rules.tools.act(&call.tool) {
+        Some(Action::Edit(after)) => text(after, false),
+        Some(Action::Write(after)) => text(after, true),
+        Some(Action::Delete) => EditAct::Delete,
+        Some(Action::Move) => EditAct::Move,
+        Some(Action::Patch(parts)) => {
+            let part = |PatchPart { given, act }| {
+                let act = match act {
+                    PartAct::Text(after) => text(after, false),
+                    PartAct::TextTo(after) => EditAct::TextTo(after),
+                    PartAct::Delete => EditAct::Delete,
+                    PartAct::Move => EditAct::Move,
+                };
+                EditPart { given, act }
+            };
+            return Ok(parts(&given)?.into_iter().map(part).collect());
+        }
+        _ => return Err(no_such_tool(call)),
+    };
+    Ok(vec![EditPart { given, act }])
 }
 
 async fn prepare_one(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: &Rules) -> Report {
@@ -129,9 +145,8 @@ async fn prepare_one(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: 
         Some(Action::Plan) => Preparation::of(Payload::Plan { steps: given.steps("plan") }),
         Some(Action::Complete) => Preparation::of(Payload::Complete { summary: text("summary") }),
         Some(Action::Fail) => Preparation::of(Payload::Fail { reason: text("reason") }),
-        Some(Action::Edit(_) | Action::Write(_) | Action::Delete | Action::Move) | None => {
-            Preparation::refused(no_such_tool(call))
-        }
+        Some(Action::Edit(_) | Action::Write(_) | Action::Patch(_) | Action::Delete | Action::Move)
+        | None => Preparation::refused(no_such_tool(call)),
     }))
 }
 
@@ -231,6 +246,7 @@ async fn run_allowed(
         Some(
             Action::Edit(_)
             | Action::Write(_)
+            | Action::Patch(_)
             | Action::Delete
             | Action::Move
             | Action::Question

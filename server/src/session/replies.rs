@@ -223,7 +223,6 @@ impl SessionTask {
             .map_err(|why| ClientError::new(ErrorName::ProviderUnavailable, why.to_string()))?;
         let overrides = &params.overrides;
         let mode = overrides.mode.map_or(self.session.choices.mode, Into::into);
-        let policy = settings.policy(mode, self.place.world.edits_mode(), overrides.unattended);
         let generation_settings = choosing::generation_settings(overrides, &self.session.choices, &settings)?;
         let follows = Follows {
             mode: overrides.mode.is_none(),
@@ -232,6 +231,7 @@ impl SessionTask {
             verbosity: overrides.verbosity.is_none(),
         };
         let model = format!("{}/{model}", provider.name);
+        let policy = settings.policy_for(&model, mode, self.place.world.edits_mode(), overrides.unattended);
         let seen_by = self.session.open_run().map_or(model.as_str(), |run| run.current_model());
         Ok(Prompt {
             text,

@@ -34,7 +34,7 @@ pub fn of(step: &Step, session: &Session) -> Span {
     let mut run: Option<&RunId> = run.map(|run| &run.id);
     let mut about: Option<&ToolCallId> = None;
     match step {
-        Step::CallModel { turn: number, attempt } => {
+        Step::CallModel { turn: number, attempt } | Step::Compact { turn: number, attempt } => {
             turn = Some(*number);
             span.record("attempt", attempt);
         }
@@ -59,7 +59,7 @@ pub fn of(step: &Step, session: &Session) -> Span {
             about = session.changes.get(change_set).and_then(|state| state.calls().next());
             (run, turn) = (None, None);
         }
-        Step::Review { .. } | Step::Wake(_) => {}
+        Step::ReadContext { .. } | Step::Review { .. } | Step::Wake(_) => {}
     }
     if let Some(run) = run {
         span.record("run", display(run));
@@ -91,6 +91,8 @@ pub fn of_write(session: &Session) -> Span {
 fn name_of(step: &Step) -> &'static str {
     match step {
         Step::CallModel { .. } => "call_model",
+        Step::Compact { .. } => "compact",
+        Step::ReadContext { .. } => "read_context",
         Step::Prepare { .. } => "prepare",
         Step::RunTool { .. } => "run_tool",
         Step::Reobserve { .. } => "reobserve",

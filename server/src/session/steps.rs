@@ -13,7 +13,8 @@ use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use adjutant_core::machine::step::{BatchPart, Step, Wake, longest_wait};
 use adjutant_core::policy::ask;
 use adjutant_core::policy::cause::Cause;
-use adjutant_core::prompt::{self, ModelRequest};
+use adjutant_core::prompt::reminder::{SessionNow, reminder};
+use adjutant_core::prompt::{self, ModelRequest, compact};
 use adjutant_core::record::{BatchId, CallEnd, CallResult, EditCheck, FileChange};
 use adjutant_core::session::{Call, ChangeState, HunkState, Reads, Session};
 use adjutant_core::wire;
@@ -28,7 +29,7 @@ use super::prepare::{Rules, prepare, run};
 use super::review::{self, ReviewPart};
 use super::spans::StepTimer;
 use super::stream::Stream;
-use super::{SessionWorld, edits, images, outside, spans};
+use super::{SessionWorld, context, edits, images, outside, spans};
 use crate::client::{AskDelivery, CarriedHunks};
 use crate::faults::point;
 use crate::tools::Toolbox;
@@ -130,7 +131,8 @@ impl RunningSteps {
 
 /// The work of one step, with a copy of what it needs of the session.
 enum Work {
-    Model { model: String, request: Box<ModelRequest>, attempt: u32 },
+    Model { model: String, request: Box<ModelRequest>, attempt: u32, reminds: Option<Box<SessionNow>> },
+    ReadContext,
     Prepare { calls: Vec<Call>, mode: adjutant_core::record::Mode, rules: Rules, reads: Reads },
     Tool { call: Box<Call>, rules: Rules },
     Reobserve { waiting: Vec<WaitingChange> },
@@ -155,7 +157,15 @@ impl Work {
                 model: run?.current_model().to_owned(),
                 request: Box::new(model_request(session, place)?),
                 attempt: *attempt,
+                reminds: Some(Box::new(SessionNow::of(session))),
             },
+            Step::Compact { attempt, .. } => {
+                let compaction = run?.turn.as_ref()?.compacts.as_ref()?;
+                let request = compact::request(model_request(session, place)?, compaction);
+                let model = run?.current_model().to_owned();
+                Work::Model { model, request: Box::new(request), attempt: *attempt, reminds: None }
+            }
+            Step::ReadContext { .. } => Work::ReadContext,
             Step::Prepare { calls, .. } => {
                 let policy = &run?.policy;
                 let calls = calls.iter().map(|id| session.call(id).cloned()).collect::<Option<Vec<_>>>()?;
@@ -170,10 +180,11 @@ impl Work {
                 Work::Tool { call: Box::new(session.call(call)?.clone()), rules }
             }
             Step::Reobserve { changes, .. } => {
-                let waiting = changes.iter().filter_map(|id| session.changes.get(id)).map(|state| {
-                    let seen = state.calls().find_map(|call| session.call(call)?.seen.clone());
-                    WaitingChange { change: state.of_hunks(&state.in_state(HunkState::Proposed)), seen }
-                });
+                let waiting =
+                    changes.iter().filter_map(|id| session.changes.get(id)).map(|state| WaitingChange {
+                        change: state.of_hunks(&state.in_state(HunkState::Proposed)),
+                        seen: state.seen.clone(),
+                    });
                 Work::Reobserve { waiting: waiting.collect() }
             }
             Step::Apply { batch, part } => Work::Apply { edits: batch_edits(session, batch, part) },
@@ -203,12 +214,21 @@ impl Work {
 
     async fn run(self, step: &Step, place: &Arc<SessionWorld>, stream: &Stream) -> Option<Done> {
         let report = match self {
-            Work::Model { model, mut request, attempt } => {
+            Work::Model { model, mut request, attempt, reminds } => {
+                let shows = reminds.is_some();
+                if let Some(now) = reminds {
+                    let editor = context::now(place).await;
+                    request.reminder = reminder(&now, &editor).map(Into::into);
+                }
                 images::load(place.blobs.clone(), &mut request).await;
-                call_model(place, stream, &model, &request, attempt).await
+                call_model(place, stream, &model, &request, attempt, shows).await
             }
+            Work::ReadContext => context::read(place).await,
             Work::Prepare { calls, mode, rules, reads } => prepare(place, &calls, mode, &rules, reads).await,
-            Work::LookOutside { reads } => outside::look(place, reads).await,
+            Work::LookOutside { reads } => {
+                let report = outside::look(place, reads.clone()).await;
+                context::with_instructions(place, reads, report).await
+            }
             Work::Tool { call, rules } => run(place, stream, &call, &rules).await,
             Work::Reobserve { waiting } => edits::reobserve(place, waiting).await,
             Work::Apply { edits } => {
@@ -244,7 +264,7 @@ fn batch_edits(session: &Session, batch: &BatchId, part: &BatchPart) -> Vec<Batc
     let edit = |state: &ChangeState| {
         let hunks = state.batches.get(batch)?;
         let call = state.calls().find_map(|call| session.call(call))?;
-        Some(BatchEdit { title: call.title.clone(), seen: call.seen.clone(), change: state.of_hunks(hunks) })
+        Some(BatchEdit { title: call.title.clone(), seen: state.seen.clone(), change: state.of_hunks(hunks) })
     };
     session.live_changes().into_iter().filter(of_batch).filter_map(edit).collect()
 }
@@ -268,6 +288,7 @@ async fn call_model(
     model: &str,
     request: &ModelRequest,
     attempt: u32,
+    shows: bool,
 ) -> Report {
     let settings = place.world.settings();
     let provider = match settings.provider_for(Some(model)) {
@@ -281,7 +302,13 @@ async fn call_model(
         }
     };
     let limits = settings.limits.model;
-    let call = place.world.models.call(&provider, &limits, request, attempt, |delta| stream.reply(delta));
+    // Nobody reads along while a summary is written: it is shown whole, when it is accepted.
+    let hear = |delta| {
+        if shows {
+            stream.reply(delta)
+        }
+    };
+    let call = place.world.models.call(&provider, &limits, request, attempt, hear);
     let result = tokio::select! {
         result = call => result,
         never = stream.report_silence(Duration::from_millis(limits.silence_ms)) => match never {},
@@ -364,7 +391,7 @@ fn too_large_reply(limit: usize) -> Report {
 pub fn broken(step: &Step) -> Option<Report> {
     let why = "the tool broke; this is a fault of Adjutant, not of the call. Try another way.";
     match step {
-        Step::CallModel { .. } => Some(Report::CallFailed(CallFailure {
+        Step::CallModel { .. } | Step::Compact { .. } => Some(Report::CallFailed(CallFailure {
             class: FailureClass::InvalidRequest,
             message: "calling the model broke inside Adjutant; the log says more".to_owned(),
             retry_after_ms: None,
@@ -375,6 +402,7 @@ pub fn broken(step: &Step) -> Option<Report> {
         | Step::Review { .. }
         | Step::Apply { .. } => Some(Report::Finished(failed(None, why, "broke"))),
         Step::Settle { .. } => Some(Report::Settled(EditCheck::Unclear)),
+        Step::ReadContext { .. } => Some(Report::ContextRead(Vec::new())),
         Step::LookOutside { .. } => Some(Report::LookedOutside(None)),
         Step::DeliverAsk { .. } | Step::Wake(_) => None,
     }

@@ -12,6 +12,7 @@ use adjutant_protocol::{AskId, SessionId};
 
 use super::blobs::Blobs;
 use super::catalog::Catalog;
+use super::context::LastSurroundings;
 use super::images::ImageRoom;
 use super::inbox::Watch;
 use super::list_changes::ListChanges;
@@ -101,4 +102,6 @@ pub struct SessionWorld {
     pub mailbox: Mailbox,
     /// What the last looks at the files that the model knows found.
     pub looks: Mutex<FileLooks>,
+    /// The surroundings as they were last seen.
+    pub surroundings: LastSurroundings,
 }

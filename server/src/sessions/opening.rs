@@ -80,7 +80,7 @@ pub fn open(world: &Arc<World>, place: &log::LogPlace) -> Result<LoadedSession, 
     let notices = opened.notices.into_iter().chain(strays).map(|notice| notice.to_string());
     let other_tools = session
         .open_run()
-        .is_some_and(|run| !run.toolset.is_empty() && run.toolset != world.tools.current().set().hash());
+        .is_some_and(|run| !run.toolset.is_empty() && world.tools.of_hash(&run.toolset).is_none());
     let of_tools = other_tools.then(|| OTHER_TOOLS.to_owned());
     let notices = notices.chain(problems).chain(of_tools).collect();
     Ok(LoadedSession { session, roots, log: opened.log, items, notices, epoch: Some(opened.epoch) })

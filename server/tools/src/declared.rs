@@ -234,8 +234,31 @@ proptest::proptest! {
 
 #[test]
 fn deny_rules_know_the_tools_that_are_always_there() {
-    let set = Toolbox::default().set().clone();
-    assert_eq!(set.names(Mode::Code).collect::<Vec<_>>(), TOOLS, "and their names differ");
-    let all: BTreeSet<&str> = TOOLS.into_iter().collect();
+    let names = |edits| -> Vec<String> {
+        Toolbox::built_in(edits).set().names(Mode::Code).map(str::to_owned).collect()
+    };
+    let all: Vec<String> = EditTool::ALL.into_iter().flat_map(names).collect();
+    let all: BTreeSet<&str> = all.iter().map(String::as_str).collect();
+    assert_eq!(all, TOOLS.into_iter().collect(), "and their names differ");
     assert_eq!(all.len(), TOOLS.len());
+}
+
+#[test]
+fn n24_a_model_that_edits_by_patches_has_no_other_tool_to_edit() {
+    let set = Toolbox::built_in(EditTool::ApplyPatch).set().clone();
+    let edits = set.names(Mode::Code).filter(|name| set.effect_of(name) == Effect::OwnEdit);
+    assert_eq!(edits.collect::<Vec<_>>(), ["apply_patch"]);
+    assert!(!set.names(Mode::Ask).any(|name| name == "apply_patch"));
+    assert_ne!(set.hash(), Toolbox::default().set().hash());
+    let spec = set.specs(Mode::Code).iter().find(|spec| spec.free_form).cloned().expect("it takes text");
+    assert_eq!(spec.name, "apply_patch");
+    let patch = "*** Begin Patch\n*** Delete File: a\n*** Add File: b\n*** Add File: c\n*** End Patch";
+    let arguments = serde_json::json!({ "input": patch }).to_string();
+    assert_eq!(set.title_of("apply_patch", &arguments), "Edit a, b and 1 more");
+    let why = set.parse(Mode::Code, "apply_patch", r#"{"input":"*** Begin"}"#).expect_err("it is no patch");
+    assert_eq!(why.cause, Cause::WrongArgument);
+    // A run that is opened again finds its own tools by their hash.
+    let registry = ToolRegistry::default();
+    let found = registry.of_hash(set.hash()).expect("it is there");
+    assert!(found.set().has("apply_patch") && registry.of_hash("none").is_none());
 }

@@ -3,6 +3,7 @@
 //! Never knows a session and never decides whether a call may run. The caller passes resolved paths and pinned
 //! commands, and every output is bounded.
 
+pub mod apply_patch;
 mod ask_user;
 #[cfg(test)]
 mod declared;
@@ -37,6 +38,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use adjutant_core::policy::cause::{Cause, Reason};
+use adjutant_core::prompt::models::EditTool;
 use adjutant_core::record::UnsavedText;
 use adjutant_core::text::display::one_line;
 use adjutant_core::text::freshness::KnownLines;
@@ -44,6 +46,7 @@ use adjutant_core::tool::{ArgumentType, Arguments, Effect, MAX_TITLE, Parameter,
 
 use crate::documents::Buffers;
 use adjutant_host::aside;
+use apply_patch::PatchPart;
 use exclusions::Exclusions;
 use paths::{ResolvedPath, Roots};
 
@@ -117,14 +120,19 @@ pub struct BuiltTool {
     pub act: Action,
 }
 
+/// Returns the new text of a file, from the arguments of the call and the file as it is.
+pub type EditedText = for<'a> fn(&'a Arguments, &FileBefore<'_>) -> Result<Cow<'a, str>, Reason>;
+
 /// The action of a tool. Each kind is prepared, judged and run in one way.
 #[derive(Clone, Copy, Debug)]
 pub enum Action {
     Read(Read),
-    /// Returns the new text of a file, from the arguments of the call and the file as it is.
-    Edit(for<'a> fn(&'a Arguments, &FileBefore<'_>) -> Result<Cow<'a, str>, Reason>),
+    /// Gives a file a new text.
+    Edit(EditedText),
     /// Like `Edit`, for a tool whose arguments quote nothing of the text before.
-    Write(for<'a> fn(&'a Arguments, &FileBefore<'_>) -> Result<Cow<'a, str>, Reason>),
+    Write(EditedText),
+    /// Returns the edits of several files that one call asks for.
+    Patch(fn(&Arguments) -> Result<Vec<PatchPart>, Reason>),
     /// Deletes the file `path`.
     Delete,
     /// Moves the file `from` to the name `to`.
@@ -141,7 +149,9 @@ impl Action {
     fn effect(self) -> Effect {
         match self {
             Action::Read(_) | Action::Plan => Effect::Read,
-            Action::Edit(_) | Action::Write(_) | Action::Delete | Action::Move => Effect::OwnEdit,
+            Action::Edit(_) | Action::Write(_) | Action::Patch(_) | Action::Delete | Action::Move => {
+                Effect::OwnEdit
+            }
             Action::Command => Effect::Opaque,
             Action::Question => Effect::Question,
             Action::Complete | Action::Fail => Effect::End,
@@ -187,7 +197,7 @@ pub struct FileBefore<'a> {
 }
 
 /// The built-in tools, in the order in which models see them. To add one, add its file and a row here.
-const BUILT: [BuiltTool; 13] = [
+const BUILT: [BuiltTool; 14] = [
     list_files::LIST_FILES,
     read_file::READ_FILE,
     find_files::FIND_FILES,
@@ -196,6 +206,7 @@ const BUILT: [BuiltTool; 13] = [
     write_file::WRITE_FILE,
     move_file::MOVE_FILE,
     delete_file::DELETE_FILE,
+    apply_patch::TOOL,
     run_command::RUN_COMMAND,
     update_plan::UPDATE_PLAN,
     ask_user::ASK_USER,
@@ -222,20 +233,43 @@ pub enum UnfitTool {
     Effect(String),
 }
 
-/// The tools of a server process. Tools can be added while it runs; clones share them.
+/// The tools of a server process, once for each way to edit. Tools can be added while it runs; clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct ToolRegistry(Arc<Mutex<Arc<Toolbox>>>);
+pub struct ToolRegistry(Arc<Mutex<Toolboxes>>);
+
+#[derive(Clone, Debug)]
+struct Toolboxes {
+    edit_file: Arc<Toolbox>,
+    apply_patch: Arc<Toolbox>,
+}
+
+impl Default for Toolboxes {
+    fn default() -> Self {
+        let of = |edits| Arc::new(Toolbox::built_in(edits));
+        Self { edit_file: of(EditTool::EditFile), apply_patch: of(EditTool::ApplyPatch) }
+    }
+}
 
 impl ToolRegistry {
-    /// Returns the tools for a run that begins now.
-    pub fn current(&self) -> Arc<Toolbox> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns the tools for a run that begins now with a model that edits by this tool.
+    pub fn current(&self, edits: EditTool) -> Arc<Toolbox> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match edits {
+            EditTool::EditFile => all.edit_file.clone(),
+            EditTool::ApplyPatch => all.apply_patch.clone(),
+        }
+    }
+
+    /// Returns the tools with this hash; `None` if this process has others.
+    pub fn of_hash(&self, hash: &str) -> Option<Arc<Toolbox>> {
+        EditTool::ALL.map(|edits| self.current(edits)).into_iter().find(|tools| tools.set().hash() == hash)
     }
 
     /// Adds a tool; the next run is the first that has it.
     pub fn add(&self, built: BuiltTool) -> Result<(), UnfitTool> {
-        let mut tools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *tools = Arc::new(tools.with(built)?);
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let with = |tools: &Toolbox| tools.with(built.clone()).map(Arc::new);
+        *all = Toolboxes { edit_file: with(&all.edit_file)?, apply_patch: with(&all.apply_patch)? };
         Ok(())
     }
 }
@@ -249,12 +283,22 @@ pub struct Toolbox {
 
 impl Default for Toolbox {
     fn default() -> Self {
-        // The built-in tools are valid; a test checks it.
-        Self::of(BUILT.to_vec()).unwrap_or_else(|_| Self { set: Arc::default(), built: Vec::new() })
+        Self::built_in(EditTool::EditFile)
     }
 }
 
 impl Toolbox {
+    /// Returns the built-in tools, with the one or the others to edit files.
+    pub fn built_in(edits: EditTool) -> Self {
+        let is_in = |built: &BuiltTool| match built.act {
+            Action::Patch(_) => edits == EditTool::ApplyPatch,
+            act => act.effect() != Effect::OwnEdit || edits == EditTool::EditFile,
+        };
+        let built = BUILT.into_iter().filter(is_in).collect();
+        // The built-in tools are valid; a test checks it.
+        Self::of(built).unwrap_or_else(|_| Self { set: Arc::default(), built: Vec::new() })
+    }
+
     fn of(built: Vec<BuiltTool>) -> Result<Self, UnfitTool> {
         if let Some(other) = built.iter().find(|built| built.tool.effect != built.act.effect()) {
             return Err(UnfitTool::Effect(other.tool.name.clone().into_owned()));

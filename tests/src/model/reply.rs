@@ -138,7 +138,16 @@ impl Reply {
     }
 
     /// Adds a tool call whose arguments are this text, JSON or not.
-    pub fn and_raw_call(mut self, name: &str, arguments: &str) -> Reply {
+    pub fn and_raw_call(self, name: &str, arguments: &str) -> Reply {
+        self.and_call_of(name, arguments, false)
+    }
+
+    /// Returns a call of a tool that takes plain text, in two pieces. Only Responses has such calls.
+    pub fn free_call(name: &str, input: &str) -> Reply {
+        Reply::empty().and_call_of(name, input, true)
+    }
+
+    fn and_call_of(mut self, name: &str, arguments: &str, free_form: bool) -> Reply {
         let index = self.calls;
         let mut middle = arguments.len() / 2;
         while !arguments.is_char_boundary(middle) {
@@ -147,7 +156,7 @@ impl Reply {
         let (first, second) = arguments.split_at(middle);
         let id = format!("call_{name}_{index}");
         self.said.parts.extend([
-            Part::Call { index, id, name: name.to_owned(), arguments: first.to_owned() },
+            Part::Call { index, id, name: name.to_owned(), arguments: first.to_owned(), free_form },
             Part::Arguments { index, arguments: second.to_owned() },
         ]);
         self.calls += 1;

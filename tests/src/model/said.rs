@@ -25,6 +25,8 @@ pub enum Part {
         id: String,
         name: String,
         arguments: String,
+        /// The arguments are plain text; only Responses has such calls.
+        free_form: bool,
     },
     /// The next piece of a call's arguments.
     Arguments {
@@ -44,6 +46,7 @@ pub struct SaidCall {
     pub id: String,
     pub name: String,
     pub arguments: String,
+    pub free_form: bool,
 }
 
 impl Said {
@@ -62,7 +65,8 @@ impl Said {
         let mut calls = Vec::<SaidCall>::new();
         for part in &self.parts {
             match part {
-                Part::Call { index, id, name, arguments } => calls.push(SaidCall {
+                Part::Call { index, id, name, arguments, free_form } => calls.push(SaidCall {
+                    free_form: *free_form,
                     index: *index,
                     id: id.clone(),
                     name: name.clone(),

@@ -12,7 +12,8 @@ use crate::machine::retry::RetryPolicy;
 use crate::policy::detail::Detail;
 use crate::policy::saving::EditsSave;
 use crate::prompt::message::{GenerationSettings, Level};
-use crate::record::{EditsMode, UnattendedPolicy};
+use crate::prompt::models::EditTool;
+use crate::record::{CompactPolicy, EditsMode, UnattendedPolicy};
 
 /// Builds the settings. An incomplete provider is listed separately, with what to set.
 pub(super) fn settings(
@@ -67,6 +68,15 @@ pub(super) fn settings(
             lines: whole_of(&cells, "asks.popup_lines")
                 .and_then(|lines| usize::try_from(lines).ok())
                 .unwrap_or(1),
+        },
+        prompt_off: match cells.get("prompt.off").map(|cell| &cell.value) {
+            Some(Value::Words(words)) => words.clone(),
+            _ => Vec::new(),
+        },
+        compact: CompactPolicy {
+            outputs_percent: narrow_of(&cells, "compact.outputs_percent").unwrap_or(100),
+            middle_percent: narrow_of(&cells, "compact.middle_percent").unwrap_or(100),
+            all_percent: narrow_of(&cells, "compact.all_percent").unwrap_or(100),
         },
         retry: retry(&cells),
         providers,
@@ -186,6 +196,7 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
             Some(Value::Truth(accepted)) => Some(*accepted),
             _ => None,
         },
+        edit_tool: text_of(cells, &full("edit_tool")).and_then(|name| EditTool::named(&name)),
     })
 }
 

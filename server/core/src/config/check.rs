@@ -12,6 +12,9 @@ use super::{Flaw, reach};
 /// The most fallback models.
 const MOST_MODELS: usize = 10;
 
+/// The most names in one list.
+const MOST_NAMES: usize = 50;
+
 /// Warnings about values that are used anyway, with their lines.
 pub(super) type Notes = Vec<(Option<u32>, Complaint)>;
 
@@ -34,11 +37,13 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
             path(values::text(node, "a path")?, "name the file", source).map(Value::Text)
         }
         ValueType::Command => command(node, source).map(Value::Words),
+        ValueType::Names => names(node).map(Value::Words),
         ValueType::Proxy => proxy(values::text(node, "the address of a proxy")?).map(Value::Text),
         ValueType::Hosts => {
             Ok(Value::Text(values::text(node, "hosts, with commas between them")?.to_owned()))
         }
         ValueType::Wire => named(key, node, "is no wire format"),
+        ValueType::EditTool => named(key, node, "is no tool that edits files"),
         ValueType::Model => model(node).map(Value::Text),
         ValueType::Models => models(node).map(Value::Models),
         ValueType::Popup | ValueType::Saves | ValueType::Detail => named(key, node, "is no choice"),
@@ -141,6 +146,18 @@ fn command(node: &Node, source: &Source) -> Result<Vec<String>, Complaint> {
         _ => return Err(Complaint::new("there is no program in it", format!("write {WRITE}"))),
     }
     Ok(words)
+}
+
+fn names(node: &Node) -> Result<Vec<String>, Complaint> {
+    const WRITE: &str = "a list of names, for example [\"memory\"]";
+    let Raw::List(items) = &node.raw else { return Err(Complaint::shape(&node.raw, WRITE)) };
+    if items.len() > MOST_NAMES {
+        return Err(Complaint::new(
+            format!("these are {} names", items.len()),
+            format!("keep to {MOST_NAMES}"),
+        ));
+    }
+    items.iter().map(|item| values::text(item, WRITE).map(str::to_owned)).collect()
 }
 
 fn proxy(text: &str) -> Result<String, Complaint> {

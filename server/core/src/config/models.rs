@@ -3,7 +3,7 @@
 //! Never contains a model's numbers; the table is `crate::prompt::models`.
 
 use super::{Provider, Settings};
-use crate::prompt::models::{Facts, known};
+use crate::prompt::models::{EditTool, Facts, UNKNOWN, known};
 
 impl Provider {
     /// Returns the known capabilities of a model of this provider. The settings of the provider win over the table.
@@ -14,6 +14,7 @@ impl Provider {
             max_output_tokens: self.max_output_tokens.unwrap_or(facts.max_output_tokens),
             tools: self.tools,
             images: self.images.unwrap_or(facts.images),
+            edit_tool: self.edit_tool.unwrap_or(facts.edit_tool),
             ..facts
         }
     }
@@ -24,6 +25,11 @@ impl Settings {
     pub fn facts(&self, model: &str) -> Option<Facts> {
         let (provider, model) = self.provider_for(Some(model)).ok()?;
         Some(provider.facts(&model))
+    }
+
+    /// Returns the tool by which a model edits files.
+    pub fn edit_tool(&self, model: &str) -> EditTool {
+        self.facts(model).map_or(UNKNOWN.edit_tool, |facts| facts.edit_tool)
     }
 
     /// Returns the context window of a model in tokens, if the table or the settings have it.

@@ -12,7 +12,7 @@ mod paths;
 use paths::{Names, folded};
 
 /// The names that a rule can begin with: the built-in tools.
-pub const TOOLS: [&str; 13] = [
+pub const TOOLS: [&str; 14] = [
     "list_files",
     "read_file",
     "find_files",
@@ -21,6 +21,7 @@ pub const TOOLS: [&str; 13] = [
     "write_file",
     "move_file",
     "delete_file",
+    "apply_patch",
     "run_command",
     "update_plan",
     "ask_user",
@@ -46,6 +47,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("rename", "move_file"),
     ("delete", "delete_file"),
     ("remove", "delete_file"),
+    ("patch", "apply_patch"),
     ("read", "read_file"),
     ("search", "search_text"),
     ("grep", "search_text"),
@@ -77,7 +79,7 @@ pub enum FileUse {
 fn file_use(tool: &str) -> Option<FileUse> {
     match tool {
         "list_files" | "read_file" | "find_files" | "search_text" => Some(FileUse::Reads),
-        "edit_file" | "write_file" | "move_file" | "delete_file" => Some(FileUse::Writes),
+        "edit_file" | "write_file" | "move_file" | "delete_file" | "apply_patch" => Some(FileUse::Writes),
         _ => None,
     }
 }

@@ -67,12 +67,15 @@ fn type_of(kind: ValueType) -> Map<String, Value> {
         ValueType::Models => json!({ "type": "array", "items": model() }),
         ValueType::Url => json!({ "type": "string", "pattern": "^https?://" }),
         ValueType::Headers => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
-        ValueType::Rules | ValueType::Command => json!({ "type": "array", "items": { "type": "string" } }),
+        ValueType::Rules | ValueType::Command | ValueType::Names => {
+            json!({ "type": "array", "items": { "type": "string" } })
+        }
         ValueType::Truth => json!({ "type": "boolean" }),
         ValueType::Whole { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
         ValueType::Amount { max } => json!({ "type": "number", "minimum": 0, "maximum": max }),
         ValueType::Level
         | ValueType::Wire
+        | ValueType::EditTool
         | ValueType::Popup
         | ValueType::Edits
         | ValueType::Saves

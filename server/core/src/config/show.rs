@@ -160,7 +160,7 @@ const RULES: &str = "
 ## Rules that deny
 
 A rule is `tool` or `tool(pattern)`. `*` alone denies every tool. The tools are `list_files`, `read_file`, `find_files`,
-`search_text`, `edit_file`, `write_file`, `move_file`, `delete_file` and `run_command`.
+`search_text`, `edit_file`, `write_file`, `move_file`, `delete_file`, `apply_patch` and `run_command`.
 
 - For files, the pattern is a path inside a workspace folder, or a whole path if it begins with a slash. `*` matches within one
   folder, `**` also matches across folders. A pattern without a slash, or with a slash only at its end, matches that name in every
@@ -169,6 +169,7 @@ A rule is `tool` or `tool(pattern)`. `*` alone denies every tool. The tools are 
   keeps the file from all four. It also keeps it from `edit_file` and `delete_file`, because they show what the file holds, and from
   `move_file`. A rule for `edit_file`, `write_file`, `move_file` or `delete_file` keeps the file from all four; a move is denied if
   one of its two names is. Lists and searches leave such files out and say how many. A rule without a path denies only that tool.
+- `apply_patch` does what those four do, by a patch. A rule for one of them also denies the patches that do the same, whole.
 - Upper and lower case are the same, and so are the Unicode forms of a letter. Links are followed before the rule is checked. If a
   file has several names (hard links), a rule for one of them is enough.
 - Rules for files do not bind commands. A command that you allow can read and write all that you can.

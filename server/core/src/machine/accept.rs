@@ -5,7 +5,9 @@
 
 mod answer;
 mod call;
+mod compact;
 mod consent;
+mod context;
 mod edited;
 mod edits;
 mod ending;
@@ -75,6 +77,7 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
         Input::Denials(now) => consent::denials(session, now),
         Input::Consent(given) => consent::give(session, given),
         Input::Choose { chosen, offer } => lifecycle::choose(session, chosen, offer),
+        Input::Compact(wanted) => compact::wanted(session, stamp, wanted),
         Input::Rename { title } => renaming::rename(session, &title),
         Input::Opened { epoch } => lifecycle::opened(session, stamp, epoch),
         Input::Stopping => lifecycle::stopping(session, stamp),
@@ -102,7 +105,9 @@ fn accept_report(
     report: Report,
 ) -> Result<Vec<Event>, Refusal> {
     match (step, report) {
-        (Step::CallModel { turn, attempt }, report) => turn::accept(session, stamp, *turn, *attempt, report),
+        (Step::CallModel { turn, attempt } | Step::Compact { turn, attempt }, report) => {
+            turn::accept(session, stamp, *turn, *attempt, report)
+        }
         (Step::Prepare { calls, .. }, Report::Prepared(prepared)) => match calls.as_slice() {
             [call] => call::prepared(session, stamp, call, *prepared),
             _ => Err(Refusal::Stale),
@@ -132,6 +137,7 @@ fn accept_report(
             review::done(batch, change, outcome)
         }
         (Step::Review { batch, .. }, Report::Finished(_)) => review::broke(session, batch),
+        (Step::ReadContext { run }, Report::ContextRead(texts)) => context::read(session, run, texts),
         (Step::LookOutside { turn }, Report::LookedOutside(look)) => {
             outside::looked(session, stamp, *turn, look)
         }
@@ -140,5 +146,21 @@ fn accept_report(
             Ok(vec![Event::Settled { change_set: change_set.clone(), found, hunks, note }])
         }
         _ => Err(Refusal::Stale),
+    }
+}
+
+/// Returns the model of the run that begins with this input; `None` if a run is open, or none begins.
+pub fn model_to_begin(session: &Session, input: &Input) -> Option<String> {
+    if session.open_run().is_some() {
+        return None;
+    }
+    match input {
+        Input::Prompt(prompt) => Some(prompt.model.clone()),
+        Input::Answer(answer) => {
+            let ask = &session.asks.get(&answer.ask)?.ask;
+            let last = session.ended.iter().rev().find(|ended| ended.run == ask.run)?;
+            Some(session.chosen_for(last).0)
+        }
+        _ => None,
     }
 }

@@ -13,8 +13,8 @@ use crate::policy::observation::ObservedPath;
 use crate::prompt::image::Image;
 use crate::prompt::message::{GenerationSettings, Reply};
 use crate::record::{
-    AmendedTexts, AskId, AskKind, CallResult, ChangeSetId, ChangedFile, EditCheck, FileChange, HunkSet,
-    KeyUse, Payload, Policy, ReviewState, ReviewedBy, RunId, RunOrigin, SeenHunk, ToolCallId,
+    AmendedTexts, AskId, AskKind, CallResult, ChangeSetId, ChangedFile, ContextText, EditCheck, FileChange,
+    HunkSet, KeyUse, Payload, Policy, ReviewState, ReviewedBy, RunId, RunOrigin, SeenHunk, ToolCallId,
     UnattendedPolicy, UnsavedText,
 };
 use crate::session::{AppliedChange, AppliedHunk};
@@ -94,6 +94,8 @@ pub enum Input {
         chosen: JudgedChoice,
         offer: Offer,
     },
+    /// The user wants the conversation compacted now.
+    Compact(CompactRequest),
     /// The user gives the session a title.
     Rename {
         title: String,
@@ -136,6 +138,15 @@ pub struct Prompt {
     pub key: Option<KeyUse>,
     /// The comments on hunks that its text has. They are sent with it.
     pub comments: Vec<HunkComment>,
+}
+
+/// The wish to compact the conversation, with the choices of a run that does nothing else.
+#[derive(Clone, Debug)]
+pub struct CompactRequest {
+    /// `provider/model`.
+    pub model: String,
+    pub generation_settings: GenerationSettings,
+    pub policy: Policy,
 }
 
 /// A typed answer that names an ask.
@@ -311,6 +322,8 @@ pub enum Report {
     Settled(EditCheck),
     /// `LookOutside` ended; `None` if it could not look.
     LookedOutside(Option<OutsideLook>),
+    /// The texts of the prompt, as `ReadContext` found them.
+    ContextRead(Vec<ContextText>),
 }
 
 /// What became of the files that the model knows.
@@ -322,6 +335,8 @@ pub struct OutsideLook {
     pub unknown: Vec<String>,
     /// What is checked out: a branch, or `commit` with the beginning of its id. `None` if it is not known.
     pub head: Option<String>,
+    /// The instructions of the folders in which the files are.
+    pub instructions: Vec<ContextText>,
 }
 
 /// The report of `Prepare` on one call.

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::policy::ask;
-use crate::record::{AskGroup, AskId, AskKind, BatchId, ChangeSetId, FileChange, ToolCallId};
+use crate::record::{AskGroup, AskId, AskKind, BatchId, ChangeSetId, FileChange, RunId, ToolCallId};
 use crate::session::{Call, CallPhase, ChangeState, HunkState, Run, Session, Turn, TurnPhase};
 
 /// A piece of work that should be running now. The whole value is its key: while `next_steps` returns an equal value,
@@ -22,6 +22,10 @@ pub enum Step {
     Prepare { calls: Vec<ToolCallId>, epoch: u64 },
     /// Look whether the files that the model knows still have the lines that it knows. Its report begins the turn.
     LookOutside { turn: u32 },
+    /// Read the texts of the prompt that are no part of the conversation: instructions, memory, skills, the surroundings.
+    ReadContext { run: RunId },
+    /// Ask the model for a summary of a part of the conversation, and report its reply.
+    Compact { turn: u32, attempt: u32 },
     /// Send one request to the model and report its reply. Before the first attempt starts, the session task records
     /// that the turn began.
     CallModel { turn: u32, attempt: u32 },
@@ -97,9 +101,13 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
         // Before the first turn: the model has a prompt to answer or, in a run that continues another, outputs to see.
         None => match run.not_before {
             Some(at) => steps.push(wake(at, WakeReason::CallModel)),
+            None if reads_context(run) => steps.push(Step::ReadContext { run: run.id.clone() }),
             None => steps.push(next_turn(session, session.turns + 1)),
         },
         Some(turn) => match turn.phase {
+            TurnPhase::Calling if turn.compacts.is_some() => {
+                steps.push(Step::Compact { turn: turn.number, attempt: turn.attempt });
+            }
             TurnPhase::Calling => {
                 steps.push(Step::CallModel { turn: turn.number, attempt: turn.attempt });
             }
@@ -117,6 +125,11 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
         },
     }
     steps
+}
+
+/// Whether a run still has to read the texts of its prompt. A run of an older log reads none.
+fn reads_context(run: &Run) -> bool {
+    run.policy.context.is_some() && !run.has_context
 }
 
 /// Returns the step that begins a turn.

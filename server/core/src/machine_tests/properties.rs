@@ -17,6 +17,8 @@ use crate::machine::accept::{Refusal, accept};
 use crate::machine::input::{Answer, Choice, Decision, Input, Prompt, Stamp};
 use crate::machine::step::{BatchPart, Step, Wake, WakeReason, next_steps};
 use crate::prompt::message::{GenerationSettings, ModelMessage};
+use crate::prompt::models::known;
+use crate::prompt::request;
 use crate::record::{AllowedBy, AskKind, BatchId, EditsMode, Event, HunkSet, Record, read, read_for_review};
 use crate::session::Session;
 use crate::session::applied::changes_of_lines;
@@ -154,6 +156,30 @@ proptest! {
             prop_assert_eq!(first.run_of(&whole, record), again.run_of(&forgetful, record));
             forgetful.forget_published(&record.event);
         }
+    }
+
+    #[test]
+    fn s71_each_request_begins_with_the_one_before_it_unless_its_turn_names_what_changed(bytes in numbers()) {
+        let mut last: Option<(String, Vec<ModelMessage>)> = None;
+        let mut is_broken = false;
+        at_each_record(&drive(&bytes).log, |session, log| {
+            let Some(Event::TurnStarted { compacts, .. }) = log.last().map(|record| &record.event) else { return };
+            let run = session.open_run().expect("a turn is of a run");
+            is_broken |= run.turn.as_ref().is_some_and(|turn| turn.cache_break.is_some());
+            if compacts.is_some() {
+                return;
+            }
+            // As to a model without images: an image that a newer one pushes out is named by no turn.
+            let request = request(session, "m", run.policy.mode, &known("m"));
+            let now = (request.system.to_string(), request.messages);
+            if let (Some((system, messages)), false) = (&last, is_broken) {
+                assert_eq!(&now.0, system);
+                let differing = messages.iter().zip(&now.1).position(|(before, now)| before != now);
+                assert_eq!(differing, None, "{:?}", differing.map(|at| (&messages[at], &now.1[at])));
+                assert!(messages.len() <= now.1.len(), "{messages:?}");
+            }
+            (last, is_broken) = (Some(now), false);
+        });
     }
 
     #[test]

@@ -5,8 +5,8 @@
 use super::{Bench, done, reply};
 use crate::machine::accept::outside_moment;
 use crate::machine::input::{
-    Answer, ChangeNow, Choice, Decision, EditLocation, EditOutcome, EditReport, HunkComment, Input,
-    OutsideLook, Preparation, PreparedEdits, Prompt, Prospect, RefusedEdit, ReobservedChange, Report,
+    Answer, ChangeNow, Choice, CompactRequest, Decision, EditLocation, EditOutcome, EditReport, HunkComment,
+    Input, OutsideLook, Preparation, PreparedEdits, Prompt, Prospect, RefusedEdit, ReobservedChange, Report,
     ReviewAct, ReviewInput, ReviewOutcome, ReviewTarget,
 };
 use crate::machine::retry::{CallFailure, FailureClass};
@@ -15,10 +15,12 @@ use crate::policy::cause::{Cause, Reason};
 use crate::policy::choices::{Follows, JudgedChoice, Takes};
 use crate::policy::observation::{FileClass, ObservedPath};
 use crate::prompt::image::{Image, MediaType};
+use crate::prompt::message::GenerationSettings;
+use crate::prompt::words::SUMMARISE;
 use crate::record::{
-    BatchId, CallEnd, CallPart, CallResult, ChangeSetId, ChangedFile, EditCheck, EditsMode, FileChange,
-    FileOperation, FileRead, HunkSet, Mode, Payload, PlanStep, Policy, ReviewedBy, SeenHunk, StepStatus,
-    ToolCallId, UnattendedPolicy,
+    BatchId, CallEnd, CallPart, CallResult, ChangeSetId, ChangedFile, CompactPolicy, ContextKind,
+    ContextPolicy, ContextText, EditCheck, EditsMode, FileChange, FileOperation, FileRead, HunkSet, Mode,
+    Payload, PlanStep, Policy, ReviewedBy, SeenHunk, StepStatus, ToolCallId, UnattendedPolicy,
 };
 use crate::session::{AppliedHunk, HunkState};
 use crate::text::freshness::{KnownLines, line_hashes};
@@ -48,7 +50,12 @@ impl<'a> Dice<'a> {
 
 /// Draws one input that is legal in the present state.
 pub fn input(bench: &Bench, dice: &mut Dice<'_>) -> Input {
-    match dice.roll(20) {
+    match dice.roll(21) {
+        20 => Input::Compact(CompactRequest {
+            model: "p/m".to_owned(),
+            generation_settings: GenerationSettings::default(),
+            policy: Policy { context: small_context(dice), ..Policy::default() },
+        }),
         18 | 19 => review(bench, dice).unwrap_or_else(|| step(bench, dice)),
         0 => Input::Prompt(prompt(dice)),
         1 => Input::Cancel { run: None },
@@ -77,7 +84,7 @@ fn prompt(dice: &mut Dice<'_>) -> Prompt {
     let edits = EditsMode::ALL[dice.roll(5).saturating_sub(2)];
     let policy = Policy { edits, unattended, deny, followup_default_ms, ..Policy::default() };
     let fallback_models = if dice.roll(3) == 0 { vec!["p/other".to_owned()] } else { Vec::new() };
-    let policy = Policy { fallback_models, ..policy };
+    let policy = Policy { fallback_models, context: small_context(dice), ..policy };
     let follows = Follows {
         mode: dice.roll(2) == 0,
         model: dice.roll(2) == 0,
@@ -92,6 +99,46 @@ fn prompt(dice: &mut Dice<'_>) -> Prompt {
         policy,
         follows,
         ..super::prompt("do it")
+    }
+}
+
+/// Draws how the context of a run is made: a window so small that a few messages fill it.
+fn small_context(dice: &mut Dice<'_>) -> Option<ContextPolicy> {
+    let windows = [("p/m".to_owned(), [3_000, 4_000][dice.roll(2)]), ("p/other".to_owned(), 2_400)];
+    let off = (dice.roll(4) == 0).then(|| "memory".to_owned()).into_iter().collect();
+    (dice.roll(2) == 0).then(|| ContextPolicy {
+        windows: windows.into(),
+        off,
+        compact: CompactPolicy::default(),
+    })
+}
+
+/// Draws the texts of a prompt.
+fn context(dice: &mut Dice<'_>) -> Vec<ContextText> {
+    let text = |kind: ContextKind, text: &str| ContextText {
+        kind,
+        source: "AGENTS.md".to_owned(),
+        text: text.into(),
+        name: String::new(),
+        summary: String::new(),
+        left_out: 0,
+    };
+    ContextKind::ALL.into_iter().filter(|_| dice.roll(2) == 0).map(|kind| text(kind, "use tabs")).collect()
+}
+
+/// Draws what became of the request for a summary.
+fn summary_report(dice: &mut Dice<'_>) -> Report {
+    let good = SUMMARISE.lines().filter(|line| line.starts_with("## ")).collect::<Vec<_>>().join("\na\n");
+    match dice.roll(6) {
+        0 => Report::Replied(reply("No.", &[])),
+        1 => Report::Replied(reply("", &[("read_file", r#"{"path":"a"}"#)])),
+        2 => Report::CallFailed(CallFailure {
+            class: FailureClass::ContextExceeded,
+            message: "too long".to_owned(),
+            retry_after_ms: None,
+        }),
+        3 => model_report(dice),
+        _ => Report::Replied(reply(&good, &[])),
     }
 }
 
@@ -139,6 +186,8 @@ fn step(bench: &Bench, dice: &mut Dice<'_>) -> Input {
 pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
     match step {
         Step::CallModel { .. } => model_report(dice),
+        Step::Compact { .. } => summary_report(dice),
+        Step::ReadContext { .. } => Report::ContextRead(context(dice)),
         Step::Prepare { calls, .. } => prepared(bench, calls, dice),
         Step::Apply { batch, .. } => edited(bench, batch, dice),
         Step::Reobserve { changes, .. } => reobserved(bench, changes, dice),
@@ -257,7 +306,8 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
         ("task_complete", r#"{"summary":"ok"}"#),
         ("nonsense", "{"),
     ];
-    const FAILURES: [FailureClass; 5] = [
+    const FAILURES: [FailureClass; 6] = [
+        FailureClass::ContextExceeded,
         FailureClass::Network,
         FailureClass::Auth,
         FailureClass::Broken,

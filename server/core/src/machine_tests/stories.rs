@@ -380,7 +380,7 @@ fn finding_f2_a_prompt_that_resumes_a_killed_run_is_in_the_very_next_request() {
     let [Step::Wake(wake)] = &next_steps(&bench.session)[..] else { panic!("it goes on") };
     check(&bench.input(Input::Woke(wake.clone())).unwrap(), expect!["turn_started"]);
     let last = bench.session.history.last().unwrap();
-    assert_eq!(*last, ModelMessage::user("but only the docs"));
+    assert_eq!(*last, ModelMessage::prompt("but only the docs"));
     assert_eq!(bench.replayed(), bench.session);
 }
 
@@ -393,7 +393,7 @@ fn finding_f2_what_is_said_while_a_retry_waits_goes_with_the_retry() {
     bench.prompt("but only the docs").unwrap();
     let [Step::Wake(wake)] = &next_steps(&bench.session)[..] else { panic!("it waits") };
     check(&bench.input(Input::Woke(wake.clone())).unwrap(), expect!["turn_started"]);
-    assert_eq!(*bench.session.history.last().unwrap(), ModelMessage::user("but only the docs"));
+    assert_eq!(*bench.session.history.last().unwrap(), ModelMessage::prompt("but only the docs"));
 }
 
 #[test]

@@ -9,12 +9,13 @@ mod tests;
 
 use crate::config::{Denials, FileUse};
 use crate::policy::cause::{Cause, Reason};
-use crate::policy::observation::{EditRoute, FileClass, ObservedPath};
+use crate::policy::observation::{EditRoute, FileClass, ObservedOperation, ObservedPath};
 use crate::policy::standing::may_be_standing;
 use crate::record::Mode;
 use crate::record::{AllowedBy, EditsMode, FileChange, Payload, Policy, Rule};
 use crate::session::{Call, Session};
 use crate::text::display::{shown, unseen};
+use crate::tool::APPLY_PATCH;
 
 pub use files::{OnWrite, on_write, stricter};
 
@@ -154,11 +155,26 @@ fn denied_by_settings(denials: &Denials, roots: &[String], tool: &str, act: Act<
             let mut names = [&target.path].into_iter().chain(&target.other_names);
             names.find_map(|path| of_file(FileUse::Reads, path))
         }
-        Act::Edit(target) => target.written().find_map(|name| of_file(FileUse::Writes, &name.path)),
+        Act::Edit(target) => target.written().find_map(|name| {
+            let of_tool = |tool| denials.denial_of_use(tool, FileUse::Writes, &name.path, roots);
+            of_file(FileUse::Writes, &name.path).or_else(|| {
+                let same = if tool == APPLY_PATCH { same_as_patch(target) } else { &[] };
+                same.iter().find_map(|tool| of_tool(tool))
+            })
+        }),
         Act::Command { line, .. } => denials.denial(tool, Some(line)),
         Act::Question | Act::Nothing => denials.denial(tool, None),
     };
     rule.map(|rule| Reason::of_rule(&rule.text))
+}
+
+/// Returns the tools that do the same as this part of a patch: a rule that denies one of them also denies the part.
+fn same_as_patch(target: &ObservedPath) -> &'static [&'static str] {
+    match &target.operation {
+        None => &["edit_file", "write_file"],
+        Some(ObservedOperation { to: Some(_), .. }) => &["move_file"],
+        Some(ObservedOperation { to: None, .. }) => &["delete_file"],
+    }
 }
 
 /// Returns why a built-in rule denies a call. No answer and no setting overrides such a rule.

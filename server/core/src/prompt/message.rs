@@ -24,6 +24,8 @@ pub struct ModelRequest {
     pub messages: Vec<ModelMessage>,
     /// The most tokens of the reply; `None` leaves the limit to the provider.
     pub max_output_tokens: Option<u32>,
+    /// Whether the model takes free-form tools, whose input is plain text.
+    pub free_form: bool,
     /// The settings that the model supports; the provider decides the rest.
     pub generation_settings: GenerationSettings,
     /// Asks for the whole answer at once, because streams of this turn broke (S81).
@@ -31,6 +33,12 @@ pub struct ModelRequest {
     /// The content of the images, by hash. The step adds it just before the call. An image that is neither
     /// withheld nor in this map is lost.
     pub images: BTreeMap<String, Base64Image>,
+    /// What is true now and is no part of the conversation. It comes after all messages, in this request alone (S59).
+    pub reminder: Option<Arc<str>>,
+    /// Asks for a summary of the conversation, not for the next reply.
+    pub is_summary: bool,
+    /// How many replies compactions have replaced.
+    pub replaced_replies: usize,
 }
 
 /// An image as base64. Its debug text has only the length, because the content may be megabytes.
@@ -127,6 +135,8 @@ pub struct ToolSpec {
     pub description: Cow<'static, str>,
     /// A JSON Schema object.
     pub parameters: serde_json::Value,
+    /// Whether a model that supports it may write the only argument as plain text.
+    pub free_form: bool,
 }
 
 /// One message of the conversation.
@@ -135,6 +145,8 @@ pub enum ModelMessage {
     User {
         text: Arc<str>,
         pictures: Vec<Picture>,
+        /// How many bytes at its beginning the user wrote; 0 for a note of Adjutant.
+        words: usize,
     },
     Assistant {
         reply: Arc<Reply>,
@@ -147,9 +159,23 @@ pub enum ModelMessage {
 }
 
 impl ModelMessage {
-    /// Returns a message of the user without images.
+    /// Returns a prompt without images.
+    pub fn prompt(text: impl Into<Arc<str>>) -> Self {
+        let text = text.into();
+        ModelMessage::User { words: text.len(), text, pictures: Vec::new() }
+    }
+
+    /// Returns a note to the model, without images.
     pub fn user(text: impl Into<Arc<str>>) -> Self {
-        ModelMessage::User { text: text.into(), pictures: Vec::new() }
+        ModelMessage::User { text: text.into(), pictures: Vec::new(), words: 0 }
+    }
+
+    /// Returns the words that the user wrote; `None` if the message is none of the user's.
+    pub fn own_words(&self) -> Option<&str> {
+        match self {
+            ModelMessage::User { text, words, .. } if *words > 0 => text.get(..*words),
+            _ => None,
+        }
     }
 
     /// Returns the same message with tool calls and outputs as text, for a model that does not support tools.
@@ -206,8 +232,25 @@ pub struct RequestedCall {
     /// The provider's id of the call. Its output has the same id.
     pub id: String,
     pub name: String,
-    /// The arguments as the model wrote them, which may be invalid JSON.
+    /// The arguments as the model wrote them, which may be invalid JSON. The plain text of a free-form call is the argument
+    /// [`FREE_INPUT`](crate::tool::FREE_INPUT) of a JSON object.
     pub arguments: String,
+    /// Whether the model wrote plain text, not JSON.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub free_form: bool,
+}
+
+impl RequestedCall {
+    /// Returns the plain text of a free-form call; `None` for any other call.
+    pub fn free_input(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct FreeInput {
+            input: String,
+        }
+        // Arguments that were too large for the log are not there any more.
+        let given = || serde_json::from_str(&self.arguments).map(|FreeInput { input }| input);
+        self.free_form.then(|| given().unwrap_or_default())
+    }
 }
 
 /// Why the model stopped.

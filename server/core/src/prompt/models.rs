@@ -4,6 +4,7 @@
 //! settings, which override both (`config/models.rs`). There are no prices.
 
 use crate::prompt::message::{GenerationSettings, Level};
+use crate::tool::APPLY_PATCH;
 
 /// When the table was last compared with the makers' documentation.
 pub const AS_OF: &str = "2026-11";
@@ -12,6 +13,32 @@ pub const AS_OF: &str = "2026-11";
 pub const DEFAULT_WINDOW: u32 = 128_000;
 /// The longest reply of an unknown model, in tokens: the least of most current models.
 pub const DEFAULT_OUTPUT: u32 = 8_192;
+
+/// The tool by which a model edits files best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EditTool {
+    /// Replaces text that the model quotes; other tools create, move and delete files.
+    EditFile,
+    /// A patch for several files, in the form that the models of OpenAI were trained on.
+    ApplyPatch,
+}
+
+impl EditTool {
+    pub const ALL: [EditTool; 2] = [EditTool::EditFile, EditTool::ApplyPatch];
+
+    /// Returns the name of the tool.
+    pub fn name(self) -> &'static str {
+        match self {
+            EditTool::EditFile => "edit_file",
+            EditTool::ApplyPatch => APPLY_PATCH,
+        }
+    }
+
+    /// Returns the one with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|edits| edits.name() == name)
+    }
+}
 
 /// What a model supports, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +55,10 @@ pub struct Facts {
     pub tools: bool,
     /// Whether the model is known to read images.
     pub images: bool,
+    /// The tool by which it edits files.
+    pub edit_tool: EditTool,
+    /// Whether it takes tools whose input is plain text, where the wire has them.
+    pub free_form: bool,
     /// Whether the table has the model; otherwise the numbers are defaults or come from the settings.
     pub known: bool,
 }
@@ -40,6 +71,8 @@ pub const UNKNOWN: Facts = Facts {
     verbosities: &[],
     tools: true,
     images: false,
+    edit_tool: EditTool::EditFile,
+    free_form: false,
     known: false,
 };
 
@@ -56,6 +89,16 @@ const fn with_effort(context_window: u32, max_output_tokens: u32) -> Facts {
 /// A model that reads images and supports all levels of effort and verbosity.
 const fn with_verbosity(context_window: u32, max_output_tokens: u32) -> Facts {
     Facts { verbosities: &Level::ALL, ..with_effort(context_window, max_output_tokens) }
+}
+
+/// The same model, which was trained to edit by patches.
+const fn by_patch(facts: Facts) -> Facts {
+    Facts { edit_tool: EditTool::ApplyPatch, ..facts }
+}
+
+/// The same model, which was trained to edit by patches in plain text.
+const fn by_free_patch(facts: Facts) -> Facts {
+    Facts { free_form: true, ..by_patch(facts) }
 }
 
 impl Facts {
@@ -86,18 +129,18 @@ const TABLE: &[(&str, Facts)] = &[
     ("claude-sonnet-4-6", with_effort(200_000, 64_000)),
     ("gemini-2.5", with_images(1_048_576, 65_536)),
     ("gemini-3", with_images(1_048_576, 65_536)),
-    ("gpt-4.1", with_images(1_047_576, 32_768)),
+    ("gpt-4.1", by_patch(with_images(1_047_576, 32_768))),
     ("gpt-4o", with_images(128_000, 16_384)),
-    ("gpt-5", with_verbosity(400_000, 128_000)),
-    ("gpt-5-chat", with_images(400_000, 128_000)),
-    ("gpt-5.4", with_verbosity(1_050_000, 128_000)),
-    ("gpt-5.4-mini", with_verbosity(400_000, 128_000)),
-    ("gpt-5.4-nano", with_verbosity(400_000, 128_000)),
-    ("gpt-5.5", with_verbosity(1_050_000, 128_000)),
-    ("gpt-5.6", with_verbosity(1_050_000, 128_000)),
-    ("gpt-5.6-luna", with_verbosity(400_000, 128_000)),
-    ("o3", with_effort(200_000, 100_000)),
-    ("o4-mini", with_effort(200_000, 100_000)),
+    ("gpt-5", by_free_patch(with_verbosity(400_000, 128_000))),
+    ("gpt-5-chat", by_patch(with_images(400_000, 128_000))),
+    ("gpt-5.4", by_free_patch(with_verbosity(1_050_000, 128_000))),
+    ("gpt-5.4-mini", by_free_patch(with_verbosity(400_000, 128_000))),
+    ("gpt-5.4-nano", by_free_patch(with_verbosity(400_000, 128_000))),
+    ("gpt-5.5", by_free_patch(with_verbosity(1_050_000, 128_000))),
+    ("gpt-5.6", by_free_patch(with_verbosity(1_050_000, 128_000))),
+    ("gpt-5.6-luna", by_free_patch(with_verbosity(400_000, 128_000))),
+    ("o3", by_patch(with_effort(200_000, 100_000))),
+    ("o4-mini", by_patch(with_effort(200_000, 100_000))),
 ];
 
 /// Returns the row of a model by the provider's name for it, or [`UNKNOWN`].

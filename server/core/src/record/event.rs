@@ -9,14 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AllowedBy, AmendedTexts, Ask, AskId, BatchId, CallResult, ChangeSetId, ChangedFile, ChoiceChange,
-    Choices, EditCheck, Effect, FileChange, Follows, HunkNote, HunkSet, JudgedChoice, KeyUse, MaySkip,
-    MessageId, Offer, Outcome, Payload, Policy, Resolution, ReviewState, ReviewedBy, Rule, RunId, RunOrigin,
-    SeenHunk, SessionId, StopReason, ToolCallId, UnattendedPolicy,
+    Choices, ContextText, EditCheck, Effect, FileChange, Follows, HunkNote, HunkSet, JudgedChoice, KeyUse,
+    MaySkip, MessageId, Offer, Outcome, Payload, Policy, Resolution, ReviewState, ReviewedBy, Rule, RunId,
+    RunOrigin, SeenHunk, SessionId, StopReason, SummaryTurn, ToolCallId, UnattendedPolicy,
 };
+use super::{ClearedOutput, Compaction};
 use crate::machine::retry::CallFailure;
 use crate::policy::observation::ObservedPath;
 use crate::prompt::image::Image;
-use crate::prompt::message::{GenerationSettings, Reply};
+use crate::prompt::message::{GenerationSettings, Reply, Usage};
 
 /// Everything that can happen in a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,6 +76,9 @@ pub enum Event {
         /// The hash of its tools, which stay the same until it ends; empty in logs of 0.1.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         toolset: String,
+        /// The run only compacts the conversation.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        only_compacts: bool,
     },
     Prompted {
         run: RunId,
@@ -98,6 +102,9 @@ pub enum Event {
     TurnStarted {
         run: RunId,
         turn: u32,
+        /// The turn asks for a summary of a part of the conversation.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        compacts: Option<Compaction>,
     },
     /// Attempt 2 and later of a turn; `TurnStarted` starts the first.
     AttemptStarted {
@@ -352,6 +359,55 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         head: Option<String>,
     },
+    /// The texts of the prompt that are no part of the conversation, as they were when the run began. An older version leaves
+    /// them out.
+    ContextRead {
+        run: RunId,
+        /// `None` if they are those of the run before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        texts: Option<Vec<ContextText>>,
+        may_skip: MaySkip,
+    },
+    /// Instructions of folders that the work has entered. The model reads them at its next turn.
+    InstructionsFound {
+        texts: Vec<ContextText>,
+        may_skip: MaySkip,
+    },
+    /// Large old outputs became placeholders. An older version sends them whole.
+    OutputsCleared {
+        outputs: Vec<ClearedOutput>,
+        /// Tokens of the next request without it, and with it.
+        before: u64,
+        after: u64,
+        may_skip: MaySkip,
+    },
+    /// The user wants the conversation compacted before the next turn.
+    CompactionWanted {
+        run: RunId,
+        may_skip: MaySkip,
+    },
+    /// A text replaces a part of the conversation. An older version must refuse the log: it would send the wrong history.
+    Compacted {
+        message: MessageId,
+        compaction: Compaction,
+        /// What the model reads in its place.
+        text: Arc<str>,
+        /// The summary in it.
+        summary: Arc<str>,
+        /// The reply with the summary; `None` if no model wrote it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<SummaryTurn>,
+        /// Tokens of the next request with it.
+        after: u64,
+    },
+    /// The reply of a turn that asked for a summary was none.
+    SummaryFailed {
+        turn: u32,
+        attempt: u32,
+        why: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+    },
     Completed {
         run: RunId,
         summary: String,
@@ -406,6 +462,12 @@ impl Event {
             Event::Commented { .. } => "commented",
             Event::CommentsSent { .. } => "comments_sent",
             Event::OutsideChanged { .. } => "outside_changed",
+            Event::ContextRead { .. } => "context_read",
+            Event::InstructionsFound { .. } => "instructions_found",
+            Event::OutputsCleared { .. } => "outputs_cleared",
+            Event::CompactionWanted { .. } => "compaction_wanted",
+            Event::Compacted { .. } => "compacted",
+            Event::SummaryFailed { .. } => "summary_failed",
             Event::Completed { .. } => "completed",
             Event::RunEnded { .. } => "run_ended",
         }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ContextPolicy;
 use crate::machine::retry::RetryPolicy;
 use crate::text::position::Range;
 
@@ -129,6 +130,9 @@ pub struct Policy {
     /// Models that continue a turn when the retries of the model before are used up, in this order.
     #[serde(default, rename = "stand_ins", skip_serializing_if = "Vec::is_empty")]
     pub fallback_models: Vec<String>,
+    /// How its context is made; `None` in older logs, whose runs read nothing and are never compacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextPolicy>,
 }
 
 impl Default for Policy {
@@ -144,6 +148,7 @@ impl Default for Policy {
             followup_default_ms: None,
             retry: RetryPolicy::default(),
             fallback_models: Vec::new(),
+            context: None,
         }
     }
 }

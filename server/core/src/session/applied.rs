@@ -287,6 +287,12 @@ impl AppliedChanges {
         edits
     }
 
+    /// Returns the paths of the changes with hunks that nobody has decided about.
+    pub fn unreviewed_paths(&self) -> impl Iterator<Item = &str> {
+        let waits = |change: &&Arc<AppliedChange>| change.hunks.iter().any(AppliedHunk::is_unreviewed);
+        self.all.values().filter(waits).map(|change| change.path.as_str())
+    }
+
     /// Returns how many hunks nobody has decided about yet.
     pub fn unreviewed(&self) -> usize {
         let hunks = self.all.values().flat_map(|change| &change.hunks);

@@ -2,6 +2,7 @@
 //!
 //! Never decides: a recorded event has happened.
 
+mod context;
 mod outside;
 mod parent;
 mod review;
@@ -18,6 +19,7 @@ use crate::policy::observation::ObservedPath;
 use crate::prompt::image::{Image, Picture, withheld};
 use crate::prompt::message::{ModelMessage, Reply, Usage};
 use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, EditCheck, Event, Payload, Record, ToolCallId};
+use crate::session::compactions::SentPrefix;
 use crate::session::hunks::{self, HunkState};
 use crate::session::maker::{Maker, split_words};
 use crate::session::rewind::RanCommand;
@@ -90,6 +92,12 @@ impl Session {
             | Event::Commented { .. }
             | Event::CommentsSent { .. } => self.fold_review(record),
             Event::OutsideChanged { .. } => self.fold_outside(record),
+            Event::ContextRead { .. }
+            | Event::InstructionsFound { .. }
+            | Event::OutputsCleared { .. }
+            | Event::CompactionWanted { .. }
+            | Event::Compacted { .. }
+            | Event::SummaryFailed { .. } => self.fold_context(&record.event),
         }
     }
 
@@ -106,7 +114,7 @@ impl Session {
                 origin,
                 toolset,
                 continues,
-                ..
+                only_compacts,
             } => {
                 let continued = self.ended.iter().rev().find(|ended| Some(&ended.run) == continues.as_ref());
                 let prompts = continued.map(|ended| ended.prompts.clone().continued()).unwrap_or_default();
@@ -130,6 +138,10 @@ impl Session {
                     turns: 0,
                     usage: Usage::default(),
                     mistakes: 0,
+                    has_context: false,
+                    only_compacts: *only_compacts,
+                    compact_wanted: *only_compacts,
+                    overflows: 0,
                 });
                 self.drop_unread_changes();
             }
@@ -143,8 +155,13 @@ impl Session {
                 if let Some(open) = &mut self.run {
                     let picture = |image: &Image| Picture { image: image.clone(), withheld: None };
                     let pictures = images.iter().map(picture).collect();
-                    open.pending.push(ModelMessage::User { text: text.clone(), pictures });
-                    open.prompts.note(split_words(text, *added).0);
+                    let words = split_words(text, *added).0;
+                    open.prompts.note(words);
+                    open.pending.push(ModelMessage::User {
+                        text: text.clone(),
+                        pictures,
+                        words: words.len(),
+                    });
                 }
             }
             Event::RunEnded { .. } => self.end_run(record),
@@ -196,12 +213,25 @@ impl Session {
         if matches!(event, Event::TurnStarted { .. } | Event::AttemptStarted { .. }) {
             run.use_next_mode();
         }
-        if let Event::TurnStarted { turn, .. } = event {
+        if let Event::TurnStarted { turn, compacts, .. } = event {
             let left = run.turn.iter_mut().flat_map(results_left);
             self.history.extend(left);
             self.turns = *turn;
-            self.history.append(&mut run.pending);
-            run.begin_turn(*turn);
+            // The messages that a compaction replaces are counted from the beginning, so prompts that came since wait for the turn
+            // after it.
+            if compacts.is_none() {
+                self.history.append(&mut run.pending);
+            }
+            let next = SentPrefix {
+                model: run.current_model().to_owned(),
+                mode: run.policy.mode,
+                toolset: run.toolset.clone(),
+                texts: self.texts.clone(),
+                history: self.compacted.number,
+            };
+            let cache_break = self.sent.as_ref().and_then(|sent| sent.broken_by(&next));
+            self.sent = Some(next);
+            run.begin_turn(*turn, compacts.clone(), cache_break);
             self.drop_unread_changes();
             return;
         }
@@ -234,8 +264,14 @@ impl Session {
                 turn.streaming = false;
                 turn.tries.fail(failure.class);
                 match failure.class {
-                    FailureClass::History => repair(&mut self.history),
-                    FailureClass::Images => withheld::refuse(&mut self.history),
+                    FailureClass::History => {
+                        repair(&mut self.history);
+                        self.compacted.number += 1;
+                    }
+                    FailureClass::Images => {
+                        withheld::refuse(&mut self.history);
+                        self.compacted.number += 1;
+                    }
                     _ => {}
                 }
             }
@@ -245,7 +281,9 @@ impl Session {
                 turn.partial.clear();
                 turn.phase = TurnPhase::Acting;
                 run.usage = run.usage.and(reply.usage.unwrap_or_default());
+                run.overflows = 0;
                 if let Some(usage) = reply.usage {
+                    self.tokens.counted(usage, &self.history);
                     let model = run.fallback.as_ref().unwrap_or(&run.model).clone();
                     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
                     self.context = Some(ContextFill { tokens, model });
@@ -254,6 +292,9 @@ impl Session {
             }
             Event::TurnFailed { failure, .. } => {
                 turn.streaming = false;
+                if failure.class == FailureClass::ContextExceeded {
+                    run.overflows = run.overflows.saturating_add(1);
+                }
                 run.wait_ms = failure.retry_after_ms;
             }
             _ => {}
@@ -288,6 +329,7 @@ impl Session {
                 hunks::fold(&mut self.changes, &record.event);
                 if let Some(state) = self.changes.get_mut(&change.change_set) {
                     state.maker = self.run.as_ref().map(|run| Arc::new(Maker::of(run)));
+                    state.seen = Some(seen.clone());
                 }
                 for id in self.calls_of(&change.change_set, call) {
                     self.with_call(&id, |call| {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::policy::observation::ObservedPath;
 use crate::record::{
     AllowedBy, BatchId, CallPart, ChangeSetId, EditCheck, Event, FileChange, HunkNote, ToolCallId,
 };
@@ -43,6 +44,8 @@ impl HunkState {
 pub struct ChangeState {
     /// With at least one part, also if its record has none.
     pub change: FileChange,
+    /// The file, as `Prepare` observed it.
+    pub seen: Option<ObservedPath>,
     pub hunks: BTreeMap<String, HunkState>,
     /// The ids of its hunks, in order. A replay drops the hunks themselves once nothing needs them.
     ids: Vec<String>,
@@ -85,6 +88,7 @@ impl ChangeState {
             notes: Vec::new(),
             unsettled: false,
             maker: None,
+            seen: None,
             change,
         }
     }

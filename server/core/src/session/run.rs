@@ -7,13 +7,16 @@ use std::sync::Arc;
 use crate::machine::retry::Tries;
 use crate::policy::choices::Follows;
 use crate::policy::observation::ObservedPath;
-use crate::prompt::message::{GenerationSettings, ModelMessage, Reply, Usage};
+use crate::prompt::message::{GenerationSettings, ModelMessage, Reply, RequestedCall, Usage};
+use crate::record::Compaction;
 use crate::record::{
     Ask, CallEnd, ChangeSetId, KeyUse, MessageId, Mode, Outcome, Payload, PlanStep, Policy, RunId, RunOrigin,
     StopReason, ToolCallId,
 };
+use crate::session::compactions::CacheBreak;
 use crate::session::maker::RunPrompts;
-use crate::tool::Effect;
+use crate::text::patch::files_of;
+use crate::tool::{APPLY_PATCH, Effect};
 
 /// The open run.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +49,14 @@ pub struct Run {
     pub usage: Usage,
     /// Failed calls in a row (S26).
     pub mistakes: u32,
+    /// Whether the texts of its prompt were read.
+    pub has_context: bool,
+    /// Whether it only compacts the conversation.
+    pub only_compacts: bool,
+    /// Whether the user wants the conversation compacted before the next turn.
+    pub compact_wanted: bool,
+    /// How often in a row the provider refused the conversation as too long.
+    pub overflows: u32,
 }
 
 /// How full the context of a model was after a reply.
@@ -75,6 +86,10 @@ pub struct Turn {
     /// How many calls, from the front, have their results in the history.
     pub appended: usize,
     pub tries: Tries,
+    /// The part of the conversation that its reply is to summarise.
+    pub compacts: Option<Compaction>,
+    /// What made the provider's cache useless for it; `None` if nothing did.
+    pub cache_break: Option<CacheBreak>,
 }
 
 /// How far a turn is; times are milliseconds since the Unix epoch.
@@ -180,7 +195,12 @@ impl Run {
         self.fallback.as_deref().unwrap_or(&self.model)
     }
 
-    pub(crate) fn begin_turn(&mut self, number: u32) {
+    pub(crate) fn begin_turn(
+        &mut self,
+        number: u32,
+        compacts: Option<Compaction>,
+        cache_break: Option<CacheBreak>,
+    ) {
         self.turns += 1;
         self.prompts.begin_turn();
         self.turn = Some(Turn {
@@ -194,6 +214,8 @@ impl Run {
             calls: Vec::new(),
             appended: 0,
             tries: Tries::default(),
+            compacts,
+            cache_break,
         });
     }
 
@@ -305,7 +327,7 @@ impl Call {
 
     /// Whether it deletes or moves a file.
     pub fn is_operation(&self) -> bool {
-        is_operation(&self.tool)
+        self.reply.calls.get(self.index).is_some_and(is_operation)
     }
 
     /// Whether it was prepared as a command.
@@ -314,9 +336,16 @@ impl Call {
     }
 }
 
-/// Whether a tool deletes or moves files.
-fn is_operation(tool: &str) -> bool {
-    matches!(tool, "delete_file" | "move_file")
+/// Whether a call deletes or moves files.
+fn is_operation(call: &RequestedCall) -> bool {
+    match call.name.as_str() {
+        "delete_file" | "move_file" => true,
+        // The markers have no character that JSON escapes, so this is also true of each patch that does so.
+        APPLY_PATCH => {
+            ["*** Delete File:", "*** Move to:"].iter().any(|marker| call.arguments.contains(marker))
+        }
+        _ => false,
+    }
 }
 
 /// Returns the names of the files of one call of a reply, as the model gave them but without `.`. Empty if no call of the
@@ -327,19 +356,22 @@ pub(super) fn names_of_files(reply: &Reply, index: usize) -> Vec<String> {
         path: Option<String>,
         from: Option<String>,
         to: Option<String>,
+        input: Option<String>,
     }
-    let Some(call) =
-        reply.calls.get(index).filter(|_| reply.calls.iter().any(|call| is_operation(&call.name)))
-    else {
+    let Some(call) = reply.calls.get(index).filter(|_| reply.calls.iter().any(is_operation)) else {
         return Vec::new();
     };
-    let Ok(GivenNames { path, from, to }) = serde_json::from_str(&call.arguments) else { return Vec::new() };
+    let Ok(GivenNames { path, from, to, input }) = serde_json::from_str(&call.arguments) else {
+        return Vec::new();
+    };
     let plain = |name: String| {
         let parts: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
         let top = if name.starts_with('/') { "/" } else { "" };
         format!("{top}{}", parts.join("/"))
     };
-    [path, from, to].into_iter().flatten().map(plain).collect()
+    let patched = input.iter().flat_map(|input| files_of(input).names).map(str::to_owned);
+    let patched: Vec<String> = if call.name == APPLY_PATCH { patched.collect() } else { Vec::new() };
+    [path, from, to].into_iter().flatten().chain(patched).map(plain).collect()
 }
 
 /// How a run ended (S18).
@@ -390,6 +422,8 @@ pub enum SubState {
     /// The request is sent, and the model has not begun to answer.
     Model,
     Streaming,
+    /// The model summarises a part of the conversation.
+    Compacting,
     /// The model has sent nothing for a while; the attempt continues to wait within its limits.
     Stalled,
     Tools,

@@ -10,7 +10,7 @@ use similar::DiffOp;
 
 use crate::text::document::MAX_DOCUMENT_BYTES;
 use crate::text::edit::{LineEnd, LineEnds, line_diff, lines, push_line, split_bom, with_line_ends};
-use ladder::Match;
+use ladder::{Match, MatchLimit};
 use view::{Fold, View};
 
 mod failure;
@@ -21,6 +21,7 @@ mod tests;
 mod view;
 
 pub use failure::{EditFailure, NotLocated};
+pub(crate) use ladder::MAX_LINE_PLACES;
 pub use nearest::Nearest;
 
 /// The most places a [`NotLocated::Ambiguous`] names.
@@ -80,7 +81,8 @@ pub fn locate<'t>(text: &'t str, old: &'t str, replace_all: bool) -> Result<Loca
     }
     let (_, body) = split_bom(text);
     let skipped = text.len() - body.len();
-    let Some((rung, matches)) = ladder::climb(body, old, replace_all) else {
+    let wanted = if replace_all { MatchLimit::All } else { MatchLimit::Few };
+    let Some((rung, matches)) = ladder::climb(body, old, wanted) else {
         return Err(NotLocated::Missing { nearest: nearest::nearest(body, old) });
     };
     let places = numbered(body, skipped, matches);
@@ -91,6 +93,22 @@ pub fn locate<'t>(text: &'t str, old: &'t str, replace_all: bool) -> Result<Loca
         return Err(NotLocated::Ambiguous { times: places.len().min(MAX_CANDIDATES), lines, more });
     }
     Ok(Location { rung, places, text, old })
+}
+
+/// Finds all places of whole lines after the byte `from`, which begins a line. `None` if there is none.
+///
+/// At most [`MAX_LINE_PLACES`] are found; they may overlap.
+pub(crate) fn locate_lines<'t>(text: &'t str, from: usize, old: &'t str) -> Option<Location<'t>> {
+    let (rung, matches) = ladder::climb(&text[from..], old, MatchLimit::Lines)?;
+    let before = lines(&text[..from]).count();
+    let mut places = numbered(&text[from..], from, matches);
+    places.iter_mut().for_each(|place| place.line += before);
+    Some(Location { rung, places, text, old })
+}
+
+/// Returns the place most similar to quoted lines.
+pub(crate) fn nearest_to(text: &str, old: &str) -> Option<Nearest> {
+    nearest::nearest(text, old)
 }
 
 /// Replaces the text that a model quoted, and returns the whole new text.

@@ -55,6 +55,15 @@ impl Hunk {
     pub fn is_empty(&self) -> bool {
         self.removed.is_empty() && self.inserted.is_empty()
     }
+
+    /// Returns its lines, each after `-` or `+`.
+    pub fn in_words(&self) -> String {
+        let lines = |mark: char, lines: &[String]| {
+            let line = |line: &String| format!("{mark}{}\n", line.trim_end_matches(['\n', '\r']));
+            lines.iter().map(line).collect::<String>()
+        };
+        lines('-', &self.removed) + &lines('+', &self.inserted)
+    }
 }
 
 /// Returns the hunks that turn one text into another, in order.

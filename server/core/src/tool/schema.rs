@@ -11,6 +11,7 @@ pub(super) fn spec(tool: &Tool) -> ToolSpec {
         name: tool.name.clone(),
         description: tool.description.clone(),
         parameters: object(&tool.parameters),
+        free_form: tool.is_free_form(),
     }
 }
 

@@ -66,6 +66,11 @@ impl Toolset {
         self.tools.iter().filter(move |tool| tool.is_in(mode)).map(|tool| tool.name.as_ref())
     }
 
+    /// Whether the set has a tool of this name, in any mode.
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
     /// Returns the effect of a tool by its name; an unknown tool counts as opaque.
     pub fn effect_of(&self, name: &str) -> Effect {
         self.find(name).map_or(Effect::Opaque, |tool| tool.effect)

@@ -65,7 +65,7 @@ pub fn kind(tool: &str, effect: Effect) -> ToolKind {
     match tool {
         "read_file" => ToolKind::Read,
         "list_files" | "find_files" | "search_text" => ToolKind::Search,
-        "edit_file" | "write_file" => ToolKind::Edit,
+        "edit_file" | "write_file" | "apply_patch" => ToolKind::Edit,
         "move_file" => ToolKind::Move,
         "delete_file" => ToolKind::Delete,
         "run_command" => ToolKind::Execute,
@@ -109,8 +109,12 @@ fn arguments(call: &Call) -> String {
 
 /// Returns the files of a call as far as they are known: those that it changes, and after a read those that it read.
 fn locations(session: &Session, call: &Call, result: Option<&CallResult>) -> Vec<FileLocation> {
-    if let Some(state) = session.change_of(call) {
-        return changed(&state.change, call);
+    let changes = session.changes.values().filter(|state| state.is_of(&call.id));
+    if let Some(latest) = session.change_of(call) {
+        // A change that was made anew for a later text has the place of the one before.
+        let others = changes.filter(|state| state.change.target != latest.change.target);
+        let all = [latest].into_iter().chain(others).flat_map(|state| changed(&state.change, call));
+        return all.take(MAX_LOCATIONS).collect();
     }
     let reads = result.into_iter().flat_map(|result| &result.reads).map(|read| FileLocation {
         uri: read.target.clone(),

@@ -60,7 +60,7 @@ same!(record::StopReason => state::StopReason {
 });
 same!(run::SessionState => state::State { None, Running, RequiresAction, Idle, Resumable });
 same!(run::SubState => state::SubState {
-    Preparing, Model, Streaming, Stalled, Tools, Retrying, Completed, Stopped, Failed, Limit, Cancelled,
+    Preparing, Model, Streaming, Compacting, Stalled, Tools, Retrying, Completed, Stopped, Failed, Limit, Cancelled,
 });
 impl From<crate::session::HunkState> for update::HunkState {
     fn from(state: crate::session::HunkState) -> Self {

@@ -133,6 +133,7 @@ fn key(run: Option<&RunId>, update: &Update) -> Option<ItemKey> {
             ItemKey::Ask(ask.ask_id.0.clone())
         }
         Update::Ask(AskChange::Closed { ask_id, .. }) => ItemKey::Ask(ask_id.0.clone()),
+        Update::CompactionUpdate(view) => ItemKey::Message(view.compaction_id.0.clone()),
         Update::PlanUpdate { .. } => ItemKey::PlanOf(run),
         Update::Complete { .. } => ItemKey::CompletionOf(run),
         Update::Run(RunView::Started { run_id, .. }) => ItemKey::RunStart(run_id.0.clone()),
@@ -170,6 +171,8 @@ mod tests {
             message: None,
             model: None,
             retry_at: None,
+            cache_break: None,
+            compacts: false,
         })
     }
 

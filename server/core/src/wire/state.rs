@@ -9,12 +9,13 @@ use adjutant_protocol::update::{
 };
 
 use super::start::attached_names;
-use super::{ask, call, options, plan};
+use super::{ask, call, compaction, options, plan};
 use crate::machine::retry::CallFailure;
 use crate::policy::unsaved;
 use crate::prompt::message::ModelMessage;
 use crate::record::{
-    AskKind, CallEnd, CallResult, ChangeSetId, Event, Record, ReviewState, Rule, RunId, ToolCallId,
+    AskKind, CallEnd, CallResult, ChangeSetId, Event, Record, ReviewState, Rule, RunId, SummaryTurn,
+    ToolCallId,
 };
 use crate::session::maker::split_words;
 use crate::session::run::SessionState;
@@ -221,8 +222,14 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
         Event::Applied { change_set, .. } | Event::Settled { change_set, .. } => {
             settled_view(session, change_set)
         }
-        Event::TurnStarted { .. }
-        | Event::AttemptFailed { .. }
+        Event::TurnStarted { .. } | Event::Compacted { .. } | Event::SummaryFailed { .. } => {
+            let mut updates = compaction::updates(session, record);
+            let at = if matches!(record.event, Event::TurnStarted { .. }) { 0 } else { updates.len() };
+            updates.splice(at..at, turn_updates(session, &record.event));
+            updates
+        }
+        Event::OutputsCleared { .. } => compaction::updates(session, record),
+        Event::AttemptFailed { .. }
         | Event::TurnFailed { .. }
         | Event::ModelReplaced { .. }
         | Event::Replied { .. } => turn_updates(session, &record.event),
@@ -239,6 +246,10 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
         | Event::ReplyStarted { .. }
         | Event::CallPrepared { .. }
         | Event::RulesChanged { .. }
+        // `agent/session/context` has them.
+        | Event::ContextRead { .. }
+        | Event::InstructionsFound { .. }
+        | Event::CompactionWanted { .. }
         // A notice, which is published once.
         | Event::OutsideChanged { .. }
         | Event::AskReobserved { .. } => Vec::new(),
@@ -292,15 +303,35 @@ fn turn_updates(session: &Session, event: &Event) -> Vec<Update> {
         message: None,
         model: None,
         retry_at: None,
+        cache_break: None,
+        compacts: false,
     };
     match event {
-        Event::TurnStarted { turn, .. } => vec![Update::Turn(turn_view(*turn, WireTurnPhase::Started, 1))],
+        Event::TurnStarted { turn, compacts, .. } => {
+            let open = session.open_run().and_then(|run| run.turn.as_ref());
+            vec![Update::Turn(TurnView {
+                cache_break: open.and_then(|turn| turn.cache_break).map(Into::into),
+                compacts: compacts.is_some(),
+                ..turn_view(*turn, WireTurnPhase::Started, 1)
+            })]
+        }
+        Event::Compacted { by: Some(SummaryTurn { turn, attempt, usage }), .. }
+        | Event::SummaryFailed { turn, attempt, usage, .. } => vec![Update::Turn(TurnView {
+            usage: usage.map(Into::into),
+            compacts: true,
+            ..turn_view(*turn, WireTurnPhase::Ended, *attempt)
+        })],
         Event::AttemptFailed { turn, attempt, failure, retry_at } => {
             let view = turn_view(*turn, WireTurnPhase::AttemptFailed, *attempt);
             failure_updates(session, failure, TurnView { retry_at: Some(*retry_at), ..view })
         }
         Event::TurnFailed { turn, attempt, failure } => {
-            failure_updates(session, failure, turn_view(*turn, WireTurnPhase::Failed, *attempt))
+            let compacts = session.open_run().and_then(|run| run.turn.as_ref()?.compacts.as_ref());
+            let ended = compacts.map(|compacts| compaction::failed(*turn, compacts, &failure.message));
+            let mut updates =
+                failure_updates(session, failure, turn_view(*turn, WireTurnPhase::Failed, *attempt));
+            updates.extend(ended.map(Update::CompactionUpdate));
+            updates
         }
         Event::ModelReplaced { turn, from, to } => {
             let attempt = session.open_run().and_then(|run| run.turn.as_ref()).map_or(1, |turn| turn.attempt);

@@ -9,7 +9,9 @@ use adjutant_protocol::ask::{AskGroup, AskOption, AskSubject, AskView, Resolutio
 use adjutant_protocol::plan::PlanEntry;
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::{Outcome, StopReason};
-use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, Update};
+use adjutant_protocol::update::{
+    AskChange, CompactionStatus, RunView, ToolCallView, ToolStatus, TurnPhase, Update,
+};
 use adjutant_protocol::{AskId, MessageId};
 
 use super::{image_in_words, options, plan};
@@ -165,6 +167,12 @@ impl Transcript {
             Update::Ask(AskChange::Changed { .. }) => "- a part of it was decided".to_owned(),
             Update::Ask(AskChange::Closed { ask_id, resolution }) => self.ask_closed(ask_id, resolution)?,
             Update::PlanUpdate { entries } => plan_block(entries),
+            Update::CompactionUpdate(view) => {
+                if view.status == CompactionStatus::InProgress {
+                    return None;
+                }
+                format!("- {}", code(&view.title))
+            }
             Update::Rule { text } => format!("- from now on: {}", code(text)),
             Update::ConfigOptionUpdate { changed, .. } => {
                 format!("- from now on: {}", code(&options::in_words(changed)))

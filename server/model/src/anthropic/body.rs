@@ -43,7 +43,7 @@ pub(super) fn write(
     cache: &RequestCache,
     provider: &Provider,
 ) -> Result<Vec<u8>, CallFailure> {
-    let tools = cache.tools::<Messages>(&request.tools).map_err(unwritable)?;
+    let tools = cache.tools::<Messages>(&request.tools, false).map_err(unwritable)?;
     let max_tokens = request.max_output_tokens.or(provider.max_output_tokens).unwrap_or_else(|| {
         let model = provider.facts(&request.model);
         if model.known {
@@ -57,6 +57,7 @@ pub(super) fn write(
         provider: &provider.name,
         model: &request.model,
         max_call_id: usize::MAX,
+        free_form: false,
         images: &request.images,
     };
     let thinking = thinking::fields(request, max_tokens, &source);
@@ -73,9 +74,9 @@ pub(super) fn write(
     let marks = CacheMarks { count: MARKED_MESSAGES, text: CACHE_MARK };
     let body = cache.body::<Messages>(&head, "messages", request, &source, marks);
     let mut bytes = body.map_err(unwritable)?;
+    let ends_with_reply = matches!(request.messages.last(), Some(ModelMessage::Assistant { .. }));
     // `RequestCache` leaves the list of messages open. With no message in it, the last byte is `[`.
-    if bytes.last() == Some(&b'}') && matches!(request.messages.last(), Some(ModelMessage::Assistant { .. }))
-    {
+    if bytes.last() == Some(&b'}') && ends_with_reply && request.reminder.is_none() {
         bytes.extend_from_slice(GO_ON);
     }
     bytes.extend_from_slice(b"]}");
@@ -136,13 +137,17 @@ struct MessageLine<'a> {
 struct Messages;
 
 impl WireFormat for Messages {
-    fn tool(tool: &ToolSpec) -> impl Serialize {
+    fn tool(tool: &ToolSpec, _: bool) -> impl Serialize {
         ToolLine { name: &tool.name, description: &tool.description, input_schema: &tool.parameters }
     }
 
     /// The system prompt has a field of its own.
     fn begin(_: &mut List, _: &str) -> serde_json::Result<()> {
         Ok(())
+    }
+
+    fn reminder(text: &str) -> impl Serialize {
+        MessageLine { role: "user", content: vec![Block::Text { text: text.into() }] }
     }
 
     fn add(list: &mut List, new: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()> {
@@ -194,7 +199,7 @@ fn add_input(list: &mut List, group: &[ModelMessage], source: &Source<'_>) -> se
         _ => None,
     });
     let user_parts = group.iter().flat_map(|message| match message {
-        ModelMessage::User { text, pictures } => parts(text, pictures, source.images),
+        ModelMessage::User { text, pictures, .. } => parts(text, pictures, source.images),
         _ => Vec::new(),
     });
     let mut content = outputs.chain(user_parts.filter_map(Block::of_part)).collect::<Vec<_>>();

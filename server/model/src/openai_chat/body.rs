@@ -27,7 +27,7 @@ pub(super) fn write(
     cache: &RequestCache,
     post: &Post<'_>,
 ) -> Result<Vec<u8>, CallFailure> {
-    let tools = cache.tools::<Chat>(&request.tools).map_err(unwritable)?;
+    let tools = cache.tools::<Chat>(&request.tools, false).map_err(unwritable)?;
     let limit = request.max_output_tokens.or(post.provider.max_output_tokens);
     // OpenAI's newer models reject the old name `max_tokens`. Many other servers know
     // only the old name, so they get it.
@@ -49,6 +49,7 @@ pub(super) fn write(
         provider: &post.provider.name,
         model: &request.model,
         max_call_id: if post.is_openai() { MAX_OPENAI_CALL_ID } else { usize::MAX },
+        free_form: false,
         images: &request.images,
     };
     let body = cache.body::<Chat>(&head, "messages", request, &source, CacheMarks::NONE);
@@ -101,7 +102,7 @@ struct ToolBody<'a> {
 struct Chat;
 
 impl WireFormat for Chat {
-    fn tool(tool: &ToolSpec) -> impl Serialize {
+    fn tool(tool: &ToolSpec, _: bool) -> impl Serialize {
         ToolLine {
             kind: "function",
             function: ToolBody {
@@ -114,6 +115,10 @@ impl WireFormat for Chat {
 
     fn begin(list: &mut List, system: &str) -> serde_json::Result<()> {
         if system.is_empty() { Ok(()) } else { list.push(&ChatLine::text("system", system)) }
+    }
+
+    fn reminder(text: &str) -> impl Serialize {
+        ChatLine::text("user", text)
     }
 
     fn add(list: &mut List, new: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()> {
@@ -190,7 +195,7 @@ impl<'a> ChatLine<'a> {
 
     fn of(message: &'a ModelMessage, source: &Source<'a>) -> ChatLine<'a> {
         match message {
-            ModelMessage::User { text, pictures } => {
+            ModelMessage::User { text, pictures, .. } => {
                 let content = Some(Content::of(parts(text, pictures, source.images)));
                 ChatLine { role: "user", content, tool_calls: Vec::new(), tool_call_id: None }
             }

@@ -1,6 +1,6 @@
 //! Builds one reply from the events of a Responses stream (S111).
 //!
-//! The output is a list of items: messages, reasoning and function calls. The stream sends each text up to four times:
+//! The output is a list of items: messages, reasoning, function calls and calls of free-form tools. The stream sends each text up to four times:
 //! in deltas, in a `done` event of the text, in the `done` event of the item, and in the last event.
 //!
 //! Never streams the same text twice to the client, and never accepts a reply whose copies of a text differ.
@@ -134,7 +134,8 @@ fn is_known(kind: &str) -> bool {
         | "refusal"
         | "reasoning_summary_text"
         | "reasoning_text"
-        | "function_call_arguments" => {
+        | "function_call_arguments"
+        | "custom_tool_call_input" => {
             matches!(end, "delta" | "done")
         }
         _ => false,
@@ -190,6 +191,19 @@ impl<'a> ResponsesAssembly<'a> {
             ("response.function_call_arguments.delta", ..) => {
                 let at = self.open_call(key)?;
                 self.draft.add_arguments(at, event.delta.as_deref().unwrap_or_default())
+            }
+            ("response.custom_tool_call_input.delta", ..) => {
+                let at = self.open_call(key)?;
+                self.draft.set_free_form(at);
+                self.draft.add_arguments(at, event.delta.as_deref().unwrap_or_default())
+            }
+            ("response.custom_tool_call_input.done", ..) if self.items.has_ended(ItemKind::Call, key) => {
+                Ok(())
+            }
+            ("response.custom_tool_call_input.done", ..) => {
+                let at = self.open_call(key)?;
+                self.draft.set_free_form(at);
+                self.final_arguments(at, event.input).map(drop)
             }
             ("response.function_call_arguments.done", ..) if self.items.has_ended(ItemKind::Call, key) => {
                 Ok(())
@@ -275,7 +289,8 @@ impl<'a> ResponsesAssembly<'a> {
             }
             ItemKind::Call => {
                 let call = self.items.all[at].call.unwrap_or_default();
-                (self.final_arguments(call, text.arguments)?, true)
+                let whole = if text.is_free_form() { text.input } else { text.arguments };
+                (self.final_arguments(call, whole)?, true)
             }
             ItemKind::Other => (true, true),
         };
@@ -332,7 +347,7 @@ impl<'a> ResponsesAssembly<'a> {
         Ok(match &*kind {
             "message" => ItemKind::Message,
             "reasoning" => ItemKind::Reasoning,
-            "function_call" => ItemKind::Call,
+            "function_call" | "custom_tool_call" => ItemKind::Call,
             _ => ItemKind::Other,
         })
     }
@@ -345,6 +360,9 @@ impl<'a> ResponsesAssembly<'a> {
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
         let Some(call) = self.items.all[at].call else { return Ok(()) };
+        if text.is_free_form() {
+            self.draft.set_free_form(call);
+        }
         if let Some(id) = text.call_id.as_ref().filter(|id| !id.is_empty()) {
             self.draft.set_call_id(call, id.clone())?;
         }
@@ -396,6 +414,9 @@ impl<'a> ResponsesAssembly<'a> {
         }
         if let Some(rest) = whole.strip_prefix(streamed.as_str()) {
             return self.draft.add_arguments(at, rest).map(|()| true);
+        }
+        if self.draft.reply.calls[at].free_form {
+            return Err(self.draft.broken("the input of a tool call is not the one it streamed"));
         }
         // Other servers write the same arguments with other white space.
         let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();

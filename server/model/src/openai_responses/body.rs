@@ -27,7 +27,8 @@ pub(super) fn write(
     post: &Post<'_>,
     rejected: RejectedFields,
 ) -> Result<Vec<u8>, CallFailure> {
-    let tools = cache.tools::<ResponsesFormat>(&request.tools).map_err(unwritable)?;
+    let free_form = request.free_form && !rejected.free_form;
+    let tools = cache.tools::<ResponsesFormat>(&request.tools, free_form).map_err(unwritable)?;
     let head = Head {
         model: &request.model,
         stream: !request.whole,
@@ -49,6 +50,7 @@ pub(super) fn write(
         provider,
         model: &request.model,
         max_call_id: MAX_CALL_ID,
+        free_form,
         images: &request.images,
     };
     let body = cache.body::<ResponsesFormat>(&head, "input", request, &source, CacheMarks::NONE);
@@ -101,14 +103,17 @@ struct Text {
 }
 
 #[derive(serde::Serialize)]
-struct ToolLine<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a serde_json::Value,
-    /// Always false: strict schemas forbid optional fields, and Adjutant's tools have them.
-    strict: bool,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ToolLine<'a> {
+    Function {
+        name: &'a str,
+        description: &'a str,
+        parameters: &'a serde_json::Value,
+        /// Always false: strict schemas forbid optional fields, and Adjutant's tools have them.
+        strict: bool,
+    },
+    /// A tool whose input is plain text.
+    Custom { name: &'a str, description: &'a str },
 }
 
 /// One item of `input`.
@@ -118,6 +123,8 @@ enum InputLine<'a> {
     Message { role: &'static str, content: Vec<ContentLine<'a>> },
     FunctionCall { call_id: Cow<'a, str>, name: Cow<'a, str>, arguments: Cow<'a, str> },
     FunctionCallOutput { call_id: Cow<'a, str>, output: &'a str },
+    CustomToolCall { call_id: Cow<'a, str>, name: Cow<'a, str>, input: &'a str },
+    CustomToolCallOutput { call_id: Cow<'a, str>, output: &'a str },
 }
 
 #[derive(serde::Serialize)]
@@ -131,14 +138,12 @@ enum ContentLine<'a> {
 struct ResponsesFormat;
 
 impl WireFormat for ResponsesFormat {
-    fn tool(tool: &ToolSpec) -> impl Serialize {
-        ToolLine {
-            kind: "function",
-            name: &tool.name,
-            description: &tool.description,
-            parameters: &tool.parameters,
-            strict: false,
+    fn tool(tool: &ToolSpec, free_form: bool) -> impl Serialize {
+        let (name, description) = (&*tool.name, &*tool.description);
+        if free_form && tool.free_form {
+            return ToolLine::Custom { name, description };
         }
+        ToolLine::Function { name, description, parameters: &tool.parameters, strict: false }
     }
 
     /// The system prompt has a field of its own.
@@ -146,26 +151,47 @@ impl WireFormat for ResponsesFormat {
         Ok(())
     }
 
+    fn reminder(text: &str) -> impl Serialize {
+        InputLine::Message { role: "user", content: vec![ContentLine::InputText { text: text.into() }] }
+    }
+
     fn add(list: &mut List, new: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()> {
+        // The calls that were written as free-form ones: their outputs follow them in the same request.
+        let mut written: Vec<&str> = Vec::new();
         new.iter().try_for_each(|message| match message {
-            ModelMessage::User { text, pictures } => {
+            ModelMessage::User { text, pictures, .. } => {
                 let content = parts(text, pictures, source.images).into_iter().map(|part| match part {
                     UserPart::Text(text) => ContentLine::InputText { text },
                     UserPart::Image(image_url) => ContentLine::InputImage { image_url },
                 });
                 list.push(&InputLine::Message { role: "user", content: content.collect() })
             }
-            ModelMessage::Tool { call_id, output } => list.push(&InputLine::FunctionCallOutput {
-                call_id: sendable_call_id(call_id, source.max_call_id),
-                output,
-            }),
-            ModelMessage::Assistant { reply } => add_reply(list, reply, source),
+            ModelMessage::Tool { call_id, output } => {
+                let is_free_form = written.contains(&&**call_id);
+                let call_id = sendable_call_id(call_id, source.max_call_id);
+                list.push(&match is_free_form {
+                    true => InputLine::CustomToolCallOutput { call_id, output },
+                    false => InputLine::FunctionCallOutput { call_id, output },
+                })
+            }
+            ModelMessage::Assistant { reply } => {
+                let free = reply.calls.iter().filter(|call| source.free_form && call.free_form);
+                written = free.map(|call| call.id.as_str()).collect();
+                add_reply(list, reply, source)
+            }
         })
     }
 }
 
 fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json::Result<()> {
-    let items = source.opaque_items(reply).unwrap_or_default().iter().map(|item| opaque::to_input(item));
+    // The items of a free-form call are of no use to a model that takes none.
+    let is_usable = source.free_form || reply.calls.iter().all(|call| !call.free_form);
+    let items = source
+        .opaque_items(reply)
+        .filter(|_| is_usable)
+        .unwrap_or_default()
+        .iter()
+        .map(|item| opaque::to_input(item));
     // If one opaque item is not valid JSON, write the reply from its text and calls instead.
     if let Some(items) = items.collect::<Result<Vec<_>, _>>().ok().filter(|items| !items.is_empty()) {
         items.iter().for_each(|item| list.push_raw(item));
@@ -176,6 +202,13 @@ fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json:
         list.push(&InputLine::Message { role: "assistant", content })?;
     }
     reply.calls.iter().try_for_each(|call| {
+        if let Some(input) = call.free_input().filter(|_| source.free_form) {
+            return list.push(&InputLine::CustomToolCall {
+                call_id: sendable_call_id(&call.id, source.max_call_id),
+                name: sendable_name(&call.name),
+                input: &input,
+            });
+        }
         list.push(&InputLine::FunctionCall {
             call_id: sendable_call_id(&call.id, source.max_call_id),
             name: sendable_name(&call.name),

@@ -34,6 +34,9 @@ pub(super) struct ResponsesEvent<'a> {
     pub name: Option<String>,
     #[serde(borrow)]
     pub arguments: Option<&'a RawValue>,
+    /// The complete input of a free-form call.
+    #[serde(borrow)]
+    pub input: Option<&'a RawValue>,
     #[serde(borrow)]
     pub item: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -61,11 +64,16 @@ pub(super) struct Incomplete {
 /// One item of the output.
 #[derive(Default, serde::Deserialize)]
 pub(super) struct ItemText<'a> {
+    #[serde(rename = "type", borrow, default)]
+    pub kind: Cow<'a, str>,
     pub id: Option<String>,
     pub call_id: Option<String>,
     pub name: Option<String>,
     #[serde(borrow)]
     pub arguments: Option<&'a RawValue>,
+    /// The input of a free-form call.
+    #[serde(borrow)]
+    pub input: Option<&'a RawValue>,
     #[serde(borrow)]
     pub content: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -79,6 +87,11 @@ pub(super) struct ItemText<'a> {
 }
 
 impl ItemText<'_> {
+    /// Whether the item is a call whose input is plain text.
+    pub fn is_free_form(&self) -> bool {
+        self.kind == "custom_tool_call"
+    }
+
     /// Adds the item's own ids to the key from its event.
     pub fn key_with_ids<'m>(&'m self, key: ItemKey<'m>) -> ItemKey<'m> {
         let given = |text: &'m Option<String>| text.as_deref().filter(|text| !text.is_empty());

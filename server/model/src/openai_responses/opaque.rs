@@ -63,7 +63,8 @@ pub(super) fn to_input(item: &str) -> serde_json::Result<String> {
     let Fields(fields) = serde_json::from_str(item)?;
     let mut out = String::with_capacity(item.len());
     let is_kind = |kind: &str| fields.iter().any(|(name, raw)| name == "type" && raw.get() == kind);
-    let (is_reasoning, is_call) = (is_kind(r#""reasoning""#), is_kind(r#""function_call""#));
+    let (is_reasoning, is_call) =
+        (is_kind(r#""reasoning""#), is_kind(r#""function_call""#) || is_kind(r#""custom_tool_call""#));
     let mut has_summary = false;
     for (name, raw) in &fields {
         if name == "status" || raw.get() == "null" {

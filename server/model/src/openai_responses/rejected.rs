@@ -13,7 +13,13 @@ pub(super) struct RejectedFields {
     pub encrypted_reasoning: bool,
     /// `prompt_cache_key`.
     pub cache_key: bool,
+    /// Tools whose input is plain text; they are sent as functions then.
+    pub free_form: bool,
 }
+
+/// How providers say that they know no tools of the type `custom`.
+const REJECTED_TOOLS: &[&str] =
+    &["custom tool", "custom_tool", "type 'custom'", "type \"custom\"", "type: custom", "value: 'custom'"];
 
 impl RejectedFields {
     /// Returns the rejected fields with those that `failed` names; `None` if it names no new one.
@@ -25,6 +31,7 @@ impl RejectedFields {
             encrypted_reasoning: self.encrypted_reasoning
                 || mentions(&["encrypted content", "encrypted_content", "items are not persisted"]),
             cache_key: self.cache_key || mentions(&["prompt_cache_key"]),
+            free_form: self.free_form || mentions(REJECTED_TOOLS),
         };
         (now != self).then_some(now)
     }

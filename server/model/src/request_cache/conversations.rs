@@ -25,6 +25,8 @@ pub(crate) struct Source<'a> {
     pub model: &'a str,
     /// The maximum length of a call id that the provider accepts, in bytes.
     pub max_call_id: usize,
+    /// Whether the model takes calls whose input is plain text.
+    pub free_form: bool,
     /// The images of the history, by hash.
     pub images: &'a BTreeMap<String, Base64Image>,
 }
@@ -113,6 +115,7 @@ struct FrozenPrefix {
     provider: String,
     model: String,
     max_call_id: usize,
+    free_form: bool,
     system: Arc<str>,
     messages: Vec<ModelMessage>,
     list: List,
@@ -178,6 +181,7 @@ impl FrozenPrefix {
             provider: source.provider.to_owned(),
             model: source.model.to_owned(),
             max_call_id: source.max_call_id,
+            free_form: source.free_form,
             system: request.system.clone(),
             messages: Vec::new(),
             list,
@@ -187,7 +191,7 @@ impl FrozenPrefix {
     fn is_prefix_of(&self, request: &ModelRequest, source: &Source<'_>) -> bool {
         self.messages.len() <= request.messages.len()
             && (self.provider.as_str(), self.model.as_str()) == (source.provider, source.model)
-            && self.max_call_id == source.max_call_id
+            && (self.max_call_id, self.free_form) == (source.max_call_id, source.free_form)
             && self.system == request.system
             && self.messages.iter().zip(&request.messages).all(|(one, other)| is_same(one, other))
     }
@@ -197,8 +201,8 @@ impl FrozenPrefix {
 fn is_same(one: &ModelMessage, other: &ModelMessage) -> bool {
     match (one, other) {
         (
-            ModelMessage::User { text: one, pictures: one_pictures },
-            ModelMessage::User { text: other, pictures: other_pictures },
+            ModelMessage::User { text: one, pictures: one_pictures, .. },
+            ModelMessage::User { text: other, pictures: other_pictures, .. },
         ) => Arc::ptr_eq(one, other) && one_pictures == other_pictures,
         (ModelMessage::Assistant { reply: one }, ModelMessage::Assistant { reply: other }) => {
             Arc::ptr_eq(one, other)

@@ -11,6 +11,8 @@ use serde_json::Value;
 #[derive(Debug, PartialEq)]
 pub(super) struct Script {
     pub pace_ms: u64,
+    /// The answer to each request for a summary of the conversation.
+    pub summary: Option<String>,
     pub turns: Vec<Turn>,
 }
 
@@ -56,6 +58,7 @@ struct ScriptText {
     _name: Option<String>,
     #[serde(default)]
     pace_ms: u64,
+    summary: Option<String>,
     #[serde(default, rename = "turn")]
     turns: Vec<toml::Spanned<TurnText>>,
 }
@@ -116,7 +119,8 @@ impl Script {
                 format!("{}: {why}", place(call.and_then(|at| calls.get(at).copied()).unwrap_or(offset)))
             })
         });
-        Ok(Script { pace_ms: script.pace_ms, turns: turns.collect::<Result<_, _>>()? })
+        let turns = turns.collect::<Result<_, _>>()?;
+        Ok(Script { pace_ms: script.pace_ms, summary: script.summary, turns })
     }
 
     /// Removes the turns that are not for a conversation with this first prompt.

@@ -44,6 +44,7 @@ async fn s111_bytes_split_anywhere_give_the_same_reply() {
             id: "call_read_file_0".to_owned(),
             name: "read_file".to_owned(),
             arguments: r#"{"path":"ä.rs"}"#.to_owned(),
+            free_form: false,
         };
         assert_eq!(reply.calls[0], expected, "{wire:?}");
         assert_eq!(reply.calls.len(), 2, "{wire:?}");

@@ -221,6 +221,9 @@ impl View {
                 (State::Running, Some(SubState::Model)) => Some("waiting for the model"),
                 (State::Running, Some(SubState::Streaming)) => Some("waiting for the rest of the answer"),
                 (State::Running, Some(SubState::Stalled)) => return self.silent(state.since),
+                (State::Running, Some(SubState::Compacting)) => {
+                    Some("waiting for a summary of the conversation")
+                }
                 (State::Running, Some(SubState::Tools)) => Some("waiting for the tool"),
                 _ => None,
             },

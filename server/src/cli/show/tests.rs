@@ -41,6 +41,8 @@ fn failed_attempt(retry_at: u64) -> Update {
         message: Some("the model did not answer".to_owned()),
         model: None,
         retry_at: Some(retry_at),
+        cache_break: None,
+        compacts: false,
     })
 }
 

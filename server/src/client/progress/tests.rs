@@ -54,6 +54,8 @@ fn n08_every_step_has_its_words() {
         message: Some("the model is overloaded".to_owned()),
         model: None,
         retry_at: Some(12_500),
+        cache_break: None,
+        compacts: false,
     };
     assert_eq!(say(Update::Turn(failed)), "retrying in 3 s: the model is overloaded");
     let waits = state(State::Running, Some(SubState::Retrying));

@@ -26,9 +26,9 @@ use super::operation::{self, ProposedOperation};
 use super::{CurrentFile, SessionWorld, current_file, no_way, put_blob, unseen};
 use crate::aside::aside;
 use crate::faults::point;
-use crate::tools::FileBefore;
 use crate::tools::paths::{PathRefusal, ResolvedPath, resolve};
 use crate::tools::protected::{class_of, held_by};
+use crate::tools::{EditedText, FileBefore};
 use crate::uri;
 
 /// Bytes of all hunks of one ask: a file of 8 MiB whose whole text is replaced. More does not fit a review.
@@ -40,13 +40,15 @@ const MAX_PLACES_BY_LINES: usize = 400_000_000;
 /// Bytes of the files that are prepared together, because their texts are in memory at once.
 const MAX_FILES: usize = 128 * 1024 * 1024;
 
-/// The function of a tool that makes the new text of a file.
-pub type After = for<'a> fn(&'a Arguments, &FileBefore<'_>) -> Result<Cow<'a, str>, Reason>;
-
-/// An edit as the model asked for it.
+/// The edits that one call asks for. All of them are made, or none.
 pub struct GivenEdit {
     pub call: ToolCallId,
     pub tool: String,
+    pub parts: Vec<EditPart>,
+}
+
+/// One edit of one file, as the model asked for it.
+pub struct EditPart {
     pub given: Arguments,
     pub act: EditAct,
 }
@@ -56,9 +58,11 @@ pub struct GivenEdit {
 pub enum EditAct {
     /// Gives it this text. `whole`: the model wrote all of it, and quotes nothing of the text before.
     Text {
-        after: After,
+        after: EditedText,
         whole: bool,
     },
+    /// Gives the new file `to` the text of `path` after the edit, and deletes `path`.
+    TextTo(EditedText),
     Delete,
     Move,
 }
@@ -81,12 +85,7 @@ fn prepared(place: &SessionWorld, edits: &[GivenEdit], rules: &Denials, reads: &
         Drafts { place, rules, reads, files: Vec::new(), operations: Vec::new(), names: Vec::new() };
     let mut refused: Vec<RefusedEdit> = Vec::new();
     for edit in edits {
-        let added = match edit.act {
-            EditAct::Text { after, .. } => drafts.add(edit, after),
-            EditAct::Delete => drafts.add_operation(edit, "path", None),
-            EditAct::Move => drafts.add_operation(edit, "from", Some("to")),
-        };
-        if let Err(EditRefusal { seen, why, may_reveal }) = added {
+        if let Err(EditRefusal { seen, why, may_reveal }) = drafts.add_call(edit) {
             let seen = seen.map(|seen| *seen);
             refused.push(RefusedEdit { call: edit.call.clone(), seen, why, may_reveal });
         }
@@ -128,23 +127,125 @@ struct Drafts<'a> {
 }
 
 /// A file with the edits of the turn so far.
+#[derive(Clone)]
 struct DraftedFile {
     at: ResolvedPath,
     seen: ObservedPath,
-    now: CurrentFile,
+    now: Arc<CurrentFile>,
     /// What the model knows of its lines of now.
-    known: KnownText,
+    known: Arc<KnownText>,
     /// The lines of now that others changed, and in which edits replace only what they quote.
     placed: Vec<Range<usize>>,
     draft: Draft,
     calls: Vec<ToolCallId>,
 }
 
+/// A draft after one more edit, and the lines as in [`DraftedFile::placed`].
+type PlacedDraft = (Draft, Vec<Range<usize>>);
+
 impl Drafts<'_> {
+    /// Adds the edits of one call: all of them, or none.
+    fn add_call(&mut self, edit: &GivenEdit) -> Result<(), EditRefusal> {
+        if let [only] = edit.parts.as_slice() {
+            return self.add_part(edit, only);
+        }
+        let before = (self.files.clone(), self.operations.len(), self.names.len());
+        let failed: Vec<EditRefusal> =
+            edit.parts.iter().filter_map(|part| self.add_part(edit, part).err()).collect();
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let (files, operations, names) = before;
+        self.files = files;
+        self.operations.truncate(operations);
+        self.names.truncate(names);
+        Err(self.joined(failed, edit.parts.len()))
+    }
+
+    /// Returns why nothing of a call is done, of which these parts cannot be done.
+    fn joined(&self, mut failed: Vec<EditRefusal>, of: usize) -> EditRefusal {
+        // A rule that forbids one part forbids the call.
+        if let Some(at) = failed.iter().position(|part| part.why.is_none()) {
+            return failed.swap_remove(at);
+        }
+        let folders: Vec<String> =
+            self.place.roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
+        let first = failed.remove(0);
+        let mut texts: Vec<String> = first.why.iter().map(|why| why.text.clone()).collect();
+        for EditRefusal { seen, why, may_reveal } in failed {
+            // The verdict looks at the file of the first reason, so no other may show text that the model must not read.
+            let is_hidden = seen.filter(|_| may_reveal).filter(|seen| {
+                let denied = self.rules.denial_of_file("read_file", &seen.path, &folders);
+                seen.secret.is_some() || denied.is_some()
+            });
+            texts.extend(match is_hidden {
+                Some(seen) => Some(format!("\"{}\" cannot be changed either", seen.path)),
+                None => why.map(|why| why.text),
+            });
+        }
+        let text = format!("{}\nNone of the {of} files of this patch was changed", texts.join("\n"));
+        let cause = first.why.as_ref().map_or(Cause::Other, |why| why.cause);
+        EditRefusal { why: Some(Reason::new(cause, text)), ..first }
+    }
+
+    fn add_part(&mut self, edit: &GivenEdit, part: &EditPart) -> Result<(), EditRefusal> {
+        match part.act {
+            EditAct::Text { after, .. } => self.add(edit, part, after),
+            EditAct::TextTo(after) => self.add_elsewhere(edit, part, after),
+            EditAct::Delete => self.add_operation(edit, part, "path", None),
+            EditAct::Move => self.add_operation(edit, part, "from", Some("to")),
+        }
+    }
+
+    /// Adds an edit that also gives its file another name: a new file with the text after it, and a deletion.
+    fn add_elsewhere(
+        &mut self,
+        edit: &GivenEdit,
+        part: &EditPart,
+        after: EditedText,
+    ) -> Result<(), EditRefusal> {
+        let (path, to) = (part.given.text("path"), part.given.text("to"));
+        let (seen, at) = observe(self.place, path)?;
+        let operation = Some(ObservedOperation { to: None, made_by: None });
+        let seen = ObservedPath { operation, ..seen };
+        let Some(at) = at.filter(|_| !self.forbids(&edit.tool, &seen)) else {
+            // It will be denied, so the text is neither read nor saved.
+            return Err(EditRefusal { seen: Some(Box::new(seen)), why: None, may_reveal: false });
+        };
+        let about = |(why, may_reveal)| EditRefusal {
+            seen: Some(Box::new(seen.clone())),
+            why: Some(why),
+            may_reveal,
+        };
+        if self.files.iter().any(|file| file.at.absolute == at.absolute) {
+            return Err(about((touched_before(&at), false)));
+        }
+        if is_executable(&at) {
+            let text = format!(
+                "\"{}\" is executable, which a new file is not; move it by a part without hunks, and edit it by the next call",
+                at.display
+            );
+            return Err(about((Reason::new(Cause::Other, text), false)));
+        }
+        let file = self
+            .begin(ObservedPath { operation: None, ..seen.clone() }, at)
+            .map_err(|why| about((why, false)))?;
+        let (draft, _) = self.edited(&file, &file.seen, &edit.call, part, after).map_err(about)?;
+        let mark = if file.now.has_bom { "\u{feff}" } else { "" };
+        let text = format!("{mark}{}", draft.text());
+        let new = EditPart {
+            given: Arguments::of_texts(&[("path", to), ("text", &text)]),
+            act: EditAct::Text { after: free_name, whole: true },
+        };
+        self.add_part(edit, &new)?;
+        let gone = EditPart { given: Arguments::of_texts(&[("path", path)]), act: EditAct::Delete };
+        self.add_part(edit, &gone)
+    }
+
     /// Adds one edit to the draft of its file.
-    fn add(&mut self, edit: &GivenEdit, after: After) -> Result<(), EditRefusal> {
+    fn add(&mut self, edit: &GivenEdit, part: &EditPart, after: EditedText) -> Result<(), EditRefusal> {
         point("call-prepared");
-        let (seen, at) = observe(self.place, edit.given.text("path"))?;
+        let (seen, at) = observe(self.place, part.given.text("path"))?;
         let Some(at) = at.filter(|_| !self.forbids(&edit.tool, &seen)) else {
             // It will be denied, so the text is neither read nor saved.
             return Err(EditRefusal { seen: Some(Box::new(seen)), why: None, may_reveal: false });
@@ -171,19 +272,20 @@ impl Drafts<'_> {
                 self.files.len() - 1
             }
         };
-        let mut placed = self.files[index].placed.clone();
-        let added = self.edited(index, &seen, edit, after, &mut placed).map_err(about);
+        let added = self.edited(&self.files[index], &seen, &edit.call, part, after).map_err(about);
         match added {
-            Ok(draft) => {
+            Ok((draft, placed)) => {
                 let file = &mut self.files[index];
-                if file.now.exists && replaces_all(edit) {
+                if file.now.exists && replaces_all(part) {
                     file.seen.unseen = unseen::of_rewrite(&file.known, &file.seen.path, draft.hunks());
                 } else if file.seen.unseen.is_none() {
                     file.seen.unseen = unseen::of_quotes(&file.seen.path, &placed);
                 }
                 file.placed = placed;
                 file.draft = draft;
-                file.calls.push(edit.call.clone());
+                if file.calls.last() != Some(&edit.call) {
+                    file.calls.push(edit.call.clone());
+                }
                 Ok(())
             }
             Err(why) => {
@@ -201,10 +303,16 @@ impl Drafts<'_> {
     }
 
     /// Adds the deletion of a file, or its move; `from` and `to` are the arguments with its names.
-    fn add_operation(&mut self, edit: &GivenEdit, from: &str, to: Option<&str>) -> Result<(), EditRefusal> {
+    fn add_operation(
+        &mut self,
+        edit: &GivenEdit,
+        part: &EditPart,
+        from: &str,
+        to: Option<&str>,
+    ) -> Result<(), EditRefusal> {
         point("call-prepared");
-        let (seen, at) = observe(self.place, edit.given.text(from))?;
-        let to = to.map(|to| observe(self.place, edit.given.text(to))).transpose()?;
+        let (seen, at) = observe(self.place, part.given.text(from))?;
+        let to = to.map(|to| observe(self.place, part.given.text(to))).transpose()?;
         let (to_seen, to_at) = to.map_or((None, None), |(seen, at)| (Some(Box::new(seen)), Some(at)));
         let operation = |made_by: Option<String>| Some(ObservedOperation { to: to_seen.clone(), made_by });
         let seen = ObservedPath { operation: operation(None), ..seen };
@@ -258,11 +366,11 @@ impl Drafts<'_> {
         let draft = Draft::of(now.text.as_str().into());
         let target = uri::of_path(&at.absolute);
         let known: Vec<&KnownLines> = self.reads.of(&target).map(|read| &read.lines).collect();
-        let known = KnownText::of(known, &line_hashes(&now.text));
+        let known = Arc::new(KnownText::of(known, &line_hashes(&now.text)));
         Ok(DraftedFile {
             seen: ObservedPath { route, ..seen },
             at,
-            now,
+            now: Arc::new(now),
             known,
             placed: Vec::new(),
             draft,
@@ -270,17 +378,16 @@ impl Drafts<'_> {
         })
     }
 
-    /// Returns the draft of a file after one more edit. Adds the lines that others changed, and of which it replaces only quoted
-    /// parts, to `placed`. The error says why that is not possible, and whether it may reveal text of the file.
+    /// Returns the draft of a file after one more edit, and all lines that others changed and of which its edits replace only
+    /// quoted parts. The error says why that is not possible, and whether it may reveal text of the file.
     fn edited(
         &self,
-        index: usize,
+        file: &DraftedFile,
         seen: &ObservedPath,
-        edit: &GivenEdit,
-        after: After,
-        placed: &mut Vec<Range<usize>>,
-    ) -> Result<Draft, (Reason, bool)> {
-        let file = &self.files[index];
+        call: &ToolCallId,
+        part: &EditPart,
+        after: EditedText,
+    ) -> Result<PlacedDraft, (Reason, bool)> {
         let path = &seen.path;
         if *path != file.seen.path {
             // What was judged of one name need not be true of the other.
@@ -293,22 +400,24 @@ impl Drafts<'_> {
         let exists = file.now.exists || !file.calls.is_empty();
         let before = FileBefore { path, text: file.draft.text(), exists, has_mark: file.now.has_bom };
         let after =
-            after(&edit.given, &before).map_err(|why| (unseen::with_change(&file.known, why), exists))?;
+            after(&part.given, &before).map_err(|why| (unseen::with_change(&file.known, why), exists))?;
         if exists && after == file.draft.text() {
             let text = format!("\"{path}\" has this content already; nothing to change");
             return Err((Reason::new(Cause::NothingToChange, text), true));
         }
         point("change-compared");
-        let draft = file.draft.after(file.calls.len(), after.into());
-        let others = self.files.iter().enumerate().filter(|(other, _)| *other != index);
-        let others = others.flat_map(|(_, file)| file.draft.hunks()).chain(self.operation_hunks());
+        let number = file.calls.iter().position(|known| known == call).unwrap_or(file.calls.len());
+        let draft = file.draft.after(number, after.into());
+        let others = self.files.iter().filter(|other| other.at.absolute != file.at.absolute);
+        let others = others.flat_map(|file| file.draft.hunks()).chain(self.operation_hunks());
         fits_review(others, draft.hunks(), &file.now.text, path).map_err(|why| (why, false))?;
-        if !replaces_all(edit) {
-            let quoted = (!edit.given.flag("replace_all")).then(|| edit.given.text("old_text"));
-            unseen::check_lines(&file.known, path, &file.now.text, draft.hunks(), quoted, placed)
+        let mut placed = file.placed.clone();
+        if !replaces_all(part) {
+            let quoted = part.given.optional("old_text").filter(|_| !part.given.flag("replace_all"));
+            unseen::check_lines(&file.known, path, &file.now.text, draft.hunks(), quoted, &mut placed)
                 .map_err(|why| (why, true))?;
         }
-        Ok(draft)
+        Ok((draft, placed))
     }
 }
 
@@ -353,8 +462,26 @@ impl DraftedFile {
 }
 
 /// Whether an edit gives its file a whole new text.
-fn replaces_all(edit: &GivenEdit) -> bool {
-    matches!(edit.act, EditAct::Text { whole: true, .. })
+fn replaces_all(part: &EditPart) -> bool {
+    matches!(part.act, EditAct::Text { whole: true, .. })
+}
+
+/// Returns the text of a file that gets its name from another, if no file has it.
+fn free_name<'a>(given: &'a Arguments, before: &FileBefore<'_>) -> Result<Cow<'a, str>, Reason> {
+    if before.exists {
+        let text = format!(
+            "\"{}\" exists already, and a move never replaces a file; choose another name, or delete it first",
+            before.path
+        );
+        return Err(Reason::new(Cause::Other, text));
+    }
+    Ok(Cow::Borrowed(given.text("text")))
+}
+
+/// Whether a file may be run as a program.
+fn is_executable(at: &ResolvedPath) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    at.absolute.metadata().is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
 }
 
 /// The reason for a call about a file that an earlier call of the same reply edits, deletes or moves.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use adjutant_core::config::Settings;
 use adjutant_core::prompt::message::{Reply, RequestedCall};
+use adjutant_core::prompt::models::EditTool;
 use adjutant_core::session::run::CallPhase;
 use adjutant_core::tool::Effect;
 use futures_util::poll;
@@ -47,12 +48,14 @@ fn place(dir: &Path) -> SessionWorld {
         dir: dir.to_owned(),
         mailbox: Mailbox::new().0,
         looks: Default::default(),
+        surroundings: Default::default(),
     }
 }
 
 fn read(path: &str) -> Call {
     let arguments = serde_json::json!({ "path": path }).to_string();
-    let requested = RequestedCall { id: "1".to_owned(), name: "read_file".to_owned(), arguments };
+    let requested =
+        RequestedCall { id: "1".to_owned(), name: "read_file".to_owned(), arguments, free_form: false };
     Call {
         id: "call-1".into(),
         index: 0,
@@ -86,7 +89,7 @@ fn finding_b2_the_names_of_a_file_are_looked_for_on_a_thread_that_may_wait() {
         std::fs::hard_link(dir.path().join("private/plan.md"), dir.path().join("copy.md")).expect("link");
         let (place, call) = (Arc::new(place(dir.path())), read("copy.md"));
         let deny = vec!["read_file(private/**)".to_owned()];
-        let rules = Rules { tools: place.world.tools.current(), deny };
+        let rules = Rules { tools: place.world.tools.current(EditTool::EditFile), deny };
         // The only blocking thread is busy.
         let (release, released) = std::sync::mpsc::channel::<()>();
         let busy = tokio::task::spawn_blocking(move || released.recv());

@@ -34,6 +34,11 @@ impl Buffers {
         self.open.get(absolute).map(|text| text.as_ref().map_err(String::as_str))
     }
 
+    /// Returns the resolved paths of the open documents, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.open.keys()
+    }
+
     /// Returns the open documents whose text differs from the disk, or is unknown. A command does not see it (N06).
     pub fn unsaved(&self) -> Vec<PathBuf> {
         self.open

@@ -37,7 +37,7 @@ fn part(part: &Part) -> Vec<u8> {
     match part {
         Part::Text(word) => delta(json!({"content": word})),
         Part::Reasoning(word) => delta(json!({"reasoning_content": word})),
-        Part::Call { index, id, name, arguments } => {
+        Part::Call { index, id, name, arguments, .. } => {
             delta(json!({"tool_calls": [{"index": index, "id": id, "type": "function",
                 "function": {"name": name, "arguments": arguments}}]}))
         }

@@ -106,7 +106,7 @@ impl Stream {
                 let index = self.block(Kind::Thinking, block, rest);
                 self.delta(index, json!({"type": "thinking_delta", "thinking": word}));
             }
-            Part::Call { index, id, name, arguments } => {
+            Part::Call { index, id, name, arguments, .. } => {
                 let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
                 let index = self.block(Kind::Call(*index), block, rest);
                 self.delta(index, json!({"type": "input_json_delta", "partial_json": arguments}));

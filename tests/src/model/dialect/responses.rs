@@ -42,6 +42,7 @@ pub fn whole(said: &Said) -> Vec<u8> {
         id: call.id,
         name: call.name,
         arguments: call.arguments,
+        free_form: call.free_form,
     });
     for part in parts.into_iter().flatten().chain(calls) {
         stream.part(&part, &[]);
@@ -85,7 +86,7 @@ fn ending(reason: &str, items: Vec<(usize, Value)>, usage: Option<(u64, u64)>) -
 enum Kind {
     Text,
     Reasoning,
-    Call { index: usize, call_id: String, name: String },
+    Call { index: usize, call_id: String, name: String, free_form: bool },
 }
 
 /// An item that has not ended.
@@ -118,8 +119,9 @@ impl Stream {
         match part {
             Part::Text(word) => self.stream(Kind::Text, word, rest),
             Part::Reasoning(word) => self.stream(Kind::Reasoning, word, rest),
-            Part::Call { index, id, name, arguments } => {
-                let kind = Kind::Call { index: *index, call_id: id.clone(), name: name.clone() };
+            Part::Call { index, id, name, arguments, free_form } => {
+                let (call_id, name) = (id.clone(), name.clone());
+                let kind = Kind::Call { index: *index, call_id, name, free_form: *free_form };
                 self.stream(kind, arguments, rest);
             }
             Part::Arguments { index: wanted, arguments } => {
@@ -154,6 +156,7 @@ impl Stream {
         let prefix = match kind {
             Kind::Text => "msg",
             Kind::Reasoning => "rs",
+            Kind::Call { free_form: true, .. } => "ctc",
             Kind::Call { .. } => "fc",
         };
         let open = Open { index, id: format!("{prefix}_{index}"), kind, text: String::new() };
@@ -178,7 +181,11 @@ impl Stream {
         self.open = kept;
         let ended: Vec<Open> = ended;
         for open in ended {
-            let field = if matches!(open.kind, Kind::Call { .. }) { "arguments" } else { "text" };
+            let field = match open.kind {
+                Kind::Call { free_form: true, .. } => "input",
+                Kind::Call { .. } => "arguments",
+                _ => "text",
+            };
             self.event(open.text_event("done", field, &open.text));
             if let Some(event) = open.part_event("done", &open.text) {
                 self.event(event);
@@ -206,6 +213,10 @@ impl Open {
                 let summary = if done { vec![self.text_part(&self.text)] } else { Vec::new() };
                 let sealed = if done { SEALED } else { "gAAAAABearly" };
                 json!({"id": self.id, "type": "reasoning", "summary": summary, "encrypted_content": sealed})
+            }
+            Kind::Call { call_id, name, free_form: true, .. } => {
+                json!({"id": self.id, "type": "custom_tool_call", "status": status, "call_id": call_id,
+                    "name": name, "input": self.text})
             }
             Kind::Call { call_id, name, .. } => {
                 json!({"id": self.id, "type": "function_call", "status": status, "call_id": call_id,
@@ -236,6 +247,7 @@ impl Open {
         let (group, place) = match self.kind {
             Kind::Text => ("output_text", Some("content_index")),
             Kind::Reasoning => ("reasoning_summary_text", Some("summary_index")),
+            Kind::Call { free_form: true, .. } => ("custom_tool_call_input", None),
             Kind::Call { .. } => ("function_call_arguments", None),
         };
         let mut event = json!({"type": format!("response.{group}.{end}"), "item_id": self.id,

@@ -8,6 +8,7 @@ use super::{POPUP_AUTO, POPUP_NEVER};
 use crate::policy::detail::Detail;
 use crate::policy::saving::EditsSave;
 use crate::prompt::message::{Level, Wire};
+use crate::prompt::models::EditTool;
 use crate::record::EditsMode;
 
 /// The type of a value.
@@ -17,6 +18,8 @@ pub enum ValueType {
     Models,
     Level,
     Wire,
+    /// The tool by which a model edits files.
+    EditTool,
     Url,
     Variable,
     Script,
@@ -28,6 +31,8 @@ pub enum ValueType {
     Hosts,
     Headers,
     Rules,
+    /// Up to 50 names.
+    Names,
     /// Whether an ask may be a popup.
     Popup,
     Edits,
@@ -51,6 +56,7 @@ impl ValueType {
         match self {
             ValueType::Level => Level::ALL.map(Level::name).to_vec(),
             ValueType::Wire => Wire::ALL.map(Wire::name).to_vec(),
+            ValueType::EditTool => EditTool::ALL.map(EditTool::name).to_vec(),
             ValueType::Popup => vec![POPUP_AUTO, POPUP_NEVER],
             ValueType::Edits => EditsMode::ALL.map(EditsMode::name).to_vec(),
             ValueType::Saves => EditsSave::ALL.map(EditsSave::name).to_vec(),
@@ -112,9 +118,13 @@ impl fmt::Display for ValueType {
         match self {
             Self::Model => write!(f, "text \"PROVIDER/MODEL\""),
             Self::Models => write!(f, "a list of \"PROVIDER/MODEL\""),
-            Self::Level | Self::Wire | Self::Popup | Self::Edits | Self::Saves | Self::Detail => {
-                f.write_str(&self.quoted())
-            }
+            Self::Level
+            | Self::Wire
+            | Self::EditTool
+            | Self::Popup
+            | Self::Edits
+            | Self::Saves
+            | Self::Detail => f.write_str(&self.quoted()),
             Self::Url => write!(f, "an http(s) URL"),
             Self::Variable => write!(f, "the name of an environment variable"),
             Self::Script | Self::KeyFile | Self::CaFile => write!(f, "a path"),
@@ -123,6 +133,7 @@ impl fmt::Display for ValueType {
             Self::Hosts => write!(f, "hosts, with commas between them"),
             Self::Headers => write!(f, "a table of text"),
             Self::Rules => write!(f, "a list of rules"),
+            Self::Names => write!(f, "a list of names"),
             Self::Truth => write!(f, "true or false"),
             Self::Amount { max } => write!(f, "a number from 0 to {max}"),
             Self::Whole { min, max } => write!(f, "a whole number from {min} to {max}"),

@@ -58,6 +58,10 @@ fn explain_shows_value_and_origin_in_columns() {
         limits.command_output_seconds  10                     default
         limits.editor_seconds          30                     default
         limits.requests                (not set)              default
+        prompt.off                     (not set)              default
+        compact.outputs_percent        50                     default
+        compact.middle_percent         60                     default
+        compact.all_percent            75                     default
         edits.mode                     (not set)              default
         edits.save                     "as-left"              default
         edits.keep_mb                  500                    default

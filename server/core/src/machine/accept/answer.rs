@@ -288,6 +288,7 @@ fn continue_run(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) ->
         title: last.title.clone(),
         origin: last.origin.clone(),
         toolset: session.tools.hash().to_owned(),
+        only_compacts: false,
     }];
     events.extend(text.map(|text| message(stamp, run, &text, false)));
     events

@@ -184,10 +184,18 @@ impl<'a> FilePart<'a> {
     }
 }
 
+/// Returns what a call did to its files, in the order of their names.
+fn parts_of<'a>(changes: &'a Changes, call: &ToolCallId) -> Vec<FilePart<'a>> {
+    let states = changes.values().filter(|state| state.is_of(call));
+    let mut parts: Vec<FilePart<'_>> = states.map(|state| FilePart::of(state, call)).collect();
+    parts.sort_by(|one, other| one.state.change.path.cmp(&other.state.change.path));
+    parts
+}
+
 /// Returns the result of a call that ends early, after sentences on those of its hunks that are in the text.
 pub fn with_made(session: &Session, call: &Call, result: CallResult) -> CallResult {
-    let states = session.changes.values().filter(|state| state.is_of(&call.id));
-    let made = states.filter_map(|state| what_it_made(&FilePart::of(state, &call.id), &call.id));
+    let parts = parts_of(&session.changes, &call.id);
+    let made = parts.iter().filter_map(|part| what_it_made(part, &call.id));
     let (texts, summaries): (Vec<String>, Vec<String>) = made.unzip();
     if texts.is_empty() {
         return result;
@@ -201,8 +209,7 @@ pub fn with_made(session: &Session, call: &Call, result: CallResult) -> CallResu
 
 /// Returns the result of a call all of whose hunks have ended.
 pub fn result_of(changes: &Changes, call: &ToolCallId) -> CallResult {
-    let parts: Vec<FilePart<'_>> =
-        changes.values().filter(|state| state.is_of(call)).map(|state| FilePart::of(state, call)).collect();
+    let parts = parts_of(changes, call);
     let made: Vec<(String, String)> = parts.iter().filter_map(|part| what_it_made(part, call)).collect();
     let has_made = !made.is_empty();
     let (mut texts, mut summaries): (Vec<String>, Vec<String>) = made.into_iter().unzip();

@@ -43,6 +43,13 @@ struct Candidate {
     known: bool,
 }
 
+impl Candidate {
+    /// Whether this call edits the file.
+    fn is_of(&self, call: &ToolCallId) -> bool {
+        self.change.parts.iter().any(|part| part.call == *call)
+    }
+}
+
 /// Handles the report of `Prepare` on edits: the files that they would change, and the edits that cannot be made.
 /// `calls` are the calls of the step.
 pub fn prepared(
@@ -62,27 +69,60 @@ pub fn prepared(
         ends.push(end);
     }
     let mut candidates = Vec::new();
+    let mut unchanged = Vec::new();
     for PreparedFile { change, seen } in report.files {
         if change.hunks.is_empty() && change.existed {
             let text =
                 format!("the edits of this turn leave \"{}\" as it is; nothing to change", change.path);
-            let why = Reason::new(Cause::NothingToChange, text);
-            ends.extend(calls_of(session, &change).into_iter().map(|call| (call, refused(&why))));
+            unchanged.push((change, Reason::new(Cause::NothingToChange, text)));
         } else if let Some(why) = unseen_by_all(session, run, &change, &seen) {
             ends.extend(calls_of(session, &change).into_iter().map(|call| (call, refused(&why))));
         } else {
             candidates.push(Candidate { change, seen, replaces: None, known: false });
         }
     }
+    leave_out_ended(session, &mut candidates, &mut ends);
+    // A call that edits several files ends with those that change.
+    let is_ended = |call: &Call, ends: &[CallEnding<'_>]| ends.iter().any(|(ended, _)| ended.id == call.id);
+    let waits = |call: &Call| candidates.iter().any(|file: &Candidate| file.is_of(&call.id));
+    for (change, why) in unchanged {
+        for call in calls_of(session, &change) {
+            if !waits(call) && !is_ended(call, &ends) {
+                ends.push((call, refused(&why)));
+            }
+        }
+    }
     // A call that the report does not mention must not stay open for ever.
-    let is_left_out = |call: &&Call| {
-        !ends.iter().any(|(ended, _)| ended.id == call.id)
-            && !candidates.iter().any(|file| file.change.parts.iter().any(|part| part.call == call.id))
-    };
+    let is_left_out = |call: &&Call| !is_ended(call, &ends) && !waits(call);
     let left_out: Vec<&Call> = open.into_iter().filter(is_left_out).collect();
     ends.extend(left_out.into_iter().map(|call| (call, refused(&not_prepared()))));
     let proposals = propose(session, stamp, run, candidates);
     finish(session, stamp, batch, proposals, ends, 0)
+}
+
+/// Leaves out the files of calls that have ended: a call that edits several files edits all of them, or none. The other
+/// calls that edit such a file end with it.
+fn leave_out_ended<'a>(
+    session: &'a Session,
+    candidates: &mut Vec<Candidate>,
+    ends: &mut Vec<CallEnding<'a>>,
+) {
+    while let Some(at) =
+        candidates.iter().position(|file| ends.iter().any(|(ended, _)| file.is_of(&ended.id)))
+    {
+        let file = candidates.remove(at);
+        let text = format!(
+            "\"{}\" was not changed, because another edit of it in this reply could not be made; nothing of this call \
+             was done, so call again",
+            file.change.path
+        );
+        let why = Reason::new(Cause::Changed, text);
+        for call in calls_of(session, &file.change) {
+            if !ends.iter().any(|(ended, _)| ended.id == call.id) {
+                ends.push((call, refused(&why)));
+            }
+        }
+    }
 }
 
 /// Returns why an edit is not made that would replace lines which neither the model has seen nor the user would be shown
@@ -271,10 +311,8 @@ pub fn decide(session: &Session, stamp: &Stamp, decision: Decision) -> Result<Ve
             |id: &String| state.is_some_and(|state| state.hunks.get(id) == Some(&HunkState::Proposed));
         let is_asked =
             session.open_ask_about(&target.change_set).is_some_and(|open| session.is_observed(&open.ask));
-        let by_action = state.is_some_and(|state| {
-            let calls = calls_of(session, &state.change);
-            calls.iter().any(|call| call.seen.as_ref().is_some_and(|seen| seen.route == EditRoute::Action))
-        });
+        let by_action = state
+            .is_some_and(|state| state.seen.as_ref().is_some_and(|seen| seen.route == EditRoute::Action));
         if apply && by_action {
             return Err(Refusal::AnswerInvalid(BY_ACTION.to_owned()));
         }
@@ -323,7 +361,7 @@ fn decide_all(
         let ask = session.open_ask_about(&change_set).ok_or(Refusal::Stale)?.ask.id.clone();
         let calls = calls_of(session, &state.change);
         let Some(first) = calls.first() else { continue };
-        let Some(seen) = first.seen.as_ref() else { continue };
+        let Some(seen) = state.seen.as_ref() else { continue };
         // A deny rule may have been added since the ask was opened.
         let forbidden =
             forbidden_for(session, run, &calls, Act::Edit(seen)).map(|why| as_note(&denied(&why)));

@@ -4,7 +4,7 @@
 
 use super::{Refusal, turn};
 use crate::machine::input::{OutsideLook, Stamp};
-use crate::record::{ChangedFile, Event};
+use crate::record::{ChangedFile, ContextText, Event, MaySkip};
 use crate::session::{Session, TurnPhase};
 
 /// Handles what became of the files that the model knows: each change is reported once, then the turn begins.
@@ -15,7 +15,9 @@ pub fn looked(
     look: Option<OutsideLook>,
 ) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Stale)?;
+    let found = look.as_ref().and_then(|look| found(session, &look.instructions));
     let mut events: Vec<Event> = look.and_then(|look| news(session, look)).into_iter().collect();
+    events.extend(found);
     events.extend(turn::begin(session, stamp, run, number));
     Ok(events)
 }
@@ -37,9 +39,20 @@ pub fn heard(session: &Session, look: OutsideLook, moment: (u32, u64)) -> Result
     news(session, look).map(|event| vec![event]).ok_or(Refusal::Nothing)
 }
 
+/// Returns the instructions of folders that the model does not know yet; `None` if it knows all of them.
+fn found(session: &Session, instructions: &[ContextText]) -> Option<Event> {
+    let context = session.open_run()?.policy.context.as_ref()?;
+    let is_off =
+        |text: &ContextText| context.off.iter().any(|off| *off == text.source || off == text.kind.section());
+    let known = || session.texts.iter().chain(&session.nested);
+    let is_new = |text: &&ContextText| !is_off(text) && !known().any(|known| known.source == text.source);
+    let texts: Vec<ContextText> = instructions.iter().filter(is_new).cloned().collect();
+    (!texts.is_empty()).then_some(Event::InstructionsFound { texts, may_skip: MaySkip })
+}
+
 /// Returns what was not reported before; `None` if there is nothing.
 fn news(session: &Session, look: OutsideLook) -> Option<Event> {
-    let OutsideLook { changed, unknown, head } = look;
+    let OutsideLook { changed, unknown, head, instructions: _ } = look;
     let known = session.reads.by_file();
     let was_told = |target: &str| known.get(target).is_some_and(|reads| reads.iter().any(|read| read.told));
     let is_named = |target: &str| {

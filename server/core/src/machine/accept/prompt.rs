@@ -70,6 +70,7 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
         title: title(&prompt),
         origin: prompt.origin.clone(),
         toolset: session.tools.hash().to_owned(),
+        only_compacts: false,
     });
     events.push(prompted(stamp, prompt, run, false));
     events

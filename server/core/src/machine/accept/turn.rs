@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::Refusal;
 use super::call::mistake_limit;
 use super::ending::{Ending, end_run, result};
+use super::{Refusal, compact};
 use crate::machine::input::{Report, Stamp};
 use crate::machine::retry::{self, CallFailure, FailureClass};
 use crate::policy::cause::{Cause, Reason};
@@ -33,7 +33,8 @@ pub fn accept(
     let begun = run.turn.as_ref().filter(|turn| turn.number == number);
     match (begun, report) {
         (None, Report::TurnBegan) => Ok(begin(session, stamp, run, number)),
-        (Some(turn), Report::ReplyStarted) if !turn.streaming => {
+        // Nobody reads along while a summary is written.
+        (Some(turn), Report::ReplyStarted) if !turn.streaming && turn.compacts.is_none() => {
             let message = message_of(turn, stamp);
             Ok(vec![Event::ReplyStarted { turn: number, attempt, message }])
         }
@@ -46,7 +47,10 @@ pub fn accept(
         (Some(turn), Report::Heard) if turn.silent_since.is_some() => {
             Ok(vec![Event::Heard { turn: number, attempt }])
         }
-        (Some(turn), Report::Replied(reply)) => Ok(replied(session, stamp, run, turn, reply)),
+        (Some(turn), Report::Replied(reply)) => Ok(match &turn.compacts {
+            Some(compaction) => compact::summarised(session, stamp, run, turn, compaction, &reply),
+            None => replied(session, stamp, run, turn, reply),
+        }),
         (Some(turn), Report::CallFailed(failure)) => Ok(failed(session, stamp, run, turn, failure)),
         _ => Err(Refusal::Stale),
     }
@@ -66,7 +70,7 @@ pub fn begin(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Ev
             ),
         );
     }
-    vec![Event::TurnStarted { run: run.id.clone(), turn: number }]
+    compact::begin_turn(session, stamp, run, number)
 }
 
 fn message_of(turn: &Turn, stamp: &Stamp) -> crate::record::MessageId {
@@ -177,6 +181,9 @@ fn failed(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, failure: Cal
     };
     if let Some(delay) = retry::next_attempt(&failure, &turn.tries, stamp.jitter(), &run.policy.retry) {
         return vec![attempt_failed(failure, delay)];
+    }
+    if let Some(events) = compact::overflowed(session, stamp, run, turn, &failure) {
+        return events;
     }
     match retry::fallback_model(&failure, run.current_model(), &run.policy.fallback_models) {
         Some(to) => {

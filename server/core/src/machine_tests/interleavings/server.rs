@@ -62,6 +62,8 @@ impl World<'_> {
         };
         match &step {
             Step::CallModel { .. } => self.model(),
+            // No run of these has a context.
+            Step::ReadContext { .. } | Step::Compact { .. } => {}
             Step::LookOutside { .. } => {
                 self.report(step, Report::LookedOutside(None));
                 self.model();

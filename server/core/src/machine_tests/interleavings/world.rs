@@ -381,7 +381,12 @@ impl<'a> World<'a> {
 pub fn does_work(step: &Step) -> bool {
     !matches!(
         step,
-        Step::CallModel { .. } | Step::LookOutside { .. } | Step::DeliverAsk { .. } | Step::Wake(_)
+        Step::CallModel { .. }
+            | Step::Compact { .. }
+            | Step::ReadContext { .. }
+            | Step::LookOutside { .. }
+            | Step::DeliverAsk { .. }
+            | Step::Wake(_)
     )
 }
 

@@ -7,7 +7,7 @@ use crate::prompt::message::ModelMessage;
 fn prompt(bytes: u64, images: usize) -> ModelMessage {
     let image = |at: usize| Image { mime_type: MediaType::Png, bytes, hash: format!("{at}") };
     let picture = |at| Picture { image: image(at), withheld: None };
-    ModelMessage::User { text: "look".into(), pictures: (0..images).map(picture).collect() }
+    ModelMessage::User { text: "look".into(), pictures: (0..images).map(picture).collect(), words: 4 }
 }
 
 /// Returns how many images of each message the model sees.

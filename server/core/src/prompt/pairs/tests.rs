@@ -8,6 +8,7 @@ fn says(ids: &[&str]) -> ModelMessage {
         id: (*id).to_owned(),
         name: "read_file".to_owned(),
         arguments: "{}".to_owned(),
+        free_form: false,
     };
     ModelMessage::Assistant {
         reply: Arc::new(Reply { calls: ids.iter().map(call).collect(), ..Reply::default() }),

@@ -101,7 +101,8 @@ struct BareCall {
 
 impl From<BareReply> for Reply {
     fn from(BareReply { calls, usage, stop }: BareReply) -> Self {
-        let bare = |BareCall { id, name }| RequestedCall { id, name, arguments: String::new() };
+        let bare =
+            |BareCall { id, name }| RequestedCall { id, name, arguments: String::new(), free_form: false };
         Reply { calls: calls.into_iter().map(bare).collect(), usage, stop, ..Reply::default() }
     }
 }

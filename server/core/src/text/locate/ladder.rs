@@ -9,6 +9,8 @@ use super::{MAX_CANDIDATES, Rung, Shift};
 
 /// The most matches that cut a character before a rung gives up.
 const MAX_CUT: usize = 1_000;
+/// The most places of whole lines that are found.
+pub(crate) const MAX_LINE_PLACES: usize = 10_000;
 /// The most lines that a rung compares.
 const MAX_COMPARED: usize = 4_000_000;
 
@@ -19,12 +21,30 @@ pub(super) struct Match {
     pub lacks_line_end: bool,
 }
 
+/// Which matches of a quotation are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MatchLimit {
+    /// Up to one more than an error names. They may overlap, because overlapping ones are ambiguous too.
+    Few,
+    /// All that do not overlap.
+    All,
+    /// All that begin a line, up to [`MAX_LINE_PLACES`]. They may overlap.
+    Lines,
+}
+
+impl MatchLimit {
+    /// Returns how many matches are enough.
+    fn most(self) -> usize {
+        match self {
+            MatchLimit::Few => MAX_CANDIDATES + 1,
+            MatchLimit::All => usize::MAX,
+            MatchLimit::Lines => MAX_LINE_PLACES,
+        }
+    }
+}
+
 /// Returns the first rung that finds anything, with its matches in order.
-///
-/// Without `all`, the search stops one match after the most that an error
-/// names. These matches may overlap, because overlapping ones are ambiguous
-/// too. With `all`, matches do not overlap.
-pub(super) fn climb(body: &str, old: &str, all: bool) -> Option<(Rung, Vec<Match>)> {
+pub(super) fn climb(body: &str, old: &str, all: MatchLimit) -> Option<(Rung, Vec<Match>)> {
     let found = |rung, matches: Vec<Match>| (!matches.is_empty()).then_some((rung, matches));
     let view = |fold| View::new(body, fold).complete(body.len());
 
@@ -50,20 +70,23 @@ pub(super) fn climb(body: &str, old: &str, all: bool) -> Option<(Rung, Vec<Match
         })
 }
 
-fn substrings(view: &View, wanted: &str, all: bool) -> Vec<Match> {
+fn substrings(view: &View, wanted: &str, all: MatchLimit) -> Vec<Match> {
     let mut matches = Vec::new();
     let (mut from, mut cut) = (0, 0);
     if wanted.is_empty() {
         return matches;
     }
-    while (all || matches.len() <= MAX_CANDIDATES)
+    while matches.len() < all.most()
         && cut <= MAX_CUT
         && let Some(at) = view.text[from..].find(wanted).map(|at| from + at)
     {
         let end = at + wanted.len();
         let origin = view.origin(at..end);
         let next_char = at + view.text[at..].chars().next().map_or(1, char::len_utf8);
-        from = if all && origin.is_some() { end } else { next_char };
+        from = if all == MatchLimit::All && origin.is_some() { end } else { next_char };
+        if all == MatchLimit::Lines && at > 0 && !view.text[..at].ends_with('\n') {
+            continue;
+        }
         match origin {
             Some(range) => matches.push(Match {
                 range,
@@ -85,7 +108,7 @@ struct ViewLine<'v> {
 }
 
 /// Finds whole lines that all differ by the same indentation.
-fn shifted(view: &View, wanted: &str, all: bool) -> Vec<Match> {
+fn shifted(view: &View, wanted: &str, all: MatchLimit) -> Vec<Match> {
     let text_lines = split(&view.text);
     let wanted_lines = split(wanted);
     let mut matches = Vec::new();
@@ -93,7 +116,7 @@ fn shifted(view: &View, wanted: &str, all: bool) -> Vec<Match> {
         return matches;
     };
     let (mut window, mut compared) = (0, 0);
-    while (all || matches.len() <= MAX_CANDIDATES)
+    while matches.len() < all.most()
         && compared <= MAX_COMPARED
         && window + wanted_lines.len() <= text_lines.len()
     {
@@ -117,7 +140,7 @@ fn shifted(view: &View, wanted: &str, all: bool) -> Vec<Match> {
         if let Some(range) = view.origin(start..end) {
             let lacks_line_end = view.completed && with_line_end && end == view.text.len();
             matches.push(Match { range, shift: Some(shift), lacks_line_end });
-            if all {
+            if all == MatchLimit::All {
                 window += wanted_lines.len() - 1;
             }
         }

@@ -148,6 +148,8 @@ fn broken(phase: TurnPhase) -> Update {
         message: Some("it broke".to_owned()),
         model: None,
         retry_at: None,
+        cache_break: None,
+        compacts: false,
     })
 }
 

@@ -36,7 +36,12 @@ fn output(call_id: &str, output: &str) -> ModelMessage {
 }
 
 fn call(id: &str, arguments: &str) -> RequestedCall {
-    RequestedCall { id: id.to_owned(), name: "read_file".to_owned(), arguments: arguments.to_owned() }
+    RequestedCall {
+        id: id.to_owned(),
+        name: "read_file".to_owned(),
+        arguments: arguments.to_owned(),
+        free_form: false,
+    }
 }
 
 fn assistant(text: &str, calls: &[RequestedCall]) -> ModelMessage {

@@ -15,6 +15,7 @@ const SOURCE: Source<'static> = Source {
     provider: "acme",
     model: "m1",
     max_call_id: usize::MAX,
+    free_form: false,
     images: &BTreeMap::new(),
 };
 

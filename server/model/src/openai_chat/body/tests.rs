@@ -19,8 +19,12 @@ fn json_of(request: &ModelRequest, provider: &Provider) -> Value {
 }
 
 fn assistant(text: &str, arguments: &str) -> ModelMessage {
-    let call =
-        RequestedCall { id: "c1".to_owned(), name: "read_file".to_owned(), arguments: arguments.to_owned() };
+    let call = RequestedCall {
+        id: "c1".to_owned(),
+        name: "read_file".to_owned(),
+        arguments: arguments.to_owned(),
+        free_form: false,
+    };
     let reply = Reply {
         text: text.to_owned(),
         reasoning: "kept to ourselves".to_owned(),
@@ -142,4 +146,19 @@ fn s20_a_conversation_kept_from_before_is_written_as_if_it_were_new() {
     one.system = "".into();
     same(&one);
     assert!(cache.conversations.cached_count() <= 4);
+}
+
+#[test]
+fn n24_a_call_in_plain_text_is_a_function_call_with_json() {
+    let mut request = request("hello");
+    let message = assistant("", r#"{"input":"*** Begin Patch\n"}"#);
+    let ModelMessage::Assistant { reply } = &message else { panic!("a reply") };
+    let mut reply = (**reply).clone();
+    reply.calls[0].free_form = true;
+    request.messages.push(ModelMessage::Assistant { reply: Arc::new(reply) });
+    request.messages.push(ModelMessage::Tool { call_id: "c1".into(), output: "done".into() });
+    let body = json_of(&request, &provider("http://localhost:1"));
+    let function = &body["messages"][2]["tool_calls"][0]["function"];
+    assert_eq!(function["arguments"], r#"{"input":"*** Begin Patch\n"}"#);
+    assert_eq!(body["messages"][3]["role"], "tool");
 }

@@ -322,3 +322,34 @@ fn s111_items_and_calls_are_bounded() {
     assert_eq!(failed.class, FailureClass::Total);
     assert!(failed.message.contains("more items than the limit of 4096"), "{}", failed.message);
 }
+
+/// The events of a call of a free-form tool, whose last item has this input.
+fn free_form_call(last: &str) -> Vec<Value> {
+    let item = |status: &str, input: &str| {
+        json!({"id": "ctc_1", "type": "custom_tool_call", "status": status, "call_id": "c1", "name": "apply_patch",
+            "input": input})
+    };
+    let delta = |delta: &str| json!({"type": "response.custom_tool_call_input.delta", "item_id": "ctc_1", "output_index": 0, "delta": delta});
+    vec![
+        json!({"type": "response.output_item.added", "output_index": 0, "item": item("in_progress", "")}),
+        delta("*** Begin "),
+        delta("\"Patch\"\n"),
+        json!({"type": "response.custom_tool_call_input.done", "item_id": "ctc_1", "output_index": 0, "input": last}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": item("completed", last)}),
+        json!({"type": "response.completed", "response": {"status": "completed", "output": [item("completed", last)]}}),
+    ]
+}
+
+#[test]
+fn n24_the_plain_text_of_a_call_becomes_one_json_argument() {
+    let events = free_form_call("*** Begin \"Patch\"\n");
+    let call = r#"c1 apply_patch {"input":"*** Begin \"Patch\"\n"}"#;
+    check_calls(&events, &[call]);
+    let (reply, _) = assembled(&events).unwrap();
+    assert!(reply.calls[0].free_form);
+    assert_eq!(reply.calls[0].free_input().as_deref(), Some("*** Begin \"Patch\"\n"));
+    // Also without deltas, and without a stream.
+    check_calls(&events[4..], &[call]);
+    assert_eq!(whole(&events[5]["response"]).unwrap().calls, reply.calls);
+    check_broken(&free_form_call("*** Begin Patch\n"), "the input of a tool call is not the one it streamed");
+}

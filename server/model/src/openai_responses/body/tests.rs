@@ -26,8 +26,12 @@ fn json_of(request: &ModelRequest, provider: &Provider) -> Value {
 }
 
 fn reply(text: &str, id: &str, arguments: &str) -> Reply {
-    let call =
-        RequestedCall { id: id.to_owned(), name: "read_file".to_owned(), arguments: arguments.to_owned() };
+    let call = RequestedCall {
+        id: id.to_owned(),
+        name: "read_file".to_owned(),
+        arguments: arguments.to_owned(),
+        free_form: false,
+    };
     Reply { text: text.to_owned(), reasoning: "hm".to_owned(), calls: vec![call], ..Reply::default() }
 }
 
@@ -192,4 +196,99 @@ fn s20_the_output_limit_of_the_run_comes_before_that_of_the_provider() {
     assert_eq!(json_of(&request, &provider)["max_output_tokens"], 7);
     request.max_output_tokens = Some(9);
     assert_eq!(json_of(&request, &provider)["max_output_tokens"], 9);
+}
+
+/// A request whose model takes free-form tools, after a call of one.
+fn free_form_request() -> ModelRequest {
+    let mut request = request("hello");
+    request.free_form = true;
+    let patch = ToolSpec {
+        name: "apply_patch".into(),
+        description: "Edits.".into(),
+        parameters: json!({"type": "object"}),
+        free_form: true,
+    };
+    request.tools = request.tools.iter().cloned().chain([patch]).collect();
+    let calls = vec![
+        RequestedCall {
+            id: "c1".to_owned(),
+            name: "apply_patch".to_owned(),
+            arguments: r#"{"input":"*** \"x\"\n"}"#.to_owned(),
+            free_form: true,
+        },
+        RequestedCall {
+            id: "c2".to_owned(),
+            name: "read_file".to_owned(),
+            arguments: "{}".to_owned(),
+            free_form: false,
+        },
+    ];
+    let reply = Reply { calls, ..Reply::default() };
+    request.messages.extend([assistant(reply), output("c1", "done"), output("c2", "text")]);
+    request
+}
+
+#[test]
+fn n24_a_free_form_call_is_plain_text_for_a_model_that_takes_it_and_a_function_for_any_other() {
+    let mut request = free_form_request();
+    let cache = RequestCache::default();
+    let of = |request: &ModelRequest| -> Value {
+        serde_json::from_str(&written(request, &cache, &provider(LOCAL))).unwrap()
+    };
+    let body = of(&request);
+    assert_eq!(body["tools"][0]["type"], "function");
+    assert_eq!(body["tools"][1], json!({"type": "custom", "name": "apply_patch", "description": "Edits."}));
+    let rest = |body: &Value| body["input"].as_array().unwrap()[1..].to_vec();
+    let function = json!({"type": "function_call", "call_id": "c2", "name": "read_file", "arguments": "{}"});
+    let read = json!({"type": "function_call_output", "call_id": "c2", "output": "text"});
+    assert_eq!(
+        rest(&body),
+        [
+            json!({"type": "custom_tool_call", "call_id": "c1", "name": "apply_patch", "input": "*** \"x\"\n"}),
+            function.clone(),
+            json!({"type": "custom_tool_call_output", "call_id": "c1", "output": "done"}),
+            read.clone(),
+        ]
+    );
+    // The same history and the same tools for a model that takes none.
+    request.free_form = false;
+    let body = of(&request);
+    assert_eq!(body["tools"][1]["type"], "function");
+    assert_eq!(
+        rest(&body),
+        [
+            json!({"type": "function_call", "call_id": "c1", "name": "apply_patch",
+                "arguments": "{\"input\":\"*** \\\"x\\\"\\n\"}"}),
+            function,
+            json!({"type": "function_call_output", "call_id": "c1", "output": "done"}),
+            read,
+        ]
+    );
+}
+
+#[test]
+fn n24_kept_items_of_a_free_form_call_go_back_only_to_a_model_that_takes_it() {
+    let mut request = free_form_request();
+    let item = r#"{"id":"ctc_1","type":"custom_tool_call","status":"completed","call_id":"c1","name":"apply_patch","input":"x"}"#;
+    let kept = OpaqueItems {
+        wire: Wire::OpenaiResponses,
+        provider: "acme".to_owned(),
+        model: "m1".to_owned(),
+        items: vec![item.to_owned()],
+    };
+    let ModelMessage::Assistant { reply } = request.messages[1].clone() else { panic!("a reply") };
+    let calls = reply.calls[..1].to_vec();
+    request.messages[1] = assistant(Reply { calls, kept: Some(kept), ..Reply::default() });
+    request.messages.pop();
+    let types = |request: &ModelRequest| {
+        let body = json_of(request, &provider(LOCAL));
+        let types = body["input"].as_array().unwrap()[1..].iter().map(|item| item["type"].clone());
+        (types.collect::<Vec<_>>(), body["input"][1]["id"].clone())
+    };
+    assert_eq!(
+        types(&request),
+        (vec![json!("custom_tool_call"), json!("custom_tool_call_output")], json!("ctc_1"))
+    );
+    request.free_form = false;
+    assert_eq!(types(&request), (vec![json!("function_call"), json!("function_call_output")], Value::Null));
 }

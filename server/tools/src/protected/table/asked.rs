@@ -57,6 +57,7 @@ pub(in crate::protected) const COUNTS_LATER: &[Family] = &[
             "opencode.md",
             "replit.md",
             "skill.md",
+            ".agents/",
             "copilot-instructions.md",
             "git-commit-instructions.md",
             ".github/instructions/",

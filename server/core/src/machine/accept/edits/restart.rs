@@ -61,7 +61,7 @@ pub fn reobserved(
             continue;
         };
         let hunks = state.in_state(HunkState::Proposed);
-        let Some(seen) = calls_of(session, &state.change).first().and_then(|call| call.seen.clone()) else {
+        let Some(seen) = state.seen.clone().filter(|_| !calls_of(session, &state.change).is_empty()) else {
             continue;
         };
         match found(id) {
@@ -98,7 +98,7 @@ pub fn reobserved(
 
 fn is_forbidden(session: &Session, run: &Run, state: &ChangeState) -> bool {
     let calls = calls_of(session, &state.change);
-    let Some(seen) = calls.first().and_then(|call| call.seen.as_ref()) else { return true };
+    let Some(seen) = state.seen.as_ref().filter(|_| !calls.is_empty()) else { return true };
     forbidden_for(session, run, &calls, Act::Edit(seen)).is_some()
 }
 

@@ -1,0 +1,70 @@
+//! What a session remembers of its compactions, and what its last request began with.
+//!
+//! Plain data; only `Session::apply` changes it.
+
+use std::sync::Arc;
+
+use crate::record::{ContextText, Mode};
+
+/// Failed summaries in a row after which no model is asked for the next one. The number is that of seed 001.
+const MAX_FAILURES: u32 = 3;
+
+/// The compactions of a session so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Compactions {
+    /// The prompts of all replaced messages, oldest first.
+    pub prompts: Vec<Arc<str>>,
+    /// How many replies were replaced.
+    pub replies: usize,
+    /// The last summary.
+    pub summary: Option<Arc<str>>,
+    /// Summaries that failed in a row.
+    pub failures: u32,
+    /// Whether one failed since the last compaction.
+    pub tried: bool,
+    /// How often the history was changed in its middle.
+    pub(crate) number: u32,
+}
+
+impl Compactions {
+    /// Whether the next compaction is done without a model, because a model has failed too often. After it, a model gets one
+    /// more try each time.
+    pub fn is_mechanical(&self) -> bool {
+        self.failures >= MAX_FAILURES && self.tried
+    }
+}
+
+/// What a request begins with: what a provider can have in its cache.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SentPrefix {
+    pub model: String,
+    pub mode: Mode,
+    pub toolset: String,
+    pub texts: Arc<[ContextText]>,
+    /// `Compactions::number`.
+    pub history: u32,
+}
+
+/// The part of a request that is not as in the request before, although it stands before the end (S70).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheBreak {
+    Model,
+    Tools,
+    Mode,
+    Instructions,
+    History,
+}
+
+impl SentPrefix {
+    /// Returns the first part of a request that differs from the request before.
+    pub fn broken_by(&self, next: &SentPrefix) -> Option<CacheBreak> {
+        let parts = [
+            (self.model != next.model, CacheBreak::Model),
+            (self.toolset != next.toolset, CacheBreak::Tools),
+            (self.mode != next.mode, CacheBreak::Mode),
+            (self.texts != next.texts, CacheBreak::Instructions),
+            (self.history != next.history, CacheBreak::History),
+        ];
+        parts.into_iter().find_map(|(differs, part)| differs.then_some(part))
+    }
+}

@@ -1,0 +1,128 @@
+//! Reads the texts of the prompt that are no part of the conversation: instructions, memory, skills, the surroundings.
+//!
+//! Never decides whether a text is new to the session, and never runs a program. All of it has a time limit: what is not read
+//! by then is left out, and the run begins.
+
+mod files;
+mod surroundings;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use adjutant_core::machine::input::Report;
+use adjutant_core::prompt::reminder::{EditorNow, OpenDocument};
+use adjutant_core::record::{ContextKind, ContextText};
+use adjutant_core::session::Reads;
+
+use super::SessionWorld;
+use crate::aside::aside;
+
+/// How long a run waits for the texts of its prompt at most: a file system may not answer.
+const READ_WAIT: Duration = Duration::from_secs(3);
+/// How long a request waits for what the editor shows.
+const NOW_WAIT: Duration = Duration::from_millis(500);
+
+/// Reads the texts of the prompt of a run that begins.
+pub async fn read(place: &Arc<SessionWorld>) -> Report {
+    let here = place.clone();
+    let files = tokio::time::timeout(READ_WAIT, aside(move || files::all(&here)));
+    let here = place.clone();
+    let surroundings = tokio::time::timeout(READ_WAIT, aside(move || surroundings::text(&here)));
+    let (files, surroundings) = tokio::join!(files, surroundings);
+    if files.is_err() {
+        tracing::warn!("the instructions were not read in time; the run begins without them");
+    }
+    if let Ok(seen) = &surroundings {
+        place.surroundings.set(seen.clone());
+    }
+    let mut texts: Vec<ContextText> = surroundings.into_iter().collect();
+    texts.extend(files.unwrap_or_default());
+    Report::ContextRead(texts)
+}
+
+/// Adds to a look at the files that the model knows the instructions of their folders.
+pub async fn with_instructions(place: &Arc<SessionWorld>, reads: Reads, report: Report) -> Report {
+    let Report::LookedOutside(Some(mut look)) = report else { return report };
+    let here = place.clone();
+    let found = tokio::time::timeout(READ_WAIT, aside(move || files::nested_instructions(&here, &reads)));
+    look.instructions = found.await.unwrap_or_default();
+    Report::LookedOutside(Some(look))
+}
+
+/// The surroundings as they were last seen. A request never waits for them, because reading a large repository takes longer than
+/// making the request.
+#[derive(Default)]
+pub struct LastSurroundings {
+    seen: Mutex<Option<ContextText>>,
+    is_looking: AtomicBool,
+}
+
+impl LastSurroundings {
+    fn get(&self) -> Option<ContextText> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, seen: ContextText) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+    }
+}
+
+/// Looks at the surroundings in the background, for the requests after this one.
+fn look_around(place: &Arc<SessionWorld>) {
+    if place.surroundings.is_looking.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let here = place.clone();
+    tokio::spawn(async move {
+        let looking = here.clone();
+        let seen = tokio::time::timeout(READ_WAIT, aside(move || surroundings::text(&looking))).await;
+        if let Ok(seen) = seen {
+            here.surroundings.set(seen);
+        }
+        here.surroundings.is_looking.store(false, Ordering::Release);
+    });
+}
+
+/// Returns what the editor shows now, for the reminder of a request.
+pub async fn now(place: &Arc<SessionWorld>) -> EditorNow {
+    let surroundings = place.surroundings.get();
+    look_around(place);
+    let here = place.clone();
+    let open = tokio::time::timeout(NOW_WAIT, aside(move || open_documents(&here))).await;
+    EditorNow { open: open.unwrap_or_default(), cursor: None, surroundings }
+}
+
+/// Returns the open documents of the workspace, in the order of their names.
+fn open_documents(place: &SessionWorld) -> Vec<OpenDocument> {
+    let buffers = place.world.documents.buffers();
+    let unsaved = buffers.unsaved();
+    let mut open: Vec<OpenDocument> = buffers
+        .paths()
+        .filter_map(|path| {
+            let path = path.as_path();
+            Some(OpenDocument {
+                path: display(place, path)?,
+                unsaved: unsaved.iter().any(|other| other == path),
+            })
+        })
+        .collect();
+    open.sort_by(|one, other| one.path.cmp(&other.path));
+    open
+}
+
+/// Returns a path of the workspace as the model knows it; `None` if it is in no folder of it.
+fn display(place: &SessionWorld, path: &Path) -> Option<String> {
+    let mut roots = place.roots.paths();
+    let first = roots.next()?;
+    if let Ok(below) = path.strip_prefix(first) {
+        return Some(below.display().to_string());
+    }
+    roots.any(|root| path.starts_with(root)).then(|| path.display().to_string())
+}
+
+fn text_of(kind: ContextKind, source: String, text: String, left_out: u64) -> ContextText {
+    let (name, summary) = Default::default();
+    ContextText { kind, source, text: text.into(), name, summary, left_out }
+}
