@@ -26,7 +26,7 @@ const GROWTH: u64 = 64 << 20;
 
 fn workspace(model: &ModelServer) -> Workspace {
     let workspace = Workspace::new("//- /a.txt\none\n");
-    workspace.openai(&model.base_url());
+    workspace.openai(&model.base_url()).roomy();
     workspace
 }
 

@@ -58,7 +58,7 @@ fn written_and_kept(wire: Dialect, content: &str) {
         Reply::text("Written."),
     ]);
     let workspace = Workspace::new("//- /a.txt\nhello\n");
-    workspace.provider(wire, &model.base_url());
+    workspace.provider(wire, &model.base_url()).roomy();
     let rig = Rig::start(&workspace);
     let (seen, shown) = channel::<AskView>();
     rig.on_ask(move |ask| {

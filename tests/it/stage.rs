@@ -48,7 +48,8 @@ impl Stage {
 
     /// Returns a stage with changed editor options.
     pub fn with(workspace: Workspace, adapt: impl FnOnce(Options) -> Options) -> Stage {
-        Stage::configured(workspace, "[limits]\nmistakes = 50", adapt)
+        // No test here is about compaction.
+        Stage::configured(workspace, "context_window = 100000000\n[limits]\nmistakes = 50", adapt)
     }
 
     /// Like `with`, with these tables in the settings instead of a higher limit on mistakes.

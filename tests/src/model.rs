@@ -26,6 +26,9 @@ pub use reply::Reply;
 /// The longest wait for something that must happen.
 const DEADLINE: Duration = Duration::from_secs(10);
 
+/// The first line of a reminder.
+const REMINDER: &str = "[now, from Adjutant and not from the user]";
+
 /// One request as it arrived.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -50,9 +53,33 @@ impl Request {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the body as JSON; panics if it is not JSON.
+    /// Returns the conversation as JSON: the body without the reminder, which is no part of the history.
+    /// Panics if the body is not JSON.
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).expect("the body of a model request is JSON")
+        self.parts().0
+    }
+
+    /// Returns the reminder, the last message of a request that has one.
+    pub fn reminder(&self) -> Option<String> {
+        self.parts().1
+    }
+
+    /// Returns the conversation and the reminder.
+    fn parts(&self) -> (Value, Option<String>) {
+        let mut body: Value =
+            serde_json::from_slice(&self.body).expect("the body of a model request is JSON");
+        let lists = ["messages", "input"];
+        let Some(list) = lists.iter().find(|name| body[**name].is_array()) else { return (body, None) };
+        let list = body[*list].as_array_mut().expect("it is a list");
+        let text = list.last().and_then(|last| {
+            let content = &last["content"];
+            content.as_str().or_else(|| content[0]["text"].as_str()).filter(|_| last["role"] == "user")
+        });
+        let reminder = text.filter(|text| text.starts_with(REMINDER)).map(str::to_owned);
+        if reminder.is_some() {
+            list.pop();
+        }
+        (body, reminder)
     }
 }
 

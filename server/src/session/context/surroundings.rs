@@ -76,7 +76,9 @@ fn repository(folder: &Path) -> Option<String> {
     let mut lines = vec![format!("Git: {}; {}.", one_line(&head, MAX_SHOWN), changed(&found, end))];
     if let Ok(latest) = found.commits().and_then(|commits| commits.latest(MAX_COMMITS)) {
         lines.extend(latest.into_iter().map(|(id, subject)| {
-            format!("  {:.COMMIT_DIGITS$} {}", id.to_string(), one_line(&subject, MAX_SHOWN))
+            let subject = serde_json::Value::from(one_line(&subject, MAX_SHOWN));
+            // Anybody can have written it: the line says so, and the quotes end where the text ends.
+            format!("Commit {:.COMMIT_DIGITS$} is called by its author: {subject}", id.to_string())
         }));
     }
     Some(lines.join("\n"))
