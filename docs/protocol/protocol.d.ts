@@ -563,6 +563,66 @@ notices: Array<string>, };
 
 export type SessionParams = { sessionId: SessionId, };
 
+export type SessionContextParams = { sessionId: SessionId,
+/**
+ * Whether the answer has the texts of the sections, too.
+ */
+texts?: boolean, };
+
+export type SessionContextResult = {
+/**
+ * `provider/model`: the model of the open run, else of the next.
+ */
+model: string,
+/**
+ * Tokens of the whole request; an estimate that learns from what the provider counts.
+ */
+tokens: number,
+/**
+ * The most tokens of a conversation with this model. For a model that nobody has described, the least of most models.
+ */
+contextSize: number, sections: Array<ContextSection>, tools: Array<ContextTool>, };
+
+export type ContextSection = {
+/**
+ * Also its name in the setting `prompt.off`, if it can be switched off.
+ */
+name: string,
+/**
+ * Where it is from: Adjutant, the editor, this machine, or the path of a file.
+ */
+source: string, lifetime: ContextLifetime,
+/**
+ * Bytes of its text.
+ */
+bytes: number,
+/**
+ * About how many tokens it has.
+ */
+tokens: number,
+/**
+ * Whether the setting `prompt.off` keeps it out of the request. It has no text then.
+ */
+off?: boolean,
+/**
+ * Its text, if it was asked for. Hidden characters are as the model gets them. The conversation and the tools have none.
+ */
+text?: string, };
+
+export type ContextLifetime = "version" | "session" | "run" | "grows" | "turn";
+
+export type ContextTool = { name: string,
+/**
+ * About how many tokens its description has.
+ */
+tokens: number,
+/**
+ * Why the request does not have it; absent if it does.
+ */
+hidden?: string, };
+
+export type SessionCompactResult = { runId: RunId, };
+
 export type Done = Record<symbol, never>;
 
 export type StartParams = {

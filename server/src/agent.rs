@@ -6,6 +6,7 @@
 mod completing;
 pub mod configured;
 mod content;
+mod context;
 mod file_names;
 mod fork;
 mod history;
@@ -115,6 +116,8 @@ table! {
         names::SESSION_DELETE => session_delete,
         names::SESSION_RENAME => session_rename,
         names::SESSION_FORK => session_fork,
+        names::SESSION_CONTEXT => session_context,
+        names::SESSION_COMPACT => session_compact,
         names::SESSION_PROMPT => session_prompt,
         names::SESSION_WAIT => session_wait,
         names::SESSION_SET_CONFIG_OPTION => set_option,

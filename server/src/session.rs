@@ -7,7 +7,8 @@
 pub mod attached;
 mod choosing;
 mod commenting;
-mod context;
+mod compacting;
+pub mod context;
 mod cut_short;
 mod deciding;
 pub mod edits;
@@ -308,6 +309,14 @@ impl SessionTask {
             Message::Transcript { reply } => self.transcript(reply),
             Message::Transcribed(begun) => self.publisher.transcribed(begun),
             Message::Asks { reply } => self.asks(reply),
+            Message::Snapshot { reply } => {
+                self.place.mailbox.note_handled();
+                let _ = reply.send(Ok(Box::new(self.session.clone())));
+            }
+            Message::Compact { reply } => {
+                self.publisher.attach(&self.session, self.barrier);
+                self.compact(reply).await;
+            }
             Message::BlobFailed { why } => self.read_only(why),
             Message::Report { step, report } => self.report(step, report).await,
             Message::Woke(wake) => {

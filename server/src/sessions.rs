@@ -34,7 +34,7 @@ use tokio::sync::{RwLock, Semaphore, mpsc, oneshot};
 use crate::client::{RenderRequest, RenderedContent, RenderedFile};
 use crate::session::blobs::Blobs;
 use crate::session::mailbox::{ClientError, Mail, Mailbox, Message, ResumePoint};
-use crate::session::{End, SessionTask, SessionWorld, World, log, transcript_files};
+use crate::session::{End, SessionTask, SessionWorld, World, log, replay, transcript_files};
 use crate::tools::paths::Roots;
 use opening::{LoadedSession, catalog_error};
 use registry::{Life, Registry, RegistryEntry};
@@ -310,6 +310,22 @@ impl Sessions {
         found
             .map_err(|error| ClientError::new(ErrorName::SessionNotFound, error.to_string()))?
             .map_err(catalog_error)
+    }
+
+    /// Returns a session as it is now. One that is not in memory is read from its log, also if another process has it.
+    pub async fn snapshot(&self, id: &SessionId) -> Result<Box<Session>, ClientError> {
+        if let Some(mailbox) = self.in_memory(id) {
+            let answer = mailbox.request(|reply| Message::Snapshot { reply })?;
+            return answer.await.unwrap_or_else(|_| Err(ClientError::gone()));
+        }
+        let (world, id) = (self.world.clone(), id.clone());
+        let missing = |why: String| ClientError::new(ErrorName::SessionNotFound, why);
+        let read = move || match world.catalog.has(&id.0) {
+            true => replay::fold(&world.catalog, &id),
+            false => Err(format!("there is no session \"{id}\"")),
+        };
+        let found = tokio::task::spawn_blocking(read).await.map_err(|error| missing(error.to_string()))?;
+        found.map(Box::new).map_err(missing)
     }
 
     /// Removes a session from memory. Its open run is cancelled, and the end of the run is made durable and

@@ -119,7 +119,7 @@ fn p19_commands_are_completed_at_the_beginning_of_a_prompt() {
     };
     assert_eq!((done.start, &done.items[..]), (0, &[done.items[0].clone(), release][..]));
     assert_eq!(labels(&done), ["/review", "/release VERSION"]);
-    assert_eq!(labels(&complete(&rig, "/")), ["/init", "/review", "/release VERSION"]);
+    assert_eq!(labels(&complete(&rig, "/")), ["/init", "/review", "/compact", "/release VERSION"]);
     for text in ["see /re", "/usr/re", "/release 1"] {
         assert_eq!(labels(&complete(&rig, text)), [""; 0], "{text}");
     }

@@ -420,14 +420,18 @@ impl Settings {
 
     /// Returns the policy of a run that begins with this model.
     pub fn policy_for(&self, model: &str, mode: Mode, edits: EditsMode, unattended: bool) -> Policy {
+        Policy { context: Some(self.context_policy(model)), ..self.policy(mode, edits, unattended) }
+    }
+
+    /// Returns how the context of a run with this model is made and kept small.
+    pub fn context_policy(&self, model: &str) -> ContextPolicy {
         let models = self.fallback_models.iter().map(String::as_str).chain([model]);
         let window = |model: &str| Some((model.to_owned(), self.facts(model)?.context_window));
-        let context = ContextPolicy {
+        ContextPolicy {
             windows: models.filter_map(window).collect(),
             off: self.prompt_off.clone(),
             compact: self.compact,
-        };
-        Policy { context: Some(context), ..self.policy(mode, edits, unattended) }
+        }
     }
 
     /// Returns the provider and the model name to call: `model` if given, else the configured one.

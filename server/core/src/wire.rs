@@ -6,6 +6,7 @@
 pub mod ask;
 pub mod call;
 mod compaction;
+pub mod context;
 mod convert;
 pub mod deciding;
 pub mod history;

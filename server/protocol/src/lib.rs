@@ -8,6 +8,7 @@ pub mod capability;
 pub mod commands;
 pub mod complete;
 pub mod config;
+pub mod context;
 pub mod doctor;
 pub mod document;
 pub mod errors;

@@ -30,6 +30,8 @@ pub const SESSION_CLOSE: &str = "agent/session/close";
 pub const SESSION_DELETE: &str = "agent/session/delete";
 pub const SESSION_RENAME: &str = "agent/session/rename";
 pub const SESSION_FORK: &str = "agent/session/fork";
+pub const SESSION_CONTEXT: &str = "agent/session/context";
+pub const SESSION_COMPACT: &str = "agent/session/compact";
 pub const SESSION_PROMPT: &str = "agent/session/prompt";
 pub const SESSION_WAIT: &str = "agent/session/wait";
 pub const PROMPT_HISTORY: &str = "agent/prompt/history";
@@ -64,7 +66,7 @@ pub const WINDOW_REACH: &str = "agent/window/reach";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 40] = [
+pub const METHODS: [Method; 42] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -121,6 +123,20 @@ pub const METHODS: [Method; 40] = [
         "SessionForkParams",
         "SessionForkResult",
         "copies a conversation, or its beginning, into a new session; the old one stays as it is",
+    ),
+    row(
+        SESSION_CONTEXT,
+        ClientRequest,
+        "SessionContextParams",
+        "SessionContextResult",
+        "returns what the next request to the model holds, part by part, without opening the session",
+    ),
+    row(
+        SESSION_COMPACT,
+        ClientRequest,
+        "SessionParams",
+        "SessionCompactResult",
+        "replaces the earlier conversation by a summary, before the next turn of the open run or by a run of its own",
     ),
     row(
         SESSION_PROMPT,

@@ -8,8 +8,9 @@ use ts_rs::TS;
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
-    ask, capability, commands, complete, config, doctor, document, errors, history, ids, items, model,
-    operation, option, origin, overview, plan, problem, review, rewind, session, setup, start, state, update,
+    ask, capability, commands, complete, config, context, doctor, document, errors, history, ids, items,
+    model, operation, option, origin, overview, plan, problem, review, rewind, session, setup, start, state,
+    update,
 };
 
 macro_rules! wire_types {
@@ -77,6 +78,12 @@ macro_rules! wire_types {
             session::SessionForkParams,
             session::SessionForkResult,
             session::SessionParams,
+            context::SessionContextParams,
+            context::SessionContextResult,
+            context::ContextSection,
+            context::ContextLifetime,
+            context::ContextTool,
+            context::SessionCompactResult,
             session::Done,
             start::StartParams,
             start::Template,

@@ -3,6 +3,7 @@
 //! Never opens a session to show it: it reads the log, also while another process
 //! writes it.
 
+mod context;
 mod table;
 
 pub use table::short_ids;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use adjutant_core::text::display::one_line;
 use adjutant_core::wire::transcript::Transcript;
 use adjutant_protocol::SessionId;
+use adjutant_protocol::context::{SessionContextParams, SessionContextResult};
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{
     Done, SessionEntry, SessionForkParams, SessionForkResult, SessionListParams, SessionListResult,
@@ -51,6 +53,14 @@ pub enum SessionsAction {
         #[arg(long)]
         markdown: bool,
     },
+    /// Show what the next request to the model holds, part by part
+    Context {
+        /// The id of the session, or its beginning
+        id: String,
+        /// Print the texts of the parts, too
+        #[arg(long)]
+        texts: bool,
+    },
     /// Give a session another title
     Rename {
         /// The id of the session, or its beginning
@@ -79,9 +89,10 @@ pub async fn sessions(sources: Sources, action: SessionsAction) -> anyhow::Resul
         SessionsAction::Show { id } => show(&catalog, &id, View::transcript()),
         SessionsAction::Export { id, markdown: false } => show(&catalog, &id, View::json(false)),
         SessionsAction::Export { id, markdown: true } => export_markdown(&catalog, &id),
-        SessionsAction::Rename { id, title } => change(sources, &id, Change::Title(title)).await,
-        SessionsAction::Fork { id } => change(sources, &id, Change::Fork).await,
-        SessionsAction::Delete { id } => change(sources, &id, Change::Deletion).await,
+        SessionsAction::Context { id, texts } => ask(sources, &id, SessionRequest::Context { texts }).await,
+        SessionsAction::Rename { id, title } => ask(sources, &id, SessionRequest::Rename(title)).await,
+        SessionsAction::Fork { id } => ask(sources, &id, SessionRequest::Fork).await,
+        SessionsAction::Delete { id } => ask(sources, &id, SessionRequest::Delete).await,
     }
 }
 
@@ -157,38 +168,45 @@ fn find(entries: &[SessionEntry], name: &str) -> Option<SessionId> {
     }
 }
 
-/// What an action changes.
-enum Change {
-    Title(String),
+/// What a server is asked for.
+enum SessionRequest {
+    Context { texts: bool },
+    Rename(String),
     Fork,
-    Deletion,
+    Delete,
 }
 
-async fn change(sources: Sources, id: &str, change: Change) -> anyhow::Result<Exit> {
+async fn ask(sources: Sources, id: &str, request: SessionRequest) -> anyhow::Result<Exit> {
     let folders = Folder::find(None, sources.home.as_deref())?.workspace();
     let mut talk = Conversation::start(sources, &folders, View::transcript(), Answers::Nobody).await?;
-    let done = change_named(&mut talk, id, change).await;
+    let done = ask_about(&mut talk, id, request).await;
     let exit = done.or_else(report_leaving);
     talk.finish().await;
     exit
 }
 
-async fn change_named(talk: &mut Conversation, id: &str, change: Change) -> Result<Exit, LeaveReason> {
+async fn ask_about(talk: &mut Conversation, id: &str, request: SessionRequest) -> Result<Exit, LeaveReason> {
     let Some(session_id) = named(talk, id).await? else { return Ok(Exit::Usage) };
-    let done = match change {
-        Change::Title(title) => {
+    let done = match request {
+        SessionRequest::Context { texts } => {
+            let params = SessionContextParams { session_id, texts };
+            let held: SessionContextResult = talk.request(methods::SESSION_CONTEXT, &params).await?;
+            context::print(talk.page(), &held);
+            return Ok(Exit::Fine);
+        }
+        SessionRequest::Rename(title) => {
             let params = SessionRenameParams { session_id, title };
             let _: Done = talk.request(methods::SESSION_RENAME, &params).await?;
             "renamed".to_owned()
         }
-        Change::Fork => {
+        SessionRequest::Fork => {
             let params = SessionForkParams { session_id, at_message_id: None };
             let forked: SessionForkResult = talk.request(methods::SESSION_FORK, &params).await?;
             forked.notices.iter().for_each(|notice| note(notice));
             // Its id is what the next command needs.
             format!("forked: {}  {}", forked.session_id, one_line(&forked.title, MAX_TITLE))
         }
-        Change::Deletion => {
+        SessionRequest::Delete => {
             let _: Done = talk.request(methods::SESSION_DELETE, &SessionParams { session_id }).await?;
             "deleted".to_owned()
         }

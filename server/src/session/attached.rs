@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::text::document::Snapshot;
-use adjutant_core::wire::slash::Invocation;
+use adjutant_core::wire::slash::{COMPACT, Invocation};
 use adjutant_core::wire::start::{Attachment, AttachmentKind, MAX_ATTACHMENTS, MAX_MENTIONED, attached};
 use adjutant_protocol::origin::Range;
 use adjutant_protocol::session::ContentBlock;
@@ -76,6 +76,17 @@ impl AttachedBlocks {
         let command = Invocation::of(words).filter(|_| context.begins_prompt);
         let mentions = PromptMentions::of(words, context, documents, &folders);
         Ok(Self { blocks: attached, mentions, command, folders })
+    }
+
+    /// Whether the words are the command that compacts the conversation. An error is one sentence for the user.
+    pub fn wants_compaction(&self) -> Result<bool, String> {
+        let Some(command) = self.command.as_ref().filter(|command| command.name == COMPACT) else {
+            return Ok(false);
+        };
+        if !command.arguments.is_empty() || !self.blocks.is_empty() {
+            return Err(format!("/{COMPACT} stands alone: send what you want to say as the next prompt"));
+        }
+        Ok(true)
     }
 
     /// Returns the text for the model and the images; empty without an attachment, and then without a wait. An error is one

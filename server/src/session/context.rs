@@ -16,8 +16,9 @@ use adjutant_core::prompt::reminder::{EditorNow, OpenDocument};
 use adjutant_core::record::{ContextKind, ContextText};
 use adjutant_core::session::Reads;
 
-use super::SessionWorld;
+use super::{SessionWorld, World};
 use crate::aside::aside;
+use crate::tools::paths::Roots;
 
 /// How long a run waits for the texts of its prompt at most: a file system may not answer.
 const READ_WAIT: Duration = Duration::from_secs(3);
@@ -26,27 +27,36 @@ const NOW_WAIT: Duration = Duration::from_millis(500);
 
 /// Reads the texts of the prompt of a run that begins.
 pub async fn read(place: &Arc<SessionWorld>) -> Report {
-    let here = place.clone();
-    let files = tokio::time::timeout(READ_WAIT, aside(move || files::all(&here)));
-    let here = place.clone();
-    let surroundings = tokio::time::timeout(READ_WAIT, aside(move || surroundings::text(&here)));
+    let texts = texts(&place.world, &place.roots).await;
+    if let Some(seen) = texts.iter().find(|text| text.kind == ContextKind::Surroundings) {
+        place.surroundings.set(seen.clone());
+    }
+    Report::ContextRead(texts)
+}
+
+/// Reads the texts that the prompt of a run in these folders would have now.
+pub async fn texts(world: &Arc<World>, roots: &Roots) -> Vec<ContextText> {
+    let (here, folders) = (world.clone(), roots.clone());
+    let files = tokio::time::timeout(READ_WAIT, aside(move || files::all(&here, &folders)));
+    let folders = roots.clone();
+    let surroundings = tokio::time::timeout(READ_WAIT, aside(move || surroundings::text(&folders)));
     let (files, surroundings) = tokio::join!(files, surroundings);
     if files.is_err() {
         tracing::warn!("the instructions were not read in time; the run begins without them");
     }
-    if let Ok(seen) = &surroundings {
-        place.surroundings.set(seen.clone());
-    }
     let mut texts: Vec<ContextText> = surroundings.into_iter().collect();
     texts.extend(files.unwrap_or_default());
-    Report::ContextRead(texts)
+    texts
 }
 
 /// Adds to a look at the files that the model knows the instructions of their folders.
 pub async fn with_instructions(place: &Arc<SessionWorld>, reads: Reads, report: Report) -> Report {
     let Report::LookedOutside(Some(mut look)) = report else { return report };
     let here = place.clone();
-    let found = tokio::time::timeout(READ_WAIT, aside(move || files::nested_instructions(&here, &reads)));
+    let found = tokio::time::timeout(
+        READ_WAIT,
+        aside(move || files::nested_instructions(&here.world, &here.roots, &reads)),
+    );
     look.instructions = found.await.unwrap_or_default();
     Report::LookedOutside(Some(look))
 }
@@ -77,7 +87,7 @@ fn look_around(place: &Arc<SessionWorld>) {
     let here = place.clone();
     tokio::spawn(async move {
         let looking = here.clone();
-        let seen = tokio::time::timeout(READ_WAIT, aside(move || surroundings::text(&looking))).await;
+        let seen = tokio::time::timeout(READ_WAIT, aside(move || surroundings::text(&looking.roots))).await;
         if let Ok(seen) = seen {
             here.surroundings.set(seen);
         }
@@ -89,21 +99,26 @@ fn look_around(place: &Arc<SessionWorld>) {
 pub async fn now(place: &Arc<SessionWorld>) -> EditorNow {
     let surroundings = place.surroundings.get();
     look_around(place);
-    let here = place.clone();
-    let open = tokio::time::timeout(NOW_WAIT, aside(move || open_documents(&here))).await;
-    EditorNow { open: open.unwrap_or_default(), cursor: None, surroundings }
+    EditorNow { surroundings, ..editor(&place.world, &place.roots).await }
+}
+
+/// Returns what the editor shows now, without the surroundings.
+pub async fn editor(world: &Arc<World>, roots: &Roots) -> EditorNow {
+    let (here, folders) = (world.clone(), roots.clone());
+    let open = tokio::time::timeout(NOW_WAIT, aside(move || open_documents(&here, &folders))).await;
+    EditorNow { open: open.unwrap_or_default(), cursor: None, surroundings: None }
 }
 
 /// Returns the open documents of the workspace, in the order of their names.
-fn open_documents(place: &SessionWorld) -> Vec<OpenDocument> {
-    let buffers = place.world.documents.buffers();
+fn open_documents(world: &World, roots: &Roots) -> Vec<OpenDocument> {
+    let buffers = world.documents.buffers();
     let unsaved = buffers.unsaved();
     let mut open: Vec<OpenDocument> = buffers
         .paths()
         .filter_map(|path| {
             let path = path.as_path();
             Some(OpenDocument {
-                path: display(place, path)?,
+                path: display(roots, path)?,
                 unsaved: unsaved.iter().any(|other| other == path),
             })
         })
@@ -113,13 +128,13 @@ fn open_documents(place: &SessionWorld) -> Vec<OpenDocument> {
 }
 
 /// Returns a path of the workspace as the model knows it; `None` if it is in no folder of it.
-fn display(place: &SessionWorld, path: &Path) -> Option<String> {
-    let mut roots = place.roots.paths();
-    let first = roots.next()?;
+fn display(roots: &Roots, path: &Path) -> Option<String> {
+    let mut folders = roots.paths();
+    let first = folders.next()?;
     if let Ok(below) = path.strip_prefix(first) {
         return Some(below.display().to_string());
     }
-    roots.any(|root| path.starts_with(root)).then(|| path.display().to_string())
+    folders.any(|root| path.starts_with(root)).then(|| path.display().to_string())
 }
 
 fn text_of(kind: ContextKind, source: String, text: String, left_out: u64) -> ContextText {

@@ -10,8 +10,10 @@ use adjutant_core::machine::step::{Step, Wake};
 use adjutant_core::policy::ask::INBOX;
 use adjutant_core::policy::choices::JudgedChoice;
 use adjutant_core::record::ReviewedBy;
+use adjutant_core::session::Session;
 use adjutant_core::wire::round::RoundComment;
 use adjutant_protocol::ask::{AskRespondResult, AskView};
+use adjutant_protocol::context::SessionCompactResult;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::option::SetConfigOptionResult;
 use adjutant_protocol::review::{DecidedHunk, ReviewCommentResult, ReviewDecideParams, ReviewHunk};
@@ -131,6 +133,14 @@ pub enum Message {
     Transcribed(Result<(TranscriptFile, RenderedFile), String>),
     Asks {
         reply: Reply<Vec<AskView>>,
+    },
+    /// A client asks for the conversation to be compacted now.
+    Compact {
+        reply: Reply<SessionCompactResult>,
+    },
+    /// Returns the session as it is now.
+    Snapshot {
+        reply: Reply<Box<Session>>,
     },
     /// The hunks that are under review.
     Hunks {
@@ -259,6 +269,8 @@ impl Message {
             Message::Items { reply, .. } => answer(reply, refused),
             Message::Transcript { reply } => answer(reply, refused),
             Message::Asks { reply } => answer(reply, refused),
+            Message::Compact { reply } => answer(reply, refused),
+            Message::Snapshot { reply } => answer(reply, refused),
             Message::Hunks { reply } => answer(reply, refused),
             Message::Decide { reply, .. } => answer(reply, refused),
             Message::Preview { reply, .. } => answer(reply, refused),

@@ -118,12 +118,16 @@ impl SessionTask {
     async fn prompted(&mut self, mut posted: PostedPrompt) -> Result<PromptResult, ClientError> {
         let images = std::mem::take(&mut posted.images);
         let attached = std::mem::take(&mut posted.wording.attached);
+        let invalid = |why| ClientError::new(ErrorName::PromptInvalid, why);
+        if attached.wants_compaction().map_err(invalid)? {
+            return self.compacted_by_prompt().await;
+        }
         let mut prompt = self.read_prompt(posted, images.names())?;
         // Nothing is read or saved for a prompt that will be refused, or that was accepted before.
         let is_accepted = || accept(&self.session, &super::stamp(), Input::Prompt(prompt.clone())).is_ok();
         if self.stopped.is_none() && is_accepted() {
             let attached = attached.worded(&self.place).await;
-            let attached = attached.map_err(|why| ClientError::new(ErrorName::PromptInvalid, why))?;
+            let attached = attached.map_err(invalid)?;
             prompt.added.push_str(&attached.text);
             let mentioned = self.mentioned_images(&mut prompt, attached.images)?;
             self.save_images(images).await?;
@@ -480,6 +484,6 @@ fn bytes_of(choice: &Choice) -> usize {
     }
 }
 
-fn disposition(steered: bool) -> Disposition {
+pub(super) fn disposition(steered: bool) -> Disposition {
     if steered { Disposition::Steered } else { Disposition::Started }
 }

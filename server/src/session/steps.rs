@@ -157,7 +157,7 @@ impl Work {
                 model: run?.current_model().to_owned(),
                 request: Box::new(model_request(session, place)?),
                 attempt: *attempt,
-                reminds: Some(Box::new(SessionNow::of(session))),
+                reminds: Some(Box::new(SessionNow::of(session, run?.policy.context.as_ref()))),
             },
             Step::Compact { attempt, .. } => {
                 let compaction = run?.turn.as_ref()?.compacts.as_ref()?;

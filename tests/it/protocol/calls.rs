@@ -31,6 +31,8 @@ fn params(method: &str) -> Value {
         | methods::ASK_LIST
         | methods::SESSION_RESUME
         | methods::SESSION_CLOSE
+        | methods::SESSION_CONTEXT
+        | methods::SESSION_COMPACT
         | methods::SESSION_DELETE => {
             json!({ "sessionId": "s-0000000000000000" })
         }

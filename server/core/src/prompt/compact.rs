@@ -13,7 +13,7 @@ use crate::prompt::estimate;
 use crate::prompt::message::{ModelMessage, ModelRequest};
 use crate::prompt::models::known;
 use crate::prompt::words::SUMMARISE;
-use crate::record::{CompactPolicy, Compaction, CompactionReach};
+use crate::record::{CompactPolicy, Compaction, CompactionReach, ContextPolicy};
 use crate::session::Session;
 
 pub use check::flaw;
@@ -25,6 +25,8 @@ const LEAST_FREED_PERCENT: u64 = 10;
 /// How much of the window the last messages may have that stay word for word.
 const TAIL_PERCENT: [(CompactionReach, u64); 3] =
     [(CompactionReach::Middle, 25), (CompactionReach::All, 10), (CompactionReach::Most, 2)];
+/// A compaction that is wanted, and not due, goes by a window of at most so many times what the conversation has.
+const WANTED_WINDOWS: u64 = 2;
 /// The most bytes of one message in a request that asks for a summary of a conversation that is too long for the model.
 const MAX_SHORTENED: usize = 600;
 /// The part of the window that the reply may need.
@@ -33,8 +35,12 @@ const RESERVE_PERCENT: u64 = 10;
 /// Returns the context window of a model in a run, in tokens.
 pub fn window(session: &Session, model: &str) -> u64 {
     let context = session.open_run().and_then(|run| run.policy.context.as_ref());
-    let set = context.and_then(|context| context.windows.get(model).copied());
-    u64::from(set.unwrap_or_else(|| known(model).context_window))
+    u64::from(context.map_or_else(|| known(model).context_window, |context| window_of(context, model)))
+}
+
+/// Returns the context window of a model by these settings, in tokens.
+pub fn window_of(context: &ContextPolicy, model: &str) -> u32 {
+    context.windows.get(model).copied().unwrap_or_else(|| known(model).context_window)
 }
 
 /// Returns the compaction that is due before the next turn.
@@ -60,7 +66,9 @@ pub fn due(session: &Session) -> Option<Compaction> {
 pub fn wanted(session: &Session, reach: CompactionReach) -> Option<Compaction> {
     let run = session.open_run()?;
     let before = session.tokens.fill(&session.history);
-    of_reach(session, reach, window(session, run.current_model()), before, 1)
+    // Of a short conversation in a large window, the last messages are not all of it.
+    let window = window(session, run.current_model()).min(before.saturating_mul(WANTED_WINDOWS));
+    of_reach(session, reach, window, before, 1)
 }
 
 /// Returns the compaction with this reach, if it would free so many tokens.

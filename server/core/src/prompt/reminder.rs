@@ -2,7 +2,7 @@
 //!
 //! Never repeats what the conversation has, and never has more than a few lines.
 
-use crate::record::{ContextKind, ContextText, PlanStep, StepStatus};
+use crate::record::{ContextKind, ContextPolicy, ContextText, PlanStep, StepStatus};
 use crate::session::Session;
 use crate::text::display::one_line;
 
@@ -23,8 +23,8 @@ pub struct SessionNow {
 }
 
 impl SessionNow {
-    pub fn of(session: &Session) -> Self {
-        let context = session.open_run().and_then(|run| run.policy.context.as_ref());
+    /// Returns what the session knows for a request with this policy; without one, a request has no reminder.
+    pub fn of(session: &Session, context: Option<&ContextPolicy>) -> Self {
         let is_surroundings = |text: &&ContextText| text.kind == ContextKind::Surroundings;
         Self {
             plan: session.plan.clone(),

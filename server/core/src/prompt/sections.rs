@@ -19,8 +19,6 @@ pub enum Lifetime {
     Session,
     /// When a run begins.
     Run,
-    /// With every turn.
-    Turn,
 }
 
 /// One part of the system prompt.

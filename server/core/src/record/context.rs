@@ -73,6 +73,13 @@ pub struct ContextPolicy {
     pub compact: CompactPolicy,
 }
 
+impl ContextPolicy {
+    /// Whether a text belongs to the prompt: neither its section nor its file is switched off.
+    pub fn has(&self, text: &ContextText) -> bool {
+        !self.off.iter().any(|off| *off == text.source || off == text.kind.section())
+    }
+}
+
 /// When the conversation is made smaller, in percent of the context window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactPolicy {

@@ -51,6 +51,11 @@ impl TokenCount {
         }
     }
 
+    /// Returns the fill if it goes by a count of the provider.
+    pub fn counted_fill(&self, history: &[ModelMessage]) -> Option<u64> {
+        self.input.map(|_| self.fill(history))
+    }
+
     /// Notes what the provider counted for a request with this history.
     pub(super) fn counted(&mut self, usage: Usage, history: &[ModelMessage]) {
         let input = usage.input_tokens;

@@ -36,8 +36,12 @@ pub struct SlashCommand {
     pub source: CommandSource,
 }
 
+/// The command that is no text for the model: Adjutant carries it out, so that no file can replace it.
+pub const COMPACT: &str = "compact";
+
 /// The commands that Adjutant has itself: name, description, text. A file of the same name replaces one.
 const BUILT_IN: &[(&str, &str, &str)] = &[
+    (COMPACT, "Replace the earlier conversation by a summary of it, to make room", ""),
     (
         "init",
         "Write AGENTS.md: what an agent must know of this workspace",
@@ -68,9 +72,9 @@ pub fn built_in() -> Vec<SlashCommand> {
 
 impl SlashCommand {
     /// Parses the file of a command. Of its front matter, `description` and `argument-hint` count; everything else, such as a list
-    /// of tools, means nothing. `None` if the name cannot be typed.
+    /// of tools, means nothing. `None` if the name cannot be typed or is [`COMPACT`].
     pub fn of_file(name: &str, file: &str, source: CommandSource) -> Option<Self> {
-        if !is_name(name) {
+        if !is_name(name) || name == COMPACT {
             return None;
         }
         let file = file.strip_prefix('\u{feff}').unwrap_or(file).replace("\r\n", "\n");

@@ -14,9 +14,9 @@ use adjutant_core::text::display::one_line;
 
 use super::text_of;
 use crate::documents::Text;
-use crate::session::SessionWorld;
+use crate::session::World;
 use crate::session::prepare::read_denied;
-use crate::tools::paths::{ResolvedPath, open_read, resolve};
+use crate::tools::paths::{ResolvedPath, Roots, open_read, resolve};
 use crate::uri;
 
 /// Bytes of all instructions together, and of all memory files.
@@ -43,64 +43,64 @@ const SKILLS: [&str; 2] = [".agents/skills", ".adjutant/skills"];
 const SKILL: &str = "SKILL.md";
 
 /// Returns the instructions, memory files and skills for a run that begins. Blocks.
-pub fn all(place: &SessionWorld) -> Vec<ContextText> {
+pub fn all(world: &World, roots: &Roots) -> Vec<ContextText> {
     let mut texts = TextBudget::new(ContextKind::Instructions, MAX_INSTRUCTIONS);
-    let user = user_folder(place);
+    let user = user_folder(world);
     let of_user = |name: &str| user.as_ref().and_then(|folder| read_own(&folder.join(name)));
     texts.extend(of_user(INSTRUCTIONS));
-    let roots: Vec<PathBuf> = place.roots.paths().map(Path::to_owned).collect();
-    for root in &roots {
-        texts.extend(instructions_of(place, root));
+    let folders: Vec<PathBuf> = roots.paths().map(Path::to_owned).collect();
+    for root in &folders {
+        texts.extend(instructions_of(world, roots, root));
     }
     let mut memory = TextBudget::new(ContextKind::Memory, MAX_MEMORY);
     memory.extend(of_user("memory.md"));
-    for root in &roots {
-        memory.extend(read_inside(place, &root.join(MEMORY)));
+    for root in &folders {
+        memory.extend(read_inside(world, roots, &root.join(MEMORY)));
     }
     let mut all = texts.texts;
-    all.extend(skills(place, user.as_deref(), &roots));
+    all.extend(skills(world, roots, user.as_deref()));
     all.extend(memory.texts);
     all
 }
 
 /// Returns the instructions of a workspace folder: `AGENTS.md`, else those that another agent would read.
-fn instructions_of(place: &SessionWorld, root: &Path) -> Vec<FoundFile> {
-    if let Some(found) = read_inside(place, &root.join(INSTRUCTIONS)) {
+fn instructions_of(world: &World, roots: &Roots, root: &Path) -> Vec<FoundFile> {
+    if let Some(found) = read_inside(world, roots, &root.join(INSTRUCTIONS)) {
         return vec![found];
     }
-    if let Some(found) = OTHERS.iter().find_map(|name| read_inside(place, &root.join(name))) {
+    if let Some(found) = OTHERS.iter().find_map(|name| read_inside(world, roots, &root.join(name))) {
         return vec![found];
     }
     let is_rule = |path: &PathBuf| path.extension().is_some_and(|end| end == "md" || end == "mdc");
     let rules = entries(&root.join(RULES)).into_iter().filter(is_rule).take(MAX_RULES);
-    rules.filter_map(|path| read_inside(place, &path)).collect()
+    rules.filter_map(|path| read_inside(world, roots, &path)).collect()
 }
 
 /// Returns the instructions of the folders between a workspace folder and the files that the model knows, the outer ones first.
 /// Blocks.
-pub fn nested_instructions(place: &SessionWorld, reads: &Reads) -> Vec<ContextText> {
+pub fn nested_instructions(world: &World, roots: &Roots, reads: &Reads) -> Vec<ContextText> {
     let mut folders = BTreeSet::new();
     for target in reads.by_file().keys() {
         let Ok(path) = uri::to_path(target) else { continue };
-        let Some(root) = place.roots.paths().find(|root| path.starts_with(root)) else { continue };
+        let Some(root) = roots.paths().find(|root| path.starts_with(root)) else { continue };
         let above = path.ancestors().skip(1).take_while(|folder| *folder != root && folder.starts_with(root));
         folders.extend(above.map(Path::to_owned));
     }
     let mut texts = TextBudget::new(ContextKind::Instructions, MAX_INSTRUCTIONS);
     for folder in folders {
-        texts.extend(read_inside(place, &folder.join(INSTRUCTIONS)));
+        texts.extend(read_inside(world, roots, &folder.join(INSTRUCTIONS)));
     }
     texts.texts
 }
 
 /// Returns the skills of the user and of the workspace; of two with one name, the first counts.
-fn skills(place: &SessionWorld, user: Option<&Path>, roots: &[PathBuf]) -> Vec<ContextText> {
+fn skills(world: &World, roots: &Roots, user: Option<&Path>) -> Vec<ContextText> {
     let of_user = user.into_iter().flat_map(|folder| {
         entries(&folder.join("skills")).into_iter().filter_map(|skill| read_own(&skill.join(SKILL)))
     });
-    let of_roots = roots.iter().flat_map(|root| {
+    let of_roots = roots.paths().flat_map(|root| {
         let folders = SKILLS.iter().flat_map(move |name| entries(&root.join(name)));
-        folders.filter_map(|skill| read_inside(place, &skill.join(SKILL)))
+        folders.filter_map(|skill| read_inside(world, roots, &skill.join(SKILL)))
     });
     let mut names = BTreeSet::new();
     let all = of_user.chain(of_roots).filter_map(skill);
@@ -158,8 +158,8 @@ fn beginning(text: &str, most: usize) -> (&str, u64) {
 }
 
 /// Returns the user's own folder for Adjutant.
-fn user_folder(place: &SessionWorld) -> Option<PathBuf> {
-    place.world.own.settings.as_deref().and_then(Path::parent).map(Path::to_owned)
+fn user_folder(world: &World) -> Option<PathBuf> {
+    world.own.settings.as_deref().and_then(Path::parent).map(Path::to_owned)
 }
 
 /// Reads a file of the user's own folder. Its links are the user's own.
@@ -172,12 +172,12 @@ fn read_own(path: &Path) -> Option<FoundFile> {
 }
 
 /// Reads a file of the workspace as the editor has it. A link out of the workspace, and what the settings deny to read, is not read.
-fn read_inside(place: &SessionWorld, path: &Path) -> Option<FoundFile> {
-    let at: ResolvedPath = resolve(&place.roots, path.to_str()?).ok()?;
-    if !at.inside || read_denied(&place.world, &place.roots, &at).is_some() {
+fn read_inside(world: &World, roots: &Roots, path: &Path) -> Option<FoundFile> {
+    let at: ResolvedPath = resolve(roots, path.to_str()?).ok()?;
+    if !at.inside || read_denied(world, roots, &at).is_some() {
         return None;
     }
-    let text = match place.world.documents.text(&at.absolute) {
+    let text = match world.documents.text(&at.absolute) {
         Text::Open(snapshot) => snapshot.text.to_string(),
         Text::Unsynced(_) => return None,
         Text::Closed => read_bounded(open_read(&at).ok()?)?,

@@ -10,7 +10,7 @@ use adjutant_core::text::display::one_line;
 use adjutant_git::Repository;
 
 use super::text_of;
-use crate::session::SessionWorld;
+use crate::tools::paths::Roots;
 use crate::tools::process::pin_shell;
 
 /// After this time the changed files of the repository are unknown.
@@ -24,11 +24,11 @@ const MAX_SHOWN: usize = 80;
 const COMMIT_DIGITS: usize = 8;
 
 /// Returns the surroundings of now. Blocks, for about [`GIT_TIME`] at most.
-pub fn text(place: &SessionWorld) -> ContextText {
+pub fn text(roots: &Roots) -> ContextText {
     let mut lines = vec![machine()];
     lines.extend(elsewhere().map(|host| format!("This is not the user's own machine: {host}.")));
     lines.push(date());
-    lines.extend(place.roots.paths().next().and_then(repository));
+    lines.extend(roots.paths().next().and_then(repository));
     let text = format!("# Surroundings\n{}", lines.join("\n"));
     text_of(ContextKind::Surroundings, "this machine".to_owned(), text, 0)
 }

@@ -9,10 +9,7 @@ use crate::session::Session;
 /// Handles the texts of the prompt of a run.
 pub fn read(session: &Session, run: &RunId, texts: Vec<ContextText>) -> Result<Vec<Event>, Refusal> {
     let open = session.open_run().filter(|open| open.id == *run).ok_or(Refusal::Stale)?;
-    let off = open.policy.context.iter().flat_map(|context| &context.off).collect::<Vec<_>>();
-    let is_on = |text: &ContextText| {
-        !off.iter().any(|off| **off == text.source || off.as_str() == text.kind.section())
-    };
+    let is_on = |text: &ContextText| open.policy.context.as_ref().is_none_or(|policy| policy.has(text));
     let texts: Vec<ContextText> = texts.into_iter().filter(is_on).collect();
     // The surroundings of the beginning stay for the whole session.
     let others = |texts: &[ContextText]| {

@@ -57,6 +57,12 @@ impl Session {
         }
     }
 
+    /// Returns the session as a run would find it that begins now, for which these texts were read.
+    #[must_use]
+    pub fn with_texts(self, texts: &[ContextText]) -> Self {
+        Self { texts: self.with_first_surroundings(texts), ..self }
+    }
+
     /// Returns the texts with the surroundings of the beginning of the session: the reminder has what changed since, so that the
     /// beginning of the requests stays the same.
     fn with_first_surroundings(&self, texts: &[ContextText]) -> Arc<[ContextText]> {

@@ -57,7 +57,7 @@ fn p19_an_unknown_command_is_answered_with_the_near_ones() {
     let why = wrong.find(&built_in()).expect_err("there is none");
     assert_eq!(
         why,
-        "there is no command /reviw; near are /review, /init; put a blank before it if it is none"
+        "there is no command /reviw; near are /review, /init, /compact; put a blank before it if it is none"
     );
     assert_eq!(
         Invocation::of("/init").expect("a name").find(&built_in()).map(|found| &*found.name),
