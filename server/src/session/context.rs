@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+pub use surroundings::elsewhere;
+
 use adjutant_core::machine::input::Report;
 use adjutant_core::prompt::reminder::{EditorNow, OpenDocument};
 use adjutant_core::record::{ContextKind, ContextText};

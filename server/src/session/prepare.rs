@@ -21,6 +21,7 @@ use adjutant_core::text::display::shown;
 use adjutant_core::tool::Arguments;
 use adjutant_protocol::ToolCallId;
 
+use super::context::elsewhere;
 use super::edits::{EditAct, EditPart, GivenEdit};
 use super::stream::Stream;
 use super::{SessionWorld, World, edits, outside};
@@ -133,7 +134,7 @@ async fn prepare_one(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: 
                 Ok(launch) => {
                     let can_save = place.world.link.surfaces().abilities.save;
                     let (unsaved, payload) = (unsaved(&place), command_payload(&launch));
-                    Preparation { unsaved, can_save, ..Preparation::of(payload) }
+                    Preparation { unsaved, can_save, host: elsewhere(), ..Preparation::of(payload) }
                 }
                 Err(why) => Preparation::refused(why),
             })

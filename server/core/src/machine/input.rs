@@ -349,6 +349,8 @@ pub struct Preparation {
     pub unsaved: Vec<UnsavedText>,
     /// Whether the editor saves them if it is asked.
     pub can_save: bool,
+    /// Where a command would run, if that is not the user's own machine: for people.
+    pub host: Option<String>,
 }
 
 /// What a call would do.
@@ -368,17 +370,17 @@ pub enum Prospect {
 impl Preparation {
     /// Returns a preparation of a call that names no file.
     pub fn of(payload: Payload) -> Self {
-        Self { seen: None, prospect: Prospect::Payload(payload), unsaved: Vec::new(), can_save: false }
+        Self::with(Prospect::Payload(payload))
     }
 
     /// Returns a preparation that refuses the call; the reason quotes no file.
     pub fn refused(why: Reason) -> Self {
-        Self {
-            seen: None,
-            prospect: Prospect::Refused { why, may_reveal: false },
-            unsaved: Vec::new(),
-            can_save: false,
-        }
+        Self::with(Prospect::Refused { why, may_reveal: false })
+    }
+
+    /// Returns a preparation of a call with nothing around it.
+    pub fn with(prospect: Prospect) -> Self {
+        Self { seen: None, prospect, unsaved: Vec::new(), can_save: false, host: None }
     }
 
     /// Returns the same for a call about this file.

@@ -169,8 +169,7 @@ fn finding_b2_what_is_denied_for_a_reason_of_its_own_is_told_with_that_reason() 
     bench.reply("", &[("edit_file", r#"{"path":".git/config","old_text":"x","new_text":"y"}"#)]);
     let seen =
         ObservedPath { write_class: Some(FileClass::VersionControl), ..ObservedPath::inside(".git/config") };
-    let prepared =
-        Preparation { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new(), can_save: false };
+    let prepared = Preparation { seen: Some(seen), ..Preparation::with(Prospect::Forbidden) };
     let events = bench.report(is_prepare, Report::Prepared(Box::new(prepared)));
     let Some(Event::ToolFinished { result, .. }) = events.last() else { panic!("{events:?}") };
     assert!(

@@ -472,12 +472,7 @@ fn prepared(bench: &Bench, calls: &[ToolCallId], dice: &mut Dice<'_>) -> Report 
             names_unknown: true,
             ..ObservedPath::inside("a")
         };
-        let prepared = Preparation {
-            seen: Some(seen),
-            prospect: Prospect::Forbidden,
-            unsaved: Vec::new(),
-            can_save: false,
-        };
+        let prepared = Preparation { seen: Some(seen), ..Preparation::with(Prospect::Forbidden) };
         return Report::Prepared(Box::new(prepared));
     }
     match tool {

@@ -15,6 +15,10 @@ impl WireFormat for Names {
         Ok(())
     }
 
+    fn reminder(text: &str) -> impl Serialize {
+        text.to_owned()
+    }
+
     fn add(_: &mut List, _: &[ModelMessage], _: &Source<'_>) -> serde_json::Result<()> {
         Ok(())
     }

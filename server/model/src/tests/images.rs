@@ -14,7 +14,7 @@ fn picture(hash: &str, withheld: Option<ImageRefusal>) -> Picture {
 }
 
 fn request_with(text: &str, pictures: Vec<Picture>) -> ModelRequest {
-    let messages = vec![ModelMessage::User { text: text.into(), pictures }];
+    let messages = vec![ModelMessage::User { text: text.into(), pictures, words: 0 }];
     let images = BTreeMap::from([("known".to_owned(), Base64Image(BASE64.into()))]);
     ModelRequest { messages, images, ..request("") }
 }
@@ -114,7 +114,8 @@ async fn s35_s85_the_beginning_stays_the_same_bytes_with_images_in_it() {
         let mut second = first.clone();
         let reply = Reply { text: "A cat.".to_owned(), ..Reply::default() };
         second.messages.push(ModelMessage::Assistant { reply: Arc::new(reply) });
-        let more = ModelMessage::User { text: "And this?".into(), pictures: vec![picture("known", None)] };
+        let more =
+            ModelMessage::User { text: "And this?".into(), pictures: vec![picture("known", None)], words: 0 };
         second.messages.push(more);
         // The same with empty caches, as after a restart.
         let fresh = sent(wire, &self::models(), std::slice::from_ref(&second)).await;

@@ -135,6 +135,8 @@ fn turn(phase: TurnPhase) -> Update {
         message: None,
         model: None,
         retry_at: None,
+        cache_break: None,
+        compacts: false,
     })
 }
 

@@ -25,16 +25,11 @@ pub fn prepared(
     prepared: Preparation,
 ) -> Result<Vec<Event>, Refusal> {
     let current = current(session, id)?;
-    let Preparation { seen, prospect, unsaved, can_save } = prepared;
+    let Preparation { seen, prospect, unsaved, can_save, host } = prepared;
     match (prospect, seen) {
-        (Prospect::Payload(payload), seen) => prepared_payload(
-            session,
-            stamp,
-            current,
-            payload,
-            seen,
-            UnsavedDocuments { documents: unsaved, can_save },
-        ),
+        (Prospect::Payload(payload), seen) => {
+            prepared_payload(session, stamp, current, payload, seen, Around { unsaved, can_save, host })
+        }
         (Prospect::Refused { why, may_reveal }, seen) => {
             Ok(end_unprepared(session, stamp, unprepared(session, current, seen, Some(why), may_reveal)))
         }
@@ -57,7 +52,7 @@ fn prepared_payload(
     current: Current<'_>,
     payload: Payload,
     seen: Option<ObservedPath>,
-    unsaved: UnsavedDocuments,
+    around: Around,
 ) -> Result<Vec<Event>, Refusal> {
     let Current { run, call } = current;
     let digest = ask::payload_digest(&payload, seen.as_ref());
@@ -91,7 +86,7 @@ fn prepared_payload(
             }
             Verdict::Deny(why) => end_calls(session, stamp, &mut events, vec![(call, denied(&why))]),
             Verdict::Ask(why) => {
-                let ask = payload_ask(stamp, current, &payload, seen.as_ref(), why, unsaved);
+                let ask = payload_ask(stamp, current, &payload, seen.as_ref(), why, around);
                 events.push(Event::AskOpened { ask: Box::new(ask) });
             }
         },
@@ -185,11 +180,14 @@ pub fn close_asks<'a>(session: &Session, calls: impl IntoIterator<Item = &'a Cal
         .collect()
 }
 
-/// The open documents whose text a command would not see.
-struct UnsavedDocuments {
-    documents: Vec<UnsavedText>,
+/// What the user has to know of the surroundings of a command.
+struct Around {
+    /// The open documents whose text it would not see.
+    unsaved: Vec<UnsavedText>,
     /// Whether the editor saves them if it is asked.
     can_save: bool,
+    /// Where it runs, if that is not the user's own machine.
+    host: Option<String>,
 }
 
 /// Returns the ask about a call that is not an edit.
@@ -199,13 +197,16 @@ fn payload_ask(
     payload: &Payload,
     seen: Option<&ObservedPath>,
     reason: Reason,
-    UnsavedDocuments { documents: unsaved, can_save }: UnsavedDocuments,
+    Around { unsaved, can_save, host }: Around,
 ) -> Ask {
     let Current { run, call } = current;
     let Reason { cause, text: mut why } = reason;
     if let Some(sentence) = unsaved::before(&unsaved) {
         // The description, because every surface shows it.
         why = format!("{why}. {sentence}");
+    }
+    if let Some(host) = host {
+        why = format!("{why}. It runs on {host}");
     }
     let (kind, title, always, suggestions) = match payload {
         Payload::Command { line, .. } => (
