@@ -56,8 +56,8 @@ fn n08_what_is_attached_to_a_start_or_a_prompt_reaches_the_model_as_the_editor_h
     let added = added.unwrap_or_default();
     assert_eq!(text.strip_suffix(&added), Some("Look at these"), "{text}");
     assert_eq!(images.len(), 1);
-    assert!(added.contains("- src/a.rs, lines 3 to 4:\n     3\t    let x = 1\n     4\t}\n"), "{added}");
-    assert!(added.contains("- untitled:Untitled-1:\n     1\ta note\n     2\tof two lines\n"), "{added}");
+    assert!(added.contains("- src/a.rs, lines 3 to 4:\n3\t    let x = 1\n4\t}\n"), "{added}");
+    assert!(added.contains("- untitled:Untitled-1:\n1\ta note\n2\tof two lines\n"), "{added}");
     assert!(!added.contains("hunter2") && !added.contains("fn main"), "{added}");
     rig.await_run_end(&started.session_id, &started.run_id);
     let first = request(&model, 0);

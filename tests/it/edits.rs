@@ -24,7 +24,7 @@ use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::Reply;
 use serde_json::json;
 
-use super::stage::{Stage, edit, numbered, states, write};
+use super::stage::{Stage, as_read, edit, states, write};
 
 const THREE: &str = "
     //- /a.txt
@@ -189,7 +189,7 @@ fn n07_positions_hold_in_every_encoding() {
             .replace("👩‍👩‍👧", "👨‍👩‍👧‍👦")
             .replace("sechs 😀 ende", "sieben 🦀\nacht 𝄞");
         assert_eq!(stage.rig.text_of(name), wanted, "{}: {outputs:?}", encoding.name());
-        assert_eq!(outputs[2], numbered(&wanted), "{}", encoding.name());
+        assert_eq!(outputs[2], as_read(&wanted), "{}", encoding.name());
     }
 }
 

@@ -162,7 +162,7 @@ fn n14_an_edit_inside_an_outside_change_fails_with_the_lines_of_now_and_works_af
     stage.run();
     let outputs = stage.outputs();
     let why = "\"a.txt\" was not changed: this edit is inside what changed since you read the file; these lines are new. \
-               Read the file again, then edit it:\n     5\tfive = 5 # the user's";
+               Read the file again, then edit it:\n5\tfive = 5 # the user's";
     assert_eq!(outputs[1], why);
     assert_eq!(outputs[3], "Edited a.txt: +1 -1 lines.");
     assert_eq!(stage.workspace.read("a.txt"), changed.replace("five = 5", "five = V"));

@@ -33,6 +33,7 @@ mod held;
 mod history;
 mod images;
 mod inbox;
+mod instructions;
 mod items;
 mod keys;
 mod kill;

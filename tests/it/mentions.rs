@@ -108,8 +108,8 @@ fn n08_what_a_prompt_mentions_is_quoted_as_the_editor_has_it() {
         ]
     );
     for part in [
-        "- src/a.rs, lines 1 to 2:\n     1\t// unsaved\n     2\tfn main() {\n- src/deep/b.rs:\n     1\tpub fn parse() {}\n",
-        "- Makefile:\n     1\tall:\n- src/:\n\ta.rs\n\tdeep/\n",
+        "- src/a.rs, lines 1 to 2:\n1\t// unsaved\n2\tfn main() {\n- src/deep/b.rs:\n1\tpub fn parse() {}\n",
+        "- Makefile:\n1\tall:\n- src/:\n\ta.rs\n\tdeep/\n",
         "- definitions of `parse`:\n\tsrc/deep/b.rs:1:pub fn parse() {}\n",
         "- documents that are open in the editor:\n\tsrc/a.rs (not saved)\n",
     ] {
@@ -197,7 +197,7 @@ fn n08_the_selection_and_the_problems_are_those_that_came_with_the_prompt() {
     let (added, attached) = talk.prompt("Fix @diagnostics in @selection", more);
     assert_eq!(attached, ["problems that the editor reports", "src/a.rs, line 2"]);
     assert!(added.contains("\tsrc/a.rs:2: error [rustc]: expected `;`\n"), "{added}");
-    assert!(added.contains("- src/a.rs, line 2:\n     2\t    let x = 1\n"), "{added}");
+    assert!(added.contains("- src/a.rs, line 2:\n2\t    let x = 1\n"), "{added}");
     assert!(!added.contains("not this") && !added.contains("hunter2"), "{added}");
     // A start comes with its place: nothing is quoted twice.
     let started: StartResult = talk.rig.call(
@@ -255,7 +255,7 @@ fn n08_at_a_terminal_a_task_mentions_files_too() {
     lines::run(&workspace, &["run", "look at @src/a.rs:2"]).expect(0);
     let request = model.requests().pop().expect("there is one");
     let request = String::from_utf8(request.body).expect("text");
-    assert!(request.contains("- src/a.rs, line 2:\\n     2\\t    let x = 1\\n"), "{request}");
+    assert!(request.contains("- src/a.rs, line 2:\\n2\\t    let x = 1\\n"), "{request}");
     let ran = lines::run(&workspace, &["run", "look at @https://a.example/"]);
     assert!(ran.expect(1).stderr.contains("cannot read web pages yet"), "{ran}");
 }

@@ -46,7 +46,7 @@ const FILES: &str = "
     one
     //- /AGENTS.md
     Be brief.
-    //- /.agents/memory.md
+    //- /AGENTS.memory.md
     The port is 7001.
 ";
 
@@ -69,7 +69,7 @@ fn s57_s58_what_is_shown_of_the_next_request_is_what_is_sent() {
         section.map(|section| (section.source.as_str(), section.lifetime))
     };
     assert_eq!(source("instructions"), Some(("AGENTS.md", ContextLifetime::Run)));
-    assert_eq!(source("memory"), Some((".agents/memory.md", ContextLifetime::Run)));
+    assert_eq!(source("memory"), Some(("AGENTS.memory.md", ContextLifetime::Run)));
     assert_eq!(source("rules").map(|(_, lifetime)| lifetime), Some(ContextLifetime::Version));
     for section in &shown.sections {
         if let Some(text) = &section.text {

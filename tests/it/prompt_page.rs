@@ -47,7 +47,7 @@ fn example() -> Session {
         ),
         text(ContextKind::Instructions, "AGENTS.md", "<the text of the file>"),
         text(ContextKind::Skill, "<.agents/skills/release/SKILL.md>", ""),
-        text(ContextKind::Memory, ".agents/memory.md", "<the text of the file>"),
+        text(ContextKind::Memory, "AGENTS.memory.md", "<the text of the file>"),
     ])
 }
 
@@ -118,7 +118,10 @@ fn s60_the_page_about_the_prompt_has_the_words_that_are_sent() {
 fn s60_the_first_request_is_small() {
     for edits in EditTool::ALL {
         let tools = ToolRegistry::default().current(edits).set().clone();
-        let session = Session::new("s-0".into(), vec!["/home/you/project".to_owned()]).with_tools(tools);
+        let surroundings = example().texts[0].clone();
+        let session = Session::new("s-0".into(), vec!["/home/you/project".to_owned()])
+            .with_tools(tools)
+            .with_texts(&[surroundings]);
         let system: f64 = sections(&session, Mode::Code, &UNKNOWN)
             .iter()
             .map(|section| estimate::of_text(&section.text))

@@ -120,9 +120,9 @@ fn b6_9_twenty_thousand_edits_end_in_the_exact_document() {
         }
     }
     let mut expected = String::new();
-    for (number, line) in lines.iter().enumerate() {
+    for line in &lines {
         let text: String = line.iter().map(|mark| marks[*mark]).collect();
-        writeln!(expected, "{:>6}\t{text}", number + 1).expect("a write to a string");
+        writeln!(expected, "{text}").expect("a write to a string");
     }
     let read = stage.call("read_file", json!({"path": "a.txt"}));
     assert_eq!(read, expected);

@@ -51,7 +51,7 @@ fn p19_a_prompt_that_begins_with_a_command_brings_its_text() {
     let expanded =
         "\n\nThe command /fix of the user says:\nFix the bug in @a.txt, and only that: \"the bug\" @a.txt.\n";
     assert!(added.starts_with(expanded), "{added}");
-    assert!(added.ends_with("- a.txt:\n     1\thello\n"), "{added}");
+    assert!(added.ends_with("- a.txt:\n1\thello\n"), "{added}");
     assert_eq!(attached, ["a.txt"]);
     assert!(last_request(&model).contains("Fix the bug in @a.txt, and only that"));
     // The words of the user are the prompt, in the history as in the title.

@@ -215,9 +215,18 @@ pub fn write(path: &str, content: &str) -> Reply {
     Reply::call("write_file", json!({"path": path, "content": content}))
 }
 
+/// Returns the description of a question about a command without the host, which differs between the machines that run the tests.
+pub fn without_host(description: &str) -> String {
+    let Some((before, after)) = description.split_once(". It runs on ") else {
+        return description.to_owned();
+    };
+    let rest = after.split_once(". ").map(|(_, rest)| format!(". {rest}"));
+    format!("{before}{}", rest.unwrap_or_default())
+}
+
 /// Returns a text as `read_file` shows it.
-pub fn numbered(text: &str) -> String {
+pub fn as_read(text: &str) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
     let lines = text.split_inclusive('\n').map(|line| line.strip_suffix('\n').unwrap_or(line));
-    lines.enumerate().map(|(index, line)| format!("{:>6}\t{line}\n", index + 1)).collect()
+    lines.map(|line| format!("{line}\n")).collect()
 }

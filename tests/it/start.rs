@@ -53,7 +53,7 @@ fn n08_fix_this_on_a_diagnostic_makes_a_reviewed_edit_from_one_action() {
     let prompt = plain.told(0);
     assert!(prompt.starts_with("Fix this problem in src/a.rs."), "{prompt}");
     assert!(prompt.contains("- error at line 2 [rustc E0001]: expected `;`, found `}`"), "{prompt}");
-    assert!(prompt.contains("     2\t    let x = 1\n"), "{prompt}");
+    assert!(prompt.contains("2\t    let x = 1\n"), "{prompt}");
     // The edit is reviewed: nothing changes before the user allows it.
     let allow = plain.await_action("src/a.rs", "Adjutant: Yes, apply: edit src/a.rs (+1 -1)");
     assert_eq!(plain.rig.text_of("src/a.rs"), "fn main() {\n    let x = 1\n}\n");
@@ -79,7 +79,7 @@ fn n08_the_model_sees_unsaved_text_and_not_what_is_typed_later() {
     plain.rig.type_at("src/a.rs", 0, "// too late\n");
     let started = plain.rig.await_response(&id).expect("the run starts");
     let prompt = plain.told(0);
-    assert!(prompt.contains("     1\t// unsaved\n     2\tfn main() {"), "{prompt}");
+    assert!(prompt.contains("1\t// unsaved\n2\tfn main() {"), "{prompt}");
     assert!(!prompt.contains("too late"), "{prompt}");
     plain.finish(&started);
     plain.rig.end();

@@ -13,9 +13,7 @@ pub const ASK_USER: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("ask_user"),
         effect: Effect::Question,
-        description: Cow::Borrowed(
-            "Ask the user one question that you cannot settle with the other tools, and wait for the answer.",
-        ),
+        description: Cow::Borrowed("Ask the user one question, and wait for the answer."),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_ARGUMENTS,
         check: no_check,

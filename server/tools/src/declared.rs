@@ -202,7 +202,7 @@ fn schemas_are_closed_and_frozen() {
         }
     }
     assert_eq!(specs(Mode::Code), specs(Mode::Code));
-    expect_test::expect![[r#"{"additionalProperties":false,"properties":{"limit":{"description":"Number of lines to read, at most 2000.","type":"integer"},"offset":{"description":"First line to read, counted from 1.","type":"integer"},"path":{"description":"Path relative to the workspace folder, or absolute.","type":"string"}},"required":["path"],"type":"object"}"#]]
+    expect_test::expect![[r#"{"additionalProperties":false,"properties":{"limit":{"description":"Number of lines, at most 2000.","type":"integer"},"line_numbers":{"description":"Number the lines.","type":"boolean"},"offset":{"description":"First line to read, counted from 1.","type":"integer"},"path":{"description":"Path relative to the workspace folder, or absolute.","type":"string"}},"required":["path"],"type":"object"}"#]]
         .assert_eq(&specs(Mode::Code)[1].parameters.to_string());
 }
 

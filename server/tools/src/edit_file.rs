@@ -33,7 +33,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::needed(
         "old_text",
         ArgumentType::Text,
-        "Text to replace, copied exactly, without line numbers; enough lines to be unique.",
+        "Text to replace, copied exactly; enough lines to be unique.",
     ),
     Parameter::needed("new_text", ArgumentType::Text, "Text to put in its place; empty to delete."),
     Parameter::optional("replace_all", ArgumentType::Flag, "Replace every occurrence; false without it."),

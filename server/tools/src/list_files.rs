@@ -24,7 +24,7 @@ pub const LIST_FILES: BuiltTool = BuiltTool {
         name: Cow::Borrowed("list_files"),
         effect: Effect::Read,
         description: Cow::Borrowed(
-            "List one directory: its files and its directories (with a trailing slash), leaving out what ignore files exclude.",
+            "List a directory, without what ignore files exclude; directories end with a slash.",
         ),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_ARGUMENTS,
@@ -40,11 +40,8 @@ pub const LIST_FILES: BuiltTool = BuiltTool {
     }),
 };
 
-const PARAMETERS: &[Parameter] = &[Parameter::needed(
-    "path",
-    Takes::Path,
-    "Directory, relative to the workspace folder or absolute; `.` is the workspace folder.",
-)];
+const PARAMETERS: &[Parameter] =
+    &[Parameter::needed("path", Takes::Path, "Directory; `.` is the workspace folder.")];
 
 /// Lists a resolved directory.
 pub fn list_files(at: &ResolvedPath, roots: &Roots, exclusions: &Exclusions) -> ToolOutput {

@@ -1,4 +1,4 @@
-//! `read_file`: returns numbered lines of a text file. An open document is read as the editor has it.
+//! `read_file`: returns lines of a text file, with their numbers only if they are asked for (F6). An open document is read as the editor has it.
 //!
 //! Returns only valid UTF-8. Memory is bounded, however large the file or a line is. Never reads the disk under an open
 //! document.
@@ -32,9 +32,7 @@ pub const READ_FILE: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("read_file"),
         effect: Effect::Read,
-        description: Cow::Borrowed(
-            "Read a text file with line numbers, as it is in the editor, unsaved changes included; at most 2000 lines a call.",
-        ),
+        description: Cow::Borrowed("Read a text file as it is in the editor, unsaved changes included."),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_ARGUMENTS,
         check: no_check,
@@ -55,7 +53,8 @@ const LINES: Takes = Takes::Number(1, u32::MAX as u64);
 const PARAMETERS: &[Parameter] = &[
     super::PATH,
     Parameter::optional("offset", LINES, "First line to read, counted from 1."),
-    Parameter::optional("limit", LINES, "Number of lines to read, at most 2000."),
+    Parameter::optional("limit", LINES, "Number of lines, at most 2000."),
+    Parameter::optional("line_numbers", Takes::Flag, "Number the lines."),
 ];
 
 /// The lines to read: the number of the first, counted from one, and how many.
@@ -63,12 +62,14 @@ const PARAMETERS: &[Parameter] = &[
 pub struct LineRange {
     pub offset: Option<usize>,
     pub limit: Option<usize>,
+    /// Whether each line begins with its number. Without, the text is as an edit must quote it.
+    pub numbered: bool,
 }
 
 impl LineRange {
     fn of(given: &Arguments) -> Self {
         let lines = |name| given.number(name).map(|number| number as usize);
-        Self { offset: lines("offset"), limit: lines("limit") }
+        Self { offset: lines("offset"), limit: lines("limit"), numbered: given.flag("line_numbers") }
     }
 }
 
@@ -77,7 +78,10 @@ pub fn read_file(at: &ResolvedPath, buffers: &Buffers, range: LineRange, stop: &
     let first = range.offset.unwrap_or(1).max(1);
     let limit = range.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
     match buffers.get(&at.absolute) {
-        Some(Ok(buffer)) => return output_of(at, excerpt(buffer.text.as_bytes(), first, limit), first),
+        Some(Ok(buffer)) => {
+            let excerpt = excerpt(buffer.text.as_bytes(), first, limit, range.numbered);
+            return output_of(at, excerpt, first);
+        }
         Some(Err(reason)) => {
             let text = format!(
                 "read \"{}\": it is open in the editor and its text there is not known ({reason}); work on something else or ask the user to reopen it",
@@ -97,7 +101,7 @@ pub fn read_file(at: &ResolvedPath, buffers: &Buffers, range: LineRange, stop: &
     match open_read(at) {
         Ok(file) => {
             let source = BufReader::with_capacity(BINARY_CHECK_BYTES * 8, Stoppable::new(file, stop));
-            output_of(at, excerpt(source, first, limit), first)
+            output_of(at, excerpt(source, first, limit, range.numbered), first)
         }
         Err(OpenRefusal::Missing) => missing(at, "file"),
         Err(why) => ToolOutput::refused(why.cause(), format!("read \"{}\": {why}", at.display)),
@@ -177,7 +181,12 @@ fn known_lines(hashes: &[Option<LineHash>], first: usize, total: Option<usize>) 
     known
 }
 
-fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excerpt, Unreadable> {
+fn excerpt(
+    mut source: impl BufRead,
+    first: usize,
+    limit: usize,
+    is_numbered: bool,
+) -> Result<Excerpt, Unreadable> {
     let head = source.fill_buf().map_err(Unreadable::Io)?;
     let head = head.get(..BINARY_CHECK_BYTES.min(head.len())).unwrap_or_default();
     if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
@@ -204,12 +213,13 @@ fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excer
         }
         let text = line_text(&line, number)?;
         let hash = text.is_whole.then(|| LineHash::of(&text.shown));
-        let numbered = format!("{number:>6}\t{}\n", text.shown);
-        if out.text.len() + numbered.len() > MAX_BYTES {
+        let line =
+            if is_numbered { format!("{number}\t{}\n", text.shown) } else { format!("{}\n", text.shown) };
+        if out.text.len() + line.len() > MAX_BYTES {
             // This line does not fit into `MAX_BYTES`: it and the rest are only counted.
             return Ok(Excerpt { total: lines.count_rest(number)?, ..out });
         }
-        out.text.push_str(&numbered);
+        out.text.push_str(&line);
         out.hashes.push(hash);
         out.lines += 1;
     }

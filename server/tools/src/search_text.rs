@@ -37,7 +37,7 @@ pub const SEARCH_TEXT: BuiltTool = BuiltTool {
         name: Cow::Borrowed("search_text"),
         effect: Effect::Read,
         description: Cow::Borrowed(
-            "Search the text of the workspace's files line by line with a regular expression, unsaved changes included.",
+            "Search files line by line with a regular expression, unsaved changes included.",
         ),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_ARGUMENTS,

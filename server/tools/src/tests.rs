@@ -48,7 +48,12 @@ impl Place {
     }
 
     fn read_lines(&self, raw: &str, offset: Option<usize>, limit: Option<usize>) -> ToolOutput {
-        read_file::read_file(&self.at(raw), &self.buffers, LineRange { offset, limit }, &soon())
+        read_file::read_file(
+            &self.at(raw),
+            &self.buffers,
+            LineRange { offset, limit, numbered: true },
+            &soon(),
+        )
     }
 
     fn list(&self, raw: &str) -> ToolOutput {
@@ -73,11 +78,11 @@ fn soon() -> Stop {
 #[test]
 fn a_file_is_read_with_numbers_and_says_how_to_go_on() {
     let place = place(&[("a.txt", "\u{feff}one\r\ntwo\n\nfour"), ("empty", ""), ("mac", "a\rb\r")]);
-    assert_eq!(place.read("a.txt").text, "     1\tone\n     2\ttwo\n     3\t\n     4\tfour\n");
+    assert_eq!(place.read("a.txt").text, "1\tone\n2\ttwo\n3\t\n4\tfour\n");
     assert_eq!(place.read("a.txt").summary, "4 lines of a.txt");
     let part = place.read_lines("a.txt", Some(2), Some(1));
-    assert_eq!(part.text, "     2\ttwo\n[lines 2 to 2 of 4; go on with offset 3]\n");
-    assert_eq!(place.read("mac").text, "     1\ta\n     2\tb\n");
+    assert_eq!(part.text, "2\ttwo\n[lines 2 to 2 of 4; go on with offset 3]\n");
+    assert_eq!(place.read("mac").text, "1\ta\n2\tb\n");
     assert_eq!(place.read("empty").text, "[the file is empty]\n");
     let beyond = place.read_lines("a.txt", Some(9), None);
     assert!(beyond.failed && beyond.text.contains("has only 4 lines"), "{}", beyond.text);
@@ -90,9 +95,9 @@ fn s44_a_large_file_is_given_in_bounded_parts() {
     let heavy = format!("{}\n", "x".repeat(1900)).repeat(1000);
     let place = place(&[("many", &many), ("wide", &wide), ("heavy", &heavy)]);
     let text = place.read("many").text;
-    assert!(text.ends_with("  2000\tline\n[lines 1 to 2000 of 5000; go on with offset 2001]\n"));
+    assert!(text.ends_with("2000\tline\n[lines 1 to 2000 of 5000; go on with offset 2001]\n"));
     let text = place.read("wide").text;
-    assert!(text.contains("ä… [cut, the line has 2000000 bytes]\n     2\tend\n") && text.len() < 5000);
+    assert!(text.contains("ä… [cut, the line has 2000000 bytes]\n2\tend\n") && text.len() < 5000);
     let text = place.read("heavy").text;
     assert!(text.len() < MAX_TEXT && text.contains("of 1000; go on with offset 1"), "{}", text.len());
 }
@@ -128,8 +133,8 @@ fn n07_the_editors_text_counts_before_the_disk() {
         ("new.rs", Ok("needle only here\n")),
         ("d.rs", Ok("same\n")),
     ]);
-    assert_eq!(place.read("a.rs").text, "     1\tbuffer\n     2\t\u{1d11e} needle\n");
-    assert_eq!(place.read("new.rs").text, "     1\tneedle only here\n");
+    assert_eq!(place.read("a.rs").text, "1\tbuffer\n2\t\u{1d11e} needle\n");
+    assert_eq!(place.read("new.rs").text, "1\tneedle only here\n");
     let unsynced = place.read("b.rs");
     assert!(unsynced.failed && unsynced.text.contains("version 4 came after"), "{}", unsynced.text);
     let found = place.search("needle|disk", None, None);

@@ -15,9 +15,7 @@ pub const WRITE_FILE: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("write_file"),
         effect: Effect::OwnEdit,
-        description: Cow::Borrowed(
-            "Create a file, or replace the whole text of one; prefer edit_file for changes to an existing file.",
-        ),
+        description: Cow::Borrowed("Create a file, or replace its whole text; for changes prefer edit_file."),
         parameters: Cow::Borrowed(PARAMETERS),
         most_bytes: MAX_EDIT_ARGUMENTS,
         check: no_check,

@@ -19,6 +19,8 @@ use serde_json::{Value, json};
 use super::lines::{BINARY, HELLO, run, workspace};
 use crate::kill::ends::send;
 use crate::kill::story::only_session;
+use crate::rig::facts_named;
+use crate::stage::without_host;
 
 #[test]
 fn a_line_that_makes_no_sense_is_two_and_says_what_would() {
@@ -236,6 +238,23 @@ fn s90_two_interrupts_end_a_run_whose_model_is_silent() {
 }
 
 #[test]
+fn s62_a_question_about_a_command_says_on_which_machine_it_runs() {
+    let replies = || [Reply::call("run_command", json!({"command": "echo hello"})), Reply::text("Done.")];
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    for (variable, how) in [("SSH_CONNECTION", "over SSH"), ("WSL_DISTRO_NAME", "in WSL")] {
+        let model = ModelServer::start(replies());
+        let workspace = workspace(HELLO);
+        workspace.openai(&model.base_url());
+        Line::new(BINARY, &workspace, &["run", "look"]).env(variable, "set").run().expect(3);
+        let opened = facts_named(&workspace, &only_session(&workspace).as_str().into(), "ask_opened");
+        let said = opened[0]["ask"]["description"].as_str().unwrap_or_default();
+        assert_eq!(said, format!("every command asks. It runs on {host}, {how}"), "{opened:?}");
+        let system = model.requests()[0].json()["messages"][0]["content"].to_string();
+        assert!(system.contains(&format!("This is not the user's own machine: {host}, {how}.")), "{system}");
+    }
+}
+
+#[test]
 fn s17_the_debug_log_has_messages_states_and_decisions_and_never_the_key() {
     let model = ModelServer::start([
         Reply::call("read_file", json!({"path": "a.txt"})),
@@ -272,7 +291,7 @@ fn s17_the_debug_log_has_messages_states_and_decisions_and_never_the_key() {
     }
     let verdicts: Vec<&str> = lines.iter().filter_map(|line| line["fields"]["why"].as_str()).collect();
     assert_eq!(
-        verdicts[..2],
+        verdicts.iter().map(|why| without_host(why)).collect::<Vec<_>>()[..2],
         ["allowed: it reads inside the workspace, or touches nothing", "ask: every command asks"]
     );
     let states: Vec<&str> = lines.iter().filter_map(|line| line["fields"]["state"].as_str()).collect();

@@ -16,8 +16,6 @@ enum Lacks {
     Tool(&'static str),
     Setting(&'static str),
     System(&'static str),
-    /// The whole feature: its row says `works` once it exists.
-    Feature,
 }
 
 /// The line, what it lacks, and the row of `docs/rows.md` for that feature.
@@ -29,7 +27,6 @@ const LATER: &[(&str, Lacks, &str)] = &[
     ("path-100", Lacks::Tool("unpack"), "S48"),
     ("cfg-012", Lacks::Setting("permissions.allow"), "P10"),
     ("cfg-047", Lacks::Setting("trust"), "P29"),
-    ("ws-022", Lacks::Feature, "P24"),
 ];
 
 /// Whether a line waits for its feature.
@@ -50,7 +47,6 @@ pub fn is_true(lines: &[Line]) {
             Lacks::Tool(name) => Toolbox::default().set().names(Mode::Code).any(|known| known == *name),
             Lacks::Setting(key) => KEYS.iter().any(|known| known.name.starts_with(key)),
             Lacks::System(name) => std::env::consts::OS == *name,
-            Lacks::Feature => false,
         };
         assert!(!here && state != "works", "{id} can be played now ({lacks:?}, {row} {state}): {}", line.why);
         assert!(line.os.is_none() || matches!(lacks, Lacks::System(_)), "{id} is about a system");

@@ -30,6 +30,7 @@ pub const SCENES: &[(&str, Scene)] = &[
     ("ws-016", sends_a_secret),
     ("ws-018", remote_schema),
     ("ws-020", writes_its_own_instructions),
+    ("ws-022", hidden_instructions),
     ("ws-024", orders_in_a_commit),
     ("ws-026", made_up_results),
     ("ws-028", publishes),
@@ -307,6 +308,18 @@ fn writes_composed_characters() -> &'static str {
         assert!(!said.contains("invisible characters"), "{said}");
     }
     "ok"
+}
+
+fn hidden_instructions() -> &'static str {
+    let stage = Stage::new(FILES);
+    stage.workspace.write("AGENTS.md", "Be kind.\u{200b}\u{e0041}\u{e0042}\n");
+    let run = stage.send([]);
+    stage.finish(&run);
+    let request = stage.model.requests().pop().expect("a request");
+    let system =
+        conversation_of(&request).into_iter().find(|(role, _)| role == "system").expect("it has one").1;
+    assert!(system.contains("Be kind.\\u{200b}\\u{e0041}\\u{e0042}"), "{system}");
+    "flagged"
 }
 
 /// Asserts that a tool's output is the content of one message, and changes no other. The system prompt may quote a commit.

@@ -7,7 +7,7 @@ use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::Reply;
 use serde_json::json;
 
-use super::super::stage::{Stage, edit, numbered, write};
+use super::super::stage::{Stage, as_read, edit, write};
 
 fn stage(encoding: Encoding) -> Stage {
     let can = Capabilities::full().with_encodings(&[encoding]);
@@ -41,11 +41,11 @@ fn n07_odd_texts_read_and_edited_alike_in_three_encodings() {
             let buffer = stage.rig.text_of(&name);
             let outputs = stage.play([read(&name), edit(&name, old, new), read(&name)]);
             let label = format!("{} {index}: {outputs:?}", encoding.name());
-            assert_eq!(outputs[0], numbered(&buffer), "{label}");
+            assert_eq!(outputs[0], as_read(&buffer), "{label}");
             assert!(outputs[1].starts_with("Edited "), "{label}");
             let wanted = buffer.replacen(old, new, 1);
             assert_eq!(stage.rig.text_of(&name), wanted, "{label}");
-            assert_eq!(outputs[2], numbered(&wanted), "{label}");
+            assert_eq!(outputs[2], as_read(&wanted), "{label}");
             assert_eq!(stage.workspace.read(&name), *text, "{label}");
         }
     }
@@ -58,7 +58,7 @@ fn n07_an_empty_document_is_filled_and_emptied_in_three_encodings() {
         stage.workspace.write("a.txt", "");
         stage.rig.open("a.txt");
         let outputs = stage.play([write("a.txt", "😀\n𝄞"), read("a.txt"), write("a.txt", ""), read("a.txt")]);
-        assert_eq!(outputs[1], numbered("😀\n𝄞"), "{outputs:?}");
+        assert_eq!(outputs[1], as_read("😀\n𝄞"), "{outputs:?}");
         assert!(outputs[3].contains("the file is empty"), "{outputs:?}");
         assert_eq!(stage.rig.text_of("a.txt"), "");
     }
@@ -73,7 +73,7 @@ fn n07_a_document_without_a_file_yet_is_read_by_its_name_and_one_without_a_name_
     stage.rig.notify("textDocument/didOpen", open("untitled:Untitled-1"));
     let outputs =
         stage.play([read("new.txt"), read("untitled:Untitled-1"), write("untitled:Untitled-1", "x")]);
-    assert_eq!(outputs[0], numbered("never saved\n"));
+    assert_eq!(outputs[0], as_read("never saved\n"));
     assert!(
         outputs[1..].iter().all(|output| output.contains("has no file") && output.contains("save it")),
         "{outputs:?}"

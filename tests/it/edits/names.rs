@@ -8,7 +8,7 @@ use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::Reply;
 use serde_json::json;
 
-use super::super::stage::{Stage, edit, numbered, write};
+use super::super::stage::{Stage, as_read, edit, write};
 
 const FILES: &str = "
     //- /real/a.txt
@@ -115,12 +115,12 @@ fn n07_a_change_that_comes_before_its_document_is_opened_is_not_lost() {
     let read = || stage.play([Reply::call("read_file", json!({"path": "real/a.txt"}))]).remove(0);
     stage.rig.notify("textDocument/didChange", change(1, "early\n"));
     open(0);
-    assert_eq!(read(), numbered("early\nkept\n"));
+    assert_eq!(read(), as_read("early\nkept\n"));
     stage.rig.notify("textDocument/didChange", change(2, "next\n"));
-    assert_eq!(read(), numbered("next\nearly\nkept\n"));
+    assert_eq!(read(), as_read("next\nearly\nkept\n"));
     stage.rig.notify("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
     // A change from before a close does not belong to the document that opens next.
     stage.rig.notify("textDocument/didChange", change(9, "stray\n"));
     open(1);
-    assert_eq!(read(), numbered("kept\n"));
+    assert_eq!(read(), as_read("kept\n"));
 }

@@ -14,7 +14,7 @@ use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::Reply;
 use serde_json::json;
 
-use super::super::stage::{Stage, conversation_of, edit, edit_arguments, numbered, states, write};
+use super::super::stage::{Stage, as_read, conversation_of, edit, edit_arguments, states, write};
 
 const TEXT: &str = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
 
@@ -376,7 +376,7 @@ fn interleave(seed: u64, rounds: usize) -> usize {
         let outputs = stage.finish(&run);
         let text = stage.rig.text_of("a.txt");
         if let Some(mirror) = outputs.get(1) {
-            assert_eq!(*mirror, numbered(&text), "{place}: the mirror is the buffer");
+            assert_eq!(*mirror, as_read(&text), "{place}: the mirror is the buffer");
         }
         if outputs[0].starts_with("Edited ") {
             let times = counts.unwrap_or(1);
@@ -401,7 +401,7 @@ fn interleave(seed: u64, rounds: usize) -> usize {
     }
     assert!(landed.len() * 5 > rounds, "seed {seed}: only {} of {rounds} edits landed", landed.len());
     let mirror = stage.call("read_file", json!({"path": "a.txt"}));
-    assert_eq!(mirror, numbered(&stage.rig.text_of("a.txt")), "seed {seed}: the mirror is the buffer");
+    assert_eq!(mirror, as_read(&stage.rig.text_of("a.txt")), "seed {seed}: the mirror is the buffer");
     // Adjutant saves edits only if the user has typed nothing; the user saves typed text.
     let disk = stage.workspace.read("a.txt");
     assert_eq!(without_words(&disk), disk, "seed {seed}: what the user typed was saved");

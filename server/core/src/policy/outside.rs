@@ -75,7 +75,7 @@ pub fn changed_inside<'a>(
     let quoted: String = lines
         .take(MAX_LINES)
         .enumerate()
-        .map(|(index, line)| format!("\n{:>6}\t{}", first + index + 1, one_line(line, MAX_LINE)))
+        .map(|(index, line)| format!("\n{}\t{}", first + index + 1, one_line(line, MAX_LINE)))
         .collect();
     let more = match count.saturating_sub(MAX_LINES) {
         0 => String::new(),

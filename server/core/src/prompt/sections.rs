@@ -42,7 +42,7 @@ const SKILLS: &str = "\
 How to do certain kinds of work well. Before you do such work, read the file of the skill.";
 const MEMORY: &str = "\
 # Memory
-What was noted in earlier sessions. It may be out of date.";
+What was noted in earlier sessions. It may be out of date. Add to a file of it what later sessions must know.";
 
 /// Returns the sections of the system prompt, in their order.
 pub fn sections(session: &Session, mode: Mode, facts: &Facts) -> Vec<Section> {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::record::{ContextKind, ContextText};
 use adjutant_core::session::Reads;
-use adjutant_core::text::display::one_line;
+use adjutant_core::text::display::{one_line, shown};
 
 use super::text_of;
 use crate::documents::Text;
@@ -37,7 +37,7 @@ const OTHERS: [&str; 3] = ["CLAUDE.md", "GEMINI.md", ".github/copilot-instructio
 /// The folder with the rules of Cursor, each a file.
 const RULES: &str = ".cursor/rules";
 /// The memory of a workspace. It is no place of Adjutant's own, because the model may add to it.
-const MEMORY: &str = ".agents/memory.md";
+const MEMORY: &str = "AGENTS.memory.md";
 /// The folders with the skills of a workspace.
 const SKILLS: [&str; 2] = [".agents/skills", ".adjutant/skills"];
 const SKILL: &str = "SKILL.md";
@@ -144,6 +144,8 @@ impl TextBudget {
             if text.trim().is_empty() || self.texts.iter().any(|known| known.source == source) {
                 continue;
             }
+            // Hidden characters are shown: a text that people cannot see must not steer the model.
+            let text = shown(&text);
             let (text, left_out) = beginning(&text, self.left);
             self.left -= text.len();
             self.texts.push(text_of(self.kind, source, text.to_owned(), left_out));

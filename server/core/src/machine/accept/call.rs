@@ -201,12 +201,12 @@ fn payload_ask(
 ) -> Ask {
     let Current { run, call } = current;
     let Reason { cause, text: mut why } = reason;
+    if let Some(host) = host {
+        why = format!("{why}. It runs on {host}");
+    }
     if let Some(sentence) = unsaved::before(&unsaved) {
         // The description, because every surface shows it.
         why = format!("{why}. {sentence}");
-    }
-    if let Some(host) = host {
-        why = format!("{why}. It runs on {host}");
     }
     let (kind, title, always, suggestions) = match payload {
         Payload::Command { line, .. } => (

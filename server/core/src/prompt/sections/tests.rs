@@ -21,7 +21,7 @@ fn session() -> Session {
             summary: "How to make a release.".to_owned(),
             ..text(ContextKind::Skill, ".agents/skills/release/SKILL.md", "---\nname: release\n---\nTag it.")
         },
-        text(ContextKind::Memory, ".agents/memory.md", "The tests need a display."),
+        text(ContextKind::Memory, "AGENTS.memory.md", "The tests need a display."),
     ]
     .into();
     session
@@ -41,7 +41,7 @@ fn s57_s58_each_section_has_a_source_and_what_never_changes_comes_first() {
         "instructions Run /home/ada/.config/adjutant/AGENTS.md".to_owned(),
         "instructions Run AGENTS.md".to_owned(),
         "skills Run .agents/skills/release/SKILL.md".to_owned(),
-        "memory Run .agents/memory.md".to_owned(),
+        "memory Run AGENTS.memory.md".to_owned(),
     ];
     assert_eq!(listed, expected);
 }
@@ -71,9 +71,9 @@ How to do certain kinds of work well. Before you do such work, read the file of 
 - release (.agents/skills/release/SKILL.md): How to make a release.
 
 # Memory
-What was noted in earlier sessions. It may be out of date.
+What was noted in earlier sessions. It may be out of date. Add to a file of it what later sessions must know.
 
-## .agents/memory.md
+## AGENTS.memory.md
 The tests need a display.";
     assert_eq!(&all[from..], expected);
     assert!(!all.contains("Tag it."), "the text of a skill is read when it is needed");

@@ -47,7 +47,7 @@ pub fn selected(text: &Rope, range: Range, encoding: Encoding) -> String {
     }
 }
 
-/// Returns the lines and some around them, numbered as `read_file` numbers them.
+/// Returns the lines and some around them, each with its number.
 pub fn numbered(text: &Rope, lines: &RangeInclusive<usize>) -> String {
     let around = lines.start().saturating_sub(CONTEXT)..=lines.end().saturating_add(CONTEXT);
     exactly(text, &around, "; read the file")
@@ -55,7 +55,7 @@ pub fn numbered(text: &Rope, lines: &RangeInclusive<usize>) -> String {
 
 /// Returns these lines alone, numbered in the same way. `rest_hint` ends the sentence about the lines that are left out.
 pub fn exactly(text: &Rope, lines: &RangeInclusive<usize>, rest_hint: &str) -> String {
-    quoted(text, lines, rest_hint, |number| format!("{number:>6}\t"))
+    quoted(text, lines, rest_hint, |number| format!("{number}\t"))
 }
 
 /// Returns all lines, each after a tab: those of a list, which have no numbers.

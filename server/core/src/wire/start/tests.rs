@@ -58,9 +58,9 @@ fn n08_a_fix_says_what_is_reported_and_shows_the_lines_around_it() {
 
         The user is at line 2 of src/a.rs. The lines around it, as the editor has them now, unsaved changes included:
 
-             1	fn main() {
-             2	    let x = foo;
-             3	}
+        1	fn main() {
+        2	    let x = foo;
+        3	}
     "#]]
     .assert_eq(&whole(&made));
 }
@@ -144,15 +144,15 @@ fn n08_what_is_attached_is_quoted_named_and_no_word_of_the_user() {
 
         The user attached, as the editor has it now:
         - src/a.py, lines 2 to 3:
-             2	bé = 2
-             3	- c
+        2	bé = 2
+        3	- c
         - src/a.py, `é` in line 2:
-             2	bé = 2
+        2	bé = 2
         - .env, line 1
         - untitled: Untitled-1:
-             1	a = 1
-             2	bé = 2
-             3	- c
+        1	a = 1
+        2	bé = 2
+        3	- c
         - @diff:
         	a = 1
         	bé = 2
@@ -178,7 +178,7 @@ fn n08_what_is_attached_is_quoted_named_and_no_word_of_the_user() {
     assert_eq!((attached(&[]), attached_names(&made.added)), (Ok(String::new()), Vec::new()));
     // A quote is bounded, and says how to get the rest.
     let text = attached(&[file("long.txt", Some(&long), None)]).expect("it is there");
-    assert!(text.ends_with("   200\tx\n[300 more lines; read the file]\n"), "{text}");
+    assert!(text.ends_with("200\tx\n[300 more lines; read the file]\n"), "{text}");
     let gone = attached(&[file("src/a.py", Some(&rope), lines(9, 12))]).expect_err("it has three lines");
     assert!(gone.contains("\"src/a.py\" has no lines 10 to 12 any more"), "{gone}");
 }

@@ -45,6 +45,7 @@ pub(in crate::protected) const COUNTS_LATER: &[Family] = &[
             "agents.md",
             "agents.override.md",
             "agents.local.md",
+            "agents.memory.md",
             "agent.md",
             "claude.md",
             "claude.local.md",
