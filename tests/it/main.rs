@@ -4,6 +4,7 @@ mod actions;
 mod asks;
 mod attached;
 mod capabilities;
+mod cleared;
 mod cli;
 mod closing;
 mod completing;

@@ -88,6 +88,8 @@ pub struct Session {
     pub compacted: Compactions,
     /// What the last request began with.
     pub(crate) sent: Option<SentPrefix>,
+    /// The commands whose output is saved, by the provider's ids of their calls; `None` for an id of several.
+    pub outputs: BTreeMap<Arc<str>, Option<ToolCallId>>,
     /// The last commands that ran.
     pub commands: VecDeque<RanCommand>,
     /// The lines of files that the model knows.

@@ -17,6 +17,8 @@ pub use set::{SameName, Toolset};
 pub(crate) use strict::nearest_with_distance;
 pub use strict::{fields_of, nearest};
 
+/// Before the id of a call: a path for `read_file` that means the whole output of that command.
+pub const OUTPUT_OF: &str = "output:";
 /// The name of the tool that edits several files by a patch.
 pub const APPLY_PATCH: &str = "apply_patch";
 /// The argument of a tool that takes one text, where a model writes the text without JSON around it.

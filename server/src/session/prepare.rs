@@ -3,6 +3,7 @@
 //! Observes the world and returns what it found; never decides, because the verdict
 //! is core's. Before a tool runs, everything that was approved is read again (A3).
 
+mod outputs;
 mod saving;
 
 use std::path::PathBuf;
@@ -22,6 +23,8 @@ use adjutant_core::tool::Arguments;
 use adjutant_protocol::ToolCallId;
 
 use super::context::elsewhere;
+use outputs::SavedOutputs;
+
 use super::edits::{EditAct, EditPart, GivenEdit};
 use super::stream::Stream;
 use super::{SessionWorld, World, edits, outside};
@@ -117,8 +120,9 @@ async fn prepare_one(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: 
     Report::Prepared(Box::new(match rules.tools.act(&call.tool) {
         Some(Action::Read(read)) => match (read.target)(&given) {
             At::At(path) => {
-                let path = path.to_owned();
-                observe(place, &rules.deny, move |roots, exclusions| reading(roots, &exclusions, &path)).await
+                let (path, outputs) = (path.to_owned(), SavedOutputs::of(place));
+                let read = move |roots: &Roots, exclusions| reading(roots, &exclusions, &outputs, &path);
+                observe(place, &rules.deny, read).await
             }
             At::Everywhere(_) if place.roots.is_empty() => {
                 let text = "no workspace folder is open, so there is nothing to search";
@@ -176,11 +180,12 @@ async fn observe<T: Send + 'static>(
     .await
 }
 
-fn reading(roots: &Roots, exclusions: &Exclusions, path: &str) -> Preparation {
+fn reading(roots: &Roots, exclusions: &Exclusions, outputs: &SavedOutputs, path: &str) -> Preparation {
     let read = |seen: ObservedPath| {
         Preparation::of(Payload::Read { path: seen.path.clone(), everywhere: false }).about(seen)
     };
-    match resolve(roots, path) {
+    match resolve(roots, &outputs.path_of(path)) {
+        Ok(at) if outputs.holds(&at) => read(outputs.seen(&at)),
         // The user is not asked for a read that is never possible.
         Ok(at) if at.kind == Some(PathType::Special) && (at.inside || at.absolute.starts_with("/dev")) => {
             let text = format!("\"{}\" is a device, pipe or socket, which is not read", at.display);
@@ -259,11 +264,11 @@ async fn run_allowed(
         }
         None => return Err(no_such_tool(call)),
     };
-    let allowed = call.seen.clone();
+    let (allowed, outputs) = (call.seen.clone(), SavedOutputs::of(place));
     let documents = place.world.documents.clone();
     let (reading, buffers, exclusions) = observe(place, &rules.deny, move |roots, exclusions| {
         let at = match (tool.target)(&given) {
-            At::At(path) => Some(allowed_path(path, allowed.as_ref(), roots, &exclusions)?),
+            At::At(path) => Some(allowed_path(path, allowed.as_ref(), roots, &exclusions, &outputs)?),
             At::Everywhere(_) => None,
         };
         let exclusions = exclusions.beginning_at(at.as_ref());
@@ -290,7 +295,7 @@ async fn run_launched(
             let text = "the shell or the directory changed since this was allowed; call again";
             return Err(Reason::new(Cause::Changed, text));
         }
-        let folder = private_dir(&here.dir.join("outputs"));
+        let folder = private_dir(&outputs::folder(&here));
         Ok(folder.map(|()| (launch, unsaved(&here))))
     })
     .await?;
@@ -315,9 +320,11 @@ fn allowed_path(
     allowed: Option<&ObservedPath>,
     roots: &Roots,
     exclusions: &Exclusions,
+    outputs: &SavedOutputs,
 ) -> Result<ResolvedPath, Reason> {
-    let at = resolve(roots, path).map_err(PathRefusal::revealed)?;
-    if allowed != Some(&seen(exclusions, &at)) {
+    let at = resolve(roots, &outputs.path_of(path)).map_err(PathRefusal::revealed)?;
+    let now = if outputs.holds(&at) { outputs.seen(&at) } else { seen(exclusions, &at) };
+    if allowed != Some(&now) {
         let text = format!("\"{path}\" leads elsewhere than when it was allowed; call again");
         return Err(Reason::new(Cause::Changed, text));
     }
@@ -364,7 +371,7 @@ fn launch(place: &SessionWorld, call: &ToolCallId, given: &Arguments) -> Result<
         containment: Containment::of_environment(),
         time_limit: time_limit(given.number("timeout_seconds")),
         output_limit: MAX_OUTPUT,
-        whole: place.dir.join("outputs").join(format!("{call}.txt")),
+        whole: outputs::folder(place).join(format!("{call}.txt")),
     })
 }
 

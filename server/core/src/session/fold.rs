@@ -434,6 +434,11 @@ impl Session {
             && let CallPhase::Finished { end } = call.phase
         {
             let (call_id, output) = (call.provider_id.clone(), call.output.take().unwrap_or_default());
+            if call.is_command() {
+                // A provider may use an id again; then nobody can say which output is meant.
+                let saved = self.outputs.entry(call_id.clone());
+                saved.and_modify(|known| *known = None).or_insert_with(|| Some(call.id.clone()));
+            }
             self.history.push(ModelMessage::Tool { call_id, output });
             if call.was_prepared() {
                 run.mistakes = mistakes_after(run.mistakes, end);

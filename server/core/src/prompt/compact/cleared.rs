@@ -7,7 +7,7 @@ use crate::prompt::estimate;
 use crate::prompt::message::{ModelMessage, RequestedCall};
 use crate::record::ClearedOutput;
 use crate::session::Session;
-use crate::tool::Effect;
+use crate::tool::{Effect, OUTPUT_OF};
 
 /// The last outputs, which always stay. The number is that of seed 001.
 const KEPT: usize = 3;
@@ -72,7 +72,11 @@ fn placeholder(session: &Session, call: &RequestedCall, output: &str) -> Option<
     let bytes = output.len();
     match session.tools.effect_of(&call.name) {
         Effect::Read => Some(format!("{MARK}{bytes} bytes. The same call shows what is there now.]")),
-        // No other output can be had again: a command would run once more.
-        Effect::Opaque | Effect::OwnEdit | Effect::Question | Effect::End => None,
+        // A command would run once more, but its output is saved.
+        Effect::Opaque => {
+            let id = session.outputs.get(&*call.id)?.as_ref()?;
+            Some(format!("{MARK}{bytes} bytes. read_file with the path `{OUTPUT_OF}{id}` shows them.]"))
+        }
+        Effect::OwnEdit | Effect::Question | Effect::End => None,
     }
 }
