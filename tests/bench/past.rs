@@ -37,7 +37,7 @@ impl Past {
 
     /// Adds a run of [`TURNS`] turns.
     pub fn run(&mut self) {
-        self.input(Input::Prompt(Prompt {
+        self.input(Input::prompted(Prompt {
             added: String::new(),
             text: "Look at it.".to_owned(),
             title: None,

@@ -91,7 +91,7 @@ impl Bench {
     }
 
     pub fn prompt_with(&mut self, text: &str, policy: Policy) -> Result<Vec<Event>, Refusal> {
-        self.input(Input::Prompt(Prompt { policy, ..prompt(text) }))
+        self.input(Input::prompted(Prompt { policy, ..prompt(text) }))
     }
 
     /// Reports for the first step that `matches`.

@@ -30,7 +30,7 @@ impl Agent {
     pub(super) async fn session_compact(&self, params: SessionParams) -> Result<SessionCompactResult> {
         self.settings_now();
         let mailbox = self.sessions.get(&params.session_id)?;
-        Ok(answered(mailbox.request(|reply| Message::Compact { reply })).await?)
+        answered(mailbox.request(|reply| Message::Compact { reply })).await
     }
 
     pub(super) async fn session_context(&self, params: SessionContextParams) -> Result<SessionContextResult> {

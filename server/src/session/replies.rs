@@ -124,7 +124,7 @@ impl SessionTask {
         }
         let mut prompt = self.read_prompt(posted, images.names())?;
         // Nothing is read or saved for a prompt that will be refused, or that was accepted before.
-        let is_accepted = || accept(&self.session, &super::stamp(), Input::Prompt(prompt.clone())).is_ok();
+        let is_accepted = || accept(&self.session, &super::stamp(), Input::prompted(prompt.clone())).is_ok();
         if self.stopped.is_none() && is_accepted() {
             let attached = attached.worded(&self.place).await;
             let attached = attached.map_err(invalid)?;
@@ -134,7 +134,7 @@ impl SessionTask {
             self.save_images(mentioned).await?;
         }
         let key = prompt.key.as_ref().map(|key| key.key.clone());
-        let accepted = self.record_input(Input::Prompt(prompt)).await;
+        let accepted = self.record_input(Input::prompted(prompt)).await;
         point("prompt-accepted");
         match accepted {
             Ok(events) => events
@@ -169,7 +169,7 @@ impl SessionTask {
             return Err(ClientError::new(ErrorName::PromptInvalid, why));
         }
         // Nothing is saved for a model that accepts no images.
-        accept(&self.session, &super::stamp(), Input::Prompt(prompt.clone()))
+        accept(&self.session, &super::stamp(), Input::prompted(prompt.clone()))
             .map_err(|why| self.refused(why))?;
         self.place.world.images.reserve(mentioned).ok_or_else(|| {
             ClientError::new(

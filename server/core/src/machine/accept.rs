@@ -65,7 +65,7 @@ pub enum Refusal {
 /// Returns the events that follow from an input, or why none do.
 pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Event>, Refusal> {
     match input {
-        Input::Prompt(prompt) => prompt::accept(session, stamp, prompt),
+        Input::Prompt(prompt) => prompt::accept(session, stamp, *prompt),
         Input::Answer(answer) => answer::accept(session, stamp, answer),
         Input::Decide(decision) => edits::decide(session, stamp, decision),
         Input::Review(input) => review::decide(session, stamp, input),

@@ -54,7 +54,7 @@ impl Stamp {
 /// A request, answer, report or wake-up that may become events.
 #[derive(Clone, Debug)]
 pub enum Input {
-    Prompt(Prompt),
+    Prompt(Box<Prompt>),
     Answer(Answer),
     /// The user decides about single hunks.
     Decide(Decision),
@@ -113,6 +113,12 @@ pub enum Input {
         step: Step,
         report: Report,
     },
+}
+
+impl Input {
+    pub fn prompted(prompt: Prompt) -> Self {
+        Input::Prompt(Box::new(prompt))
+    }
 }
 
 /// A prompt, with the choices of its run as the settings resolved them.

@@ -116,7 +116,7 @@ fn s84_what_was_given_for_one_run_stays_its_own_when_the_session_changes() {
     let policy = Policy { mode: Mode::Ask, ..Policy::default() };
     let follows = Follows::default();
     let prompt = Prompt { model: "p/given".to_owned(), policy, follows, ..words("look") };
-    bench.input(Input::Prompt(prompt)).unwrap();
+    bench.input(Input::prompted(prompt)).unwrap();
     assert_eq!(bench.session.choices.mode, Mode::Code, "an override does not leak into the session");
     choose(&mut bench, ASK).unwrap();
     choose(&mut bench, CODE).unwrap();
@@ -136,7 +136,9 @@ fn s84_a_run_that_goes_on_keeps_what_was_given_for_it_alone() {
     for (effort, verbosity) in [(false, false), (true, false), (false, true), (true, true)] {
         let mut bench = Bench::new();
         let follows = Follows { effort, verbosity, ..Follows::default() };
-        bench.input(Input::Prompt(Prompt { generation_settings: given, follows, ..words("look") })).unwrap();
+        bench
+            .input(Input::prompted(Prompt { generation_settings: given, follows, ..words("look") }))
+            .unwrap();
         bench.report(is_model, Report::TurnBegan);
         choose(&mut bench, JudgedChoice::Effort { effort: chosen.effort }).unwrap();
         choose(&mut bench, JudgedChoice::Verbosity { verbosity: chosen.verbosity }).unwrap();

@@ -135,7 +135,7 @@ fn s66_at_60_percent_the_middle_is_summarised_and_the_first_prompt_and_the_last_
 #[test]
 fn s66_need_13_what_the_user_said_and_the_plan_stay_word_for_word_over_several_compactions() {
     let mut bench = begun("Fix the parser, and never touch vendor/.");
-    bench.input(Input::Prompt(super::prompt("And keep \u{201c}old\u{201d} names."))).unwrap();
+    bench.input(Input::prompted(super::prompt("And keep \u{201c}old\u{201d} names."))).unwrap();
     let plan =
         r#"{"plan":[{"step":"Find it","status":"completed"},{"step":"Fix it","status":"in_progress"}]}"#;
     bench.reply("", &[("update_plan", plan)]);
@@ -300,7 +300,7 @@ fn compaction_on_wish_runs_by_itself_and_the_session_is_idle_after_it() {
 fn a_prompt_during_a_compaction_is_in_the_request_after_it() {
     let mut bench = begun("Look around.");
     fill(&mut bench);
-    bench.input(Input::Prompt(super::prompt("Only the docs, please."))).unwrap();
+    bench.input(Input::prompted(super::prompt("Only the docs, please."))).unwrap();
     bench.report(is_compact, Report::Replied(summary()));
     begins_turn(&mut bench);
     assert!(texts(&bench).ends_with("user: Only the docs, please.\n"));

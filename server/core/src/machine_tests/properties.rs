@@ -419,7 +419,7 @@ proptest! {
                 Input::Stopping,
                 Input::Cancel { run: Some(text.as_str().into()) },
                 Input::Answer(Answer { ask, choice: Choice::Text(text.clone()), surface: text.clone(), consent: None }),
-                Input::Prompt(Prompt {
+                Input::prompted(Prompt {
                     added: String::new(),
                     text: text.clone(),
                     images: Vec::new(),
@@ -546,7 +546,7 @@ fn s16_a_key_repeats_its_first_result_and_refuses_another_body() {
     let mut bench = Bench::new();
     let prompt = |digest: &str| {
         let key = crate::record::KeyUse { key: "k".to_owned(), digest: digest.to_owned() };
-        Input::Prompt(Prompt { key: Some(key), ..super::prompt("x") })
+        Input::prompted(Prompt { key: Some(key), ..super::prompt("x") })
     };
     bench.input(prompt("one")).expect("the first is accepted");
     assert!(matches!(bench.input(prompt("one")), Err(Refusal::Repeat { .. })));

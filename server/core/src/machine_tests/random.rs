@@ -57,7 +57,7 @@ pub fn input(bench: &Bench, dice: &mut Dice<'_>) -> Input {
             policy: Policy { context: small_context(dice), ..Policy::default() },
         }),
         18 | 19 => review(bench, dice).unwrap_or_else(|| step(bench, dice)),
-        0 => Input::Prompt(prompt(dice)),
+        0 => Input::prompted(prompt(dice)),
         1 => Input::Cancel { run: None },
         2 => Input::Opened { epoch: bench.session.epoch + 1 },
         3 => Input::Stopping,
@@ -146,7 +146,7 @@ fn summary_report(dice: &mut Dice<'_>) -> Report {
 /// prompt.
 fn choice(bench: &Bench, dice: &mut Dice<'_>) -> Input {
     if !bench.session.created {
-        return Input::Prompt(prompt(dice));
+        return Input::prompted(prompt(dice));
     }
     let offer = bench.session.offer(Some("p/m".to_owned()), Vec::new(), |_| Takes::default());
     let chosen = if dice.roll(2) == 0 {
@@ -174,7 +174,7 @@ pub fn answer(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
 fn step(bench: &Bench, dice: &mut Dice<'_>) -> Input {
     let steps = next_steps(&bench.session);
     let Some(step) = steps.get(dice.roll(steps.len().max(1))).cloned() else {
-        return Input::Prompt(prompt(dice));
+        return Input::prompted(prompt(dice));
     };
     if let Step::Wake(wake) = step {
         return Input::Woke(wake);
@@ -277,7 +277,7 @@ fn review(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
                 }
             };
             let comments = bench.session.applied.commented().into_iter().map(sent).collect();
-            Input::Prompt(Prompt { comments, ..super::prompt("see my comments") })
+            Input::prompted(Prompt { comments, ..super::prompt("see my comments") })
         }
         2 => {
             let hunk = target.hunks.first().map_or_else(String::new, |seen| seen.hunk.clone());

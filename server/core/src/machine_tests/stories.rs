@@ -550,7 +550,7 @@ fn s28_p08_a_steer_with_the_wrong_run_is_refused() {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     let wrong = Prompt { expected_run: Some("run-other".into()), ..super::prompt("x") };
-    assert!(matches!(bench.input(Input::Prompt(wrong)), Err(Refusal::RunMismatch { open: Some(_) })));
+    assert!(matches!(bench.input(Input::prompted(wrong)), Err(Refusal::RunMismatch { open: Some(_) })));
 }
 
 #[test]

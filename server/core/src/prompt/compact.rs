@@ -15,6 +15,7 @@ use crate::prompt::models::known;
 use crate::prompt::words::SUMMARISE;
 use crate::record::{CompactPolicy, Compaction, CompactionReach, ContextPolicy};
 use crate::session::Session;
+use crate::text::start_of;
 
 pub use check::flaw;
 pub use cleared::clearable;
@@ -156,10 +157,8 @@ fn shortened(message: &ModelMessage) -> ModelMessage {
 
 /// Returns the beginning of a text, with a mark for what is left out.
 fn cut(text: &str) -> String {
-    match text.get(..text.floor_char_boundary(MAX_SHORTENED)) {
-        Some(beginning) if beginning.len() < text.len() => format!("{beginning} [..]"),
-        _ => text.to_owned(),
-    }
+    let beginning = start_of(text, MAX_SHORTENED);
+    if beginning.len() < text.len() { format!("{beginning} [..]") } else { text.to_owned() }
 }
 
 #[cfg(test)]

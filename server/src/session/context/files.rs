@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use adjutant_core::record::{ContextKind, ContextText};
 use adjutant_core::session::Reads;
 use adjutant_core::text::display::{one_line, shown};
+use adjutant_core::text::start_of;
 
 use super::text_of;
 use crate::documents::Text;
@@ -155,7 +156,7 @@ impl TextBudget {
 
 /// Returns at most so many bytes of a text, and how many are left out.
 fn beginning(text: &str, most: usize) -> (&str, u64) {
-    let kept = &text[..text.floor_char_boundary(most)];
+    let kept = start_of(text, most);
     (kept, (text.len() - kept.len()) as u64)
 }
 

@@ -45,6 +45,6 @@ impl SavedOutputs {
     /// Returns the observation of one of them: the model has seen it, as it has seen a file of the workspace.
     pub fn seen(&self, at: &ResolvedPath) -> ObservedPath {
         let name = at.absolute.file_stem().and_then(|name| Path::new(name).to_str()).unwrap_or_default();
-        ObservedPath::inside(&format!("{OUTPUT_OF}{name}"))
+        ObservedPath::inside(format!("{OUTPUT_OF}{name}"))
     }
 }

@@ -57,7 +57,7 @@ impl World<'_> {
             let prompted = prompt("do it");
             let policy = Policy { edits, ..prompted.policy.clone() };
             self.tells(format!("a prompt, {edits:?}"));
-            let _ = self.bench.input(Input::Prompt(crate::machine::input::Prompt { policy, ..prompted }));
+            let _ = self.bench.input(Input::prompted(crate::machine::input::Prompt { policy, ..prompted }));
             return;
         };
         match &step {

@@ -8,6 +8,7 @@ use crate::record::Compaction;
 use crate::record::ContextText;
 use crate::session::Session;
 use crate::text::display::one_line;
+use crate::text::start_of;
 
 /// The most bytes of all prompts together. Beyond it, each long prompt is cut in its middle.
 const MAX_PROMPTS: usize = 64 * 1024;
@@ -75,8 +76,8 @@ fn without_middle(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
-    let head = &text[..text.floor_char_boundary(most / 2)];
-    let tail = &text[text.ceil_char_boundary(text.len() - most / 2)..];
+    let head = start_of(text, most / 2);
+    let tail = &text[start_of(text, text.len() - most / 2).len()..];
     format!("{head}\n[.. {} bytes ..]\n{tail}", text.len() - head.len() - tail.len())
 }
 

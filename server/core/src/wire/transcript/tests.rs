@@ -350,7 +350,7 @@ proptest! {
         interrupted: bool,
     ) {
         let whole = written(&[message(&text, interrupted), call("Read a.md", ToolStatus::Completed, "")]);
-        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| text.floor_char_boundary(cut)).collect();
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| crate::text::start_of(&text, cut).len()).collect();
         cuts.sort_unstable();
         let mut transcript = Transcript::default();
         let mut streamed: String =
