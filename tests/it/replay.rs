@@ -214,7 +214,7 @@ impl Past {
         let mut past = Past { session, log: Vec::new(), now: 0 };
         line::put_header(&mut past.log, &id.0, 1);
         line::put_epoch(&mut past.log, &id.0, 1, 1);
-        past.input(Input::Prompt(Prompt {
+        past.input(Input::prompted(Prompt {
             added: String::new(),
             text: "Look at it.".to_owned(),
             title: None,
