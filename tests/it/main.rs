@@ -43,6 +43,7 @@ mod leftovers;
 mod listing;
 mod load;
 mod log_files;
+mod long_task;
 mod mentions;
 mod model_wire;
 mod next_request;
