@@ -7,6 +7,7 @@ mod capabilities;
 mod cleared;
 mod cli;
 mod closing;
+mod compaction;
 mod completing;
 mod config_options;
 mod consent;
