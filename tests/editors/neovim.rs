@@ -14,6 +14,7 @@ mod files;
 mod folding;
 mod follow;
 mod installed;
+mod long;
 mod mentions;
 mod pages;
 mod questions;

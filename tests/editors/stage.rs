@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::long;
 use adjutant_testkit::model::{ModelServer, Reply, Request};
 use adjutant_testkit::process::is_running;
 use rustix::process::{Pid, Signal, kill_process};
@@ -55,6 +56,13 @@ impl Stage {
         fs::create_dir(stage.workspace.path().join(".git")).expect("make the mark of a project");
         // The debug log is the message log. `exec` keeps the process id that the editor knows.
         stage.server_is(&format!("exec '{SERVER}' --debug \"$@\""));
+        stage
+    }
+
+    /// Returns a workspace with the task that is too long for its model, whose summary waits to be released.
+    pub fn long() -> Stage {
+        let stage = Stage::answering(&long::fixture(), long::model(|summary| summary.hold_after(300)));
+        stage.workspace.openai(&stage.model.base_url()).add_config(long::SETTINGS);
         stage
     }
 

@@ -9,6 +9,7 @@ mod exits;
 mod findings;
 mod kept_changes;
 pub(crate) mod lines;
+mod long;
 mod newcomer;
 mod readme;
 mod review;

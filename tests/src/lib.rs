@@ -11,6 +11,7 @@ pub mod deaf;
 pub mod editor;
 pub mod fixture;
 pub mod inbox;
+pub mod long;
 pub mod model;
 pub mod nobody;
 pub mod painter;

@@ -5,6 +5,7 @@ import type { Draw, FromPage, OptionButton, ToPage } from '../src/chat/messages'
 import type { Detail, State } from '../src/wire';
 import { createChanges } from './change';
 import { createChips } from './chips';
+import { createCompletion } from './complete';
 import { button, element } from './element';
 import { createHistory } from './history';
 import { createCards } from './question';
@@ -24,7 +25,7 @@ const [items, plan, problem, state, options] = [part('items', HTMLElement), part
 const [composer, text, stop, send] = [part('composer', HTMLFormElement), part('text', HTMLTextAreaElement), part('stop', HTMLButtonElement), part('send', HTMLButtonElement)];
 const tell = (message: FromPage) => page.postMessage(message);
 const places = new Map<string, Place>(); // of each item its element
-const NAMES: Partial<Record<string, string>> = { prompt: 'You', reply: 'Answer', thought: 'Thought', tool: 'Step', change: 'Change', ask: 'Question', end: 'End', notice: 'Notice' };
+const NAMES: Partial<Record<string, string>> = { prompt: 'You', reply: 'Answer', thought: 'Thought', tool: 'Step', compaction: 'Compaction', change: 'Change', ask: 'Question', end: 'End', notice: 'Notice' };
 const STEPS: Partial<Record<string, string>> = { pending: '☐', in_progress: '◐', completed: '☑' };
 const STATES: Partial<Record<string, string>> = { running: 'At work', requires_action: 'Waits for your answer', resumable: 'Was cut short' };
 const PLACES: Partial<Record<string, string>> = { running: 'Say more while it works', requires_action: 'Answer above, or say more' };
@@ -55,6 +56,7 @@ const complain = (message: string) => {
   problem.replaceChildren(made);
   problem.hidden = false;
 };
+const completion = createCompletion({ list: part('completions', HTMLElement), box: text, send: tell });
 const chips = createChips({ list: part('chips', HTMLElement), box: text, composer, send: (message, of) => tell({ ...message, session: of }), here: () => session, complain, changed: () => label() });
 
 function body(item: Item): HTMLElement[] {
@@ -65,6 +67,16 @@ function body(item: Item): HTMLElement[] {
       const made = element('details');
       made.open = isFull();
       made.append(element('summary', '', 'Thought'), element('div', 'plain', item.text));
+      return [made];
+    }
+    case 'compaction': {
+      if (!item.more) return [element('div', 'plain', item.text)];
+      const made = element('details');
+      made.open = isFull();
+      const reads = element('pre', '', item.more);
+      reads.tabIndex = 0;
+      reads.setAttribute('aria-label', 'What the model reads in place of what was before');
+      made.append(element('summary', '', item.text), element('div', 'note', 'In place of what was before, the model reads:'), reads);
       return [made];
     }
     case 'tool': return steps.body(item);
@@ -159,7 +171,7 @@ function stayAt(read: ReturnType<typeof inSight>) {
   }
 }
 
-function draw({ reset, draft, session: of, items: drawn, plan: entries, state: next, share, older: more, questions, reveal, options: chosen, held, bare, openFolder, detail }: Draw) {
+function draw({ reset, draft, session: of, items: drawn, plan: entries, state: next, sub, share, older: more, questions, reveal, options: chosen, held, bare, openFolder, detail }: Draw) {
   const atEnd = items.scrollHeight - items.scrollTop - items.clientHeight < 40;
   const read = atEnd ? undefined : inSight();
   const tellMoves = cards.watchMoves();
@@ -174,6 +186,7 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
   session = of;
   if (draft !== undefined) {
     history.forget();
+    completion.close();
     text.value = draft;
     chips.clear();
     problem.hidden = true;
@@ -222,7 +235,7 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
   const [was, is] = [isRunning(), next === 'running' || next === 'requires_action'];
   now = next;
   drawPlan(entries, reset || was !== is ? is : undefined);
-  drawState(share);
+  drawState(sub, share);
   stop.hidden = !isRunning();
   drawOptions(chosen);
   label();
@@ -234,12 +247,13 @@ const isFull = () => items.dataset.detail === 'full';
 function drawDetail(detail: Detail) {
   if (items.dataset.detail === detail) return;
   items.dataset.detail = detail;
-  for (const fold of items.querySelectorAll<HTMLDetailsElement>('.thought > details')) fold.open = isFull();
+  for (const fold of items.querySelectorAll<HTMLDetailsElement>(':is(.thought, .compaction) > details')) fold.open = isFull();
 }
 
 // The words for a question lead to it: it may be out of sight.
-function drawState(share: string) {
-  const words = [STATES[now] ?? '', share].filter(Boolean);
+function drawState(sub: Draw['sub'], share: string) {
+  const does = now === 'running' && sub === 'compacting' ? 'Compacting the conversation' : STATES[now] ?? '';
+  const words = [does, share].filter(Boolean);
   if (state.textContent === words.join(' · ')) return;
   const made = words.map((one) => (one === STATES.requires_action ? button(one, 'Show the question', cards.revealFirst) : one));
   state.replaceChildren(...made.flatMap((one, at) => (at ? [' · ', one] : [one])));
@@ -294,13 +308,14 @@ composer.addEventListener('submit', (event) => {
   label();
 });
 text.addEventListener('keydown', (event) => {
-  if (history.key(event) || chips.key(event)) return event.preventDefault();
+  if (completion.key(event) || history.key(event) || chips.key(event)) return event.preventDefault();
   if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return undefined;
   event.preventDefault();
   return composer.requestSubmit();
 });
 text.addEventListener('input', () => {
   history.typed();
+  completion.typed();
   drafted();
 });
 stop.addEventListener('click', () => tell({ type: 'stop' }));
@@ -318,6 +333,7 @@ window.addEventListener('message', ({ data }: MessageEvent<ToPage>): unknown => 
     case 'output': return steps.given(data);
     case 'unfolded': return changes.unfolded(data);
     case 'history': return history.given(data.prompts);
+    case 'completions': return completion.given(data);
     case 'sent':
     case 'refused':
       if (data.id !== sending) return undefined;
@@ -330,6 +346,7 @@ window.addEventListener('message', ({ data }: MessageEvent<ToPage>): unknown => 
       } else if (text.value === given) {
         text.value = '';
         history.forget();
+        completion.close();
       }
       return label();
   }

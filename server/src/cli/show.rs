@@ -22,7 +22,8 @@ use adjutant_protocol::plan::{PlanEntry, PlanStatus};
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{
-    AskChange, ChangeSetView, HunkState, RunView, ToolCallView, ToolStatus, TurnPhase, TurnView, Update,
+    AskChange, ChangeSetView, CompactionKind, CompactionStatus, CompactionView, HunkState, RunView,
+    ToolCallView, ToolStatus, TurnPhase, TurnView, Update,
 };
 use adjutant_protocol::{MessageId, ToolCallId};
 
@@ -135,7 +136,7 @@ impl Show {
             Update::Run(run) => self.run(pages, run),
             Update::Notice { message } => self.remark(pages, Ink::Plain, &format!("! {message}")),
             Update::PlanUpdate { entries } => self.plan(pages, entries),
-            Update::CompactionUpdate(view) => self.remark(pages, Ink::Dim, &format!("• {}", view.title)),
+            Update::CompactionUpdate(view) => self.compaction(pages, view),
             Update::Rule { text } => self.remark(pages, Ink::Dim, &format!("• from now on {text}")),
             Update::ConfigOptionUpdate { changed, .. } => {
                 self.remark(pages, Ink::Dim, &format!("• from now on {}", in_words(changed)));
@@ -322,6 +323,21 @@ impl Show {
     }
 
     /// Prints what is folded elsewhere below its line.
+    /// Prints a compaction. Of what only placeholders replace nobody misses anything.
+    fn compaction(&mut self, pages: &mut Pages, view: &CompactionView) {
+        let is_minor = view.kind == CompactionKind::Outputs || view.status == CompactionStatus::InProgress;
+        if self.detail == Detail::Brief && is_minor {
+            return;
+        }
+        let mark = if view.status == CompactionStatus::Failed { "✗" } else { "•" };
+        self.remark(pages, Ink::Dim, &format!("{mark} {}", view.title));
+        if let Some(text) = &view.text
+            && self.detail == Detail::Full
+        {
+            self.unfolded(pages, text);
+        }
+    }
+
     fn unfolded(&mut self, pages: &mut Pages, text: &str) {
         self.aside(pages);
         for line in text.lines() {

@@ -248,6 +248,26 @@ export class Window {
     await this.page.keyboard.type(text);
   }
 
+  // Returns the list below which the user types: each line, the chosen one with a mark, and whether a screen reader is led to it.
+  async chatCompletions() {
+    return this.chat.locator('body').evaluate((body) => {
+      const [list, box] = ['#completions', '#text'].map((one) => body.querySelector(one));
+      const is = { items: [], led: false, inside: true };
+      if (list.hidden) return is;
+      const chosen = list.querySelector('[aria-selected="true"]');
+      const [{ left, right, top }, words] = [list.getBoundingClientRect(), (one) => one.innerText.replace(/\s+/g, ' ').trim()];
+      return {
+        items: [...list.children].map((one) => `${one === chosen ? '> ' : ''}${words(one)}`),
+        led: box.getAttribute('aria-activedescendant') === chosen?.id && box.getAttribute('aria-controls') === list.id && document.activeElement === box,
+        inside: left >= 0 && right <= innerWidth && top >= 0 && [...list.children].every((one) => one.getBoundingClientRect().right <= right),
+      };
+    });
+  }
+
+  async chatComplete(label) {
+    await this.chat.locator('#completions > li', { hasText: label }).click();
+  }
+
   async chatKey(name) {
     await this.chat.locator('#text').press(name);
   }

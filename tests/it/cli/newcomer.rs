@@ -89,7 +89,7 @@ fn finding_a_session_that_goes_on_with_another_model_says_so_in_one_line() {
 }
 
 /// Returns the id of the first session in the list.
-fn session_of(workspace: &Workspace) -> String {
+pub fn session_of(workspace: &Workspace) -> String {
     let list = run(workspace, &["sessions", "list"]).expect(0).stdout.clone();
     let row = list.lines().nth(1).unwrap_or_default().to_owned();
     row.split_whitespace().next().unwrap_or_default().to_owned()

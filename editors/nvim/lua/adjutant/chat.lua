@@ -123,6 +123,13 @@ local function thought(at, update, whole)
   page.write(at, id, update.text, "thought", { head = head, minor = true })
 end
 
+-- A compaction: one line, and folded under it what the model reads from then on.
+local function compaction(at, update)
+  local head = ("%s %s"):format(MARKS[update.status] or "·", update.title)
+  local rest = update.text and indented(update.text) or ""
+  page.write(at, "compaction " .. update.compactionId, rest, "thought", { head = head, minor = update.kind == "outputs" })
+end
+
 -- Folds in one `agent/session/update`.
 function M.told(params, client)
   local update = params.update
@@ -140,6 +147,7 @@ function M.told(params, client)
       lines[#lines + 1] = ("- %s %s"):format(STEPS[entry.status] or "[ ]", (entry.content:gsub("%s+", " ")))
     end
     page.write(at, "plan " .. (params.runId or ""), table.concat(lines, "\n"))
+  elseif kind == "compaction_update" then compaction(at, update)
   elseif kind == "tool_call_update" then tool_call(at, update, params.sessionId, client)
   elseif kind == "tool_call_content_chunk" then output(at, update)
   elseif kind == "_complete" then

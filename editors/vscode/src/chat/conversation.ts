@@ -4,7 +4,7 @@
 import { plusMinus } from '../change';
 import { shown } from '../display';
 import { markOf } from '../marks';
-import type { AskOption, ChangeSetView, ConfigOption, ContextUsage, HunkState, ImageView, PlanEntry, Resolution, ResumeResult, SessionUpdateParams, State } from '../wire';
+import type { AskOption, ChangeSetView, ConfigOption, ContextUsage, HunkState, ImageView, PlanEntry, Resolution, ResumeResult, SessionUpdateParams, State, SubState } from '../wire';
 import { size } from './chips';
 
 // What the page draws of one item; what is only kept here is in `Folded`.
@@ -15,11 +15,11 @@ export interface Item {
   asked?: boolean; // a question says it instead, or its step
   answer?: string; // to the question about a step
 }
-type Kind = 'prompt' | 'reply' | 'thought' | 'tool' | 'change' | 'ask' | 'end' | 'notice';
+type Kind = 'prompt' | 'reply' | 'thought' | 'tool' | 'compaction' | 'change' | 'ask' | 'end' | 'notice';
 // What an update says of an item. A question that is closed before it is known has no text.
 interface Said extends Omit<Item, 'id' | 'at' | 'text'> { text?: string; raw?: string; open?: boolean; ask?: { options: AskOption[]; isQuestion: boolean }; resolution?: Resolution }
 interface Folded extends Said { id: string; at: number; upTo: number }
-export interface Head { title: string; state: State; usage?: ContextUsage; plan: PlanEntry[]; options: ConfigOption[] }
+export interface Head { title: string; state: State; sub?: SubState; usage?: ContextUsage; plan: PlanEntry[]; options: ConfigOption[] }
 
 const ENDS: Partial<Record<string, string>> = { completed: 'Done', stopped: 'Done', limit: 'Stopped at a limit', failed: 'Failed', cancelled: 'Cancelled' };
 const WORKING = ['pending', 'in_progress'];
@@ -129,6 +129,10 @@ export function createConversation() {
       case 'tool_call_content_chunk':
         if (items.get(update.toolCallId)?.over ?? true) return undefined;
         return put(at, update.toolCallId, (before) => ({ ...before, kind: 'tool', raw: endOf((before?.raw ?? '') + update.text) }));
+      case 'compaction_update': {
+        const { compactionId, title, kind, status, text = '' } = update;
+        return put(at, `compaction ${compactionId}`, () => ({ kind: 'compaction', minor: kind === 'outputs', text: words(`${markOf(status)} ${title}`), more: cut(text) }));
+      }
       case 'plan_update': {
         if (newest('plan', at)) head = { ...head, plan: steps(update.entries) };
         return undefined;
@@ -155,7 +159,7 @@ export function createConversation() {
         return put(at, `end ${update.runId}`, () => ({ kind: 'end', run: edits?.line ? update.runId : undefined, waits: (edits?.unreviewed ?? 0) > 0, text: words(`${ENDS[outcome] ?? outcome}${why}`), note: edits?.line, bad: outcome === 'failed' || outcome === 'limit' }));
       }
       case 'state_update':
-        if (newest('state', at)) head = { ...head, state: update.state };
+        if (newest('state', at)) head = { ...head, state: update.state, sub: update.sub };
         return undefined;
       case 'config_option_update':
         head = { ...head, options: update.configOptions };
@@ -171,8 +175,8 @@ export function createConversation() {
   return {
     fold,
     // What a client is told of a session once: its title and state.
-    begin({ title, state, plan, usage, configOptions }: Partial<Pick<ResumeResult, 'title' | 'plan' | 'usage' | 'configOptions'>> & { state?: { state: State } }) {
-      head = { ...head, options: configOptions ?? head.options, title: title || head.title, state: state?.state ?? head.state, plan: plan ? steps(plan) : head.plan, usage: usage ?? head.usage };
+    begin({ title, state, plan, usage, configOptions }: Partial<Pick<ResumeResult, 'title' | 'plan' | 'usage' | 'configOptions'>> & { state?: { state: State; sub?: SubState } }) {
+      head = { ...head, options: configOptions ?? head.options, title: title || head.title, state: state?.state ?? head.state, sub: state ? state.sub : head.sub, plan: plan ? steps(plan) : head.plan, usage: usage ?? head.usage };
     },
     head: () => head,
     isEmpty: () => items.size === 0,

@@ -24,7 +24,7 @@ export function html(root: string) {
 <div id="problem" role="alert" hidden></div>
 <div id="state" role="status"></div>
 <ul id="chips" aria-label="Added to the prompt" aria-live="polite" hidden></ul>
-<textarea id="text" rows="2" aria-label="Prompt" placeholder="What is to be done?"></textarea>
+<div id="box"><ul id="completions" role="listbox" aria-label="Completions" hidden></ul><textarea id="text" rows="2" aria-label="Prompt" aria-autocomplete="list" placeholder="What is to be done?"></textarea></div>
 <div id="foot"><div id="options"></div><button type="button" id="stop" hidden>Stop</button><button type="submit" id="send">Send</button></div>
 </form>
 <script nonce="${nonce}">${of('chat.js').replaceAll('</script', '<\\/script')}</script>

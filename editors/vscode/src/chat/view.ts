@@ -7,7 +7,7 @@ import { line } from '../display';
 import { type Complain, nameOf, wordsOf } from '../failure';
 import type { Questions } from '../questions';
 import type { Readiness } from '../setup';
-import type { ConfigOption, Detail, ItemReadResult, ItemsResult, NewSessionResult, Origin, PromptHistoryResult, ResumeResult, ReviewHunk, SessionChangedParams, SessionForkResult, SessionListResult, SessionUpdateParams, SetConfigOptionResult } from '../wire';
+import type { ConfigOption, Detail, ItemReadResult, ItemsResult, NewSessionResult, Origin, PromptCompleteResult, PromptHistoryResult, ResumeResult, ReviewHunk, SessionChangedParams, SessionForkResult, SessionListResult, SessionUpdateParams, SetConfigOptionResult } from '../wire';
 import { row } from '../session';
 import { createChanged } from './changed';
 import type { NewChip } from './chips';
@@ -27,6 +27,7 @@ const PAUSE_MS = 40; // between two messages to the page: at most 25 in a second
 const MOST_LISTED = 100;
 const MOST_CARDS = 20;
 const MOST_PAST = 100; // prompts of before
+const MOST_LABEL = 200; // characters of a completion that are shown
 const OPEN_FOLDER = 'workbench.action.files.openFolder';
 const CURES = ['adjutant.restart', 'adjutant.program', 'adjutant.doctor', 'adjutant.provider.add', 'adjutant.demo', 'adjutant.task.choose', OPEN_FOLDER];
 const LOST: (string | undefined)[] = ['SessionNotFound', 'SessionDamaged'];
@@ -98,7 +99,7 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
   const { drafts } = composer;
   const { now: draw, later, drawn, dispose: rest } = createPace<[reset: boolean, draft?: string]>((reset = false, draft = undefined) => {
     if (!view?.visible) return false;
-    const { state, usage, plan, title, options } = conversation.head();
+    const { state, sub, usage, plan, title, options } = conversation.head();
     view.title = title ? line(title, 60) : undefined;
     const share = usage?.contextSize ? `${Math.round((100 * usage.contextUsed) / usage.contextSize)} % of the context` : '';
     const cards = questions().of(session).slice(0, MOST_CARDS).map(({ ask, opened }) => cardOf(ask, folder()?.uri.fsPath, opened));
@@ -107,7 +108,7 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
     drawnCards = json;
     const reveal = cards.some(({ id }) => id === wanted) ? wanted : undefined;
     if (reveal) wanted = undefined;
-    post({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options), held: held.view(session), bare: readiness().isWithoutModel(), openFolder: folder() ? undefined : OPEN_FOLDER, detail });
+    post({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, sub, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options), held: held.view(session), bare: readiness().isWithoutModel(), openFolder: folder() ? undefined : OPEN_FOLDER, detail });
     return true;
   }, PAUSE_MS);
 
@@ -212,6 +213,16 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
       post({ type: 'history', prompts: prompts?.map(({ text }) => text) });
     }
   };
+  // What the server would write in the box; nothing where it cannot say.
+  const complete = async ({ id, text }: { id: number; text: string }) => {
+    let found: PromptCompleteResult = { start: 0, items: [], incomplete: false };
+    try {
+      if (isReady()) found = await request<PromptCompleteResult>('agent/prompt/complete', { text, offset: text.length });
+    } finally {
+      const items = found.items.map((item) => ({ ...item, label: line(item.label, MOST_LABEL), detail: item.detail && line(item.detail, MOST_LABEL) }));
+      post({ type: 'completions', id, ...found, items });
+    }
+  };
   // Sends the page what a step gave, which is unfolded there.
   const output = async (call: string) => {
     const of = session;
@@ -246,6 +257,8 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
       case 'conversations': return pick().catch(complain);
       case 'takeOver': return showOrSay(session);
       case 'history': return past().catch(complain);
+      // Who types is not told that there is no list.
+      case 'complete': return complete(message).catch(() => undefined);
       case 'copy': return copyCode(message.text).catch(complain);
       case 'insert': return insertCode(message.text, isOnlyShown).catch(complain);
       case 'cure': return CURES.includes(message.command) ? vscode.commands.executeCommand(message.command) : undefined;

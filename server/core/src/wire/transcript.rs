@@ -24,6 +24,8 @@ const MAX_DIFF: usize = 64 << 10;
 const MAX_LINE: usize = 400;
 /// What begins a text of the model.
 const BY_MODEL: &str = "**Model:**\n\n";
+/// What begins the text that replaces earlier messages.
+const READS: &str = "**In their place the model reads:**\n\n";
 /// The block after a text that broke off.
 const BROKE_OFF: &str = "*The answer broke off here.*\n\n";
 
@@ -171,7 +173,8 @@ impl Transcript {
                 if view.status == CompactionStatus::InProgress {
                     return None;
                 }
-                format!("- {}", code(&view.title))
+                let reads = view.text.as_deref().map(|text| format!("\n\n{READS}{}", quoted(text)));
+                format!("- {}{}", code(&view.title), reads.unwrap_or_default())
             }
             Update::Rule { text } => format!("- from now on: {}", code(text)),
             Update::ConfigOptionUpdate { changed, .. } => {

@@ -144,6 +144,38 @@ fn s102_steps_that_went_well_are_left_out_or_unfolded_as_the_user_wants() {
 }
 
 #[test]
+fn s76_a_compaction_is_a_line_and_in_full_what_the_model_reads_from_then_on() {
+    let view = |kind, status, title: &str, text: Option<&str>| {
+        Update::CompactionUpdate(CompactionView {
+            compaction_id: "compaction-3".into(),
+            title: title.to_owned(),
+            kind,
+            status,
+            before: 12_800,
+            after: None,
+            text: text.map(str::to_owned),
+            message: None,
+        })
+    };
+    let updates = [
+        view(CompactionKind::Outputs, CompactionStatus::Completed, "Left out old outputs", None),
+        view(CompactionKind::Summary, CompactionStatus::InProgress, "Compacting", None),
+        view(CompactionKind::Summary, CompactionStatus::Completed, "Compacted", Some("## Goal\nMend it.")),
+        view(CompactionKind::Summary, CompactionStatus::Failed, "The summary failed", None),
+    ];
+    let shown = |detail| {
+        let mut show = Show::new(false);
+        show.draw(detail);
+        drawn(80, show, &updates)
+    };
+    assert_eq!(shown(Detail::Brief), "• Compacted\n✗ The summary failed\n");
+    let minor = "• Left out old outputs\n• Compacting\n";
+    assert_eq!(shown(Detail::Normal), format!("{minor}• Compacted\n✗ The summary failed\n"));
+    let full = format!("{minor}• Compacted\n    ## Goal\n    Mend it.\n✗ The summary failed\n");
+    assert_eq!(shown(Detail::Full), full);
+}
+
+#[test]
 fn s14_a_retry_goes_on_where_it_diverges() {
     let broken = [chunk("The quick bro"), message("The quick", true), failed_attempt(1_000)];
     let same =
