@@ -201,6 +201,22 @@ fn s65_the_user_has_the_conversation_compacted_now() {
 }
 
 #[test]
+fn s76_a_summary_that_is_cancelled_is_told_as_failed() {
+    let stage = talked();
+    stage.model.push(Reply::never());
+    let seen = stage.model.requests().len();
+    let params = json!({ "sessionId": stage.session });
+    let compact: SessionCompactResult = stage.rig.call(methods::SESSION_COMPACT, params.clone());
+    stage.model.wait_for_requests(seen + 1);
+    stage.rig.notify(methods::SESSION_CANCEL, params);
+    stage.rig.await_run_end(&stage.session, &compact.run_id);
+    let told = compactions(&stage.rig).pop().expect("it was told");
+    assert_eq!(told.status, CompactionStatus::Failed);
+    assert!(told.title.contains("the run ended before"), "{}", told.title);
+    stage.rig.shutdown();
+}
+
+#[test]
 fn s65_p19_a_prompt_that_is_the_command_compacts_and_is_no_message() {
     let stage = talked();
     stage.model.push(Reply::text(SUMMARY));

@@ -434,11 +434,7 @@ impl Session {
             && let CallPhase::Finished { end } = call.phase
         {
             let (call_id, output) = (call.provider_id.clone(), call.output.take().unwrap_or_default());
-            if call.is_command() {
-                // A provider may use an id again; then nobody can say which output is meant.
-                let saved = self.outputs.entry(call_id.clone());
-                saved.and_modify(|known| *known = None).or_insert_with(|| Some(call.id.clone()));
-            }
+            context::note_output(&mut self.outputs, call);
             self.history.push(ModelMessage::Tool { call_id, output });
             if call.was_prepared() {
                 run.mistakes = mistakes_after(run.mistakes, end);
@@ -518,6 +514,8 @@ impl Session {
         let Event::RunEnded { outcome, stop, summary, .. } = &record.event else { return };
         let Some(mut run) = self.run.take() else { return };
         self.history.extend(run.turn.iter_mut().flat_map(results_left));
+        let uncompacted = run.turn.as_mut().filter(|turn| turn.phase != TurnPhase::Acting);
+        let uncompacted = uncompacted.and_then(|turn| Some((turn.number, turn.compacts.take()?)));
         let cut = run.turn.and_then(|turn| Some((turn.message?, turn.partial)));
         let cut = cut.filter(|(_, text)| !text.is_empty());
         if let Some((_, text)) = &cut {
@@ -549,6 +547,7 @@ impl Session {
             origin: run.origin,
             end,
             cut,
+            uncompacted,
         };
         remember(&mut self.ended, ended);
         self.drop_unread_changes();

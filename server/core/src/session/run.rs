@@ -178,6 +178,8 @@ pub struct EndedRun {
     pub wait_ms: Option<u64>,
     /// The text that had streamed when the run was cut short.
     pub cut: Option<(MessageId, String)>,
+    /// The turn of a summary that never came, and what it was to replace.
+    pub uncompacted: Option<(u32, Compaction)>,
 }
 
 /// The key of an accepted request, with the result for the same request again.

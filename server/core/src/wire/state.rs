@@ -390,8 +390,10 @@ fn run_ended(session: &Session, run: &RunId) -> Vec<Update> {
         text,
         interrupted: true,
     });
+    let summary = ended.uncompacted.as_ref();
+    let summary = summary.map(|(turn, compacts)| compaction::failed(*turn, compacts, "the run ended before"));
     let end = Update::Run(RunView::Ended { run_id: run.clone(), end: ended.end.clone().into() });
-    cut.into_iter().chain([end]).collect()
+    cut.into_iter().chain(summary.map(Update::CompactionUpdate)).chain([end]).collect()
 }
 
 fn call_view(

@@ -2,12 +2,13 @@
 //!
 //! Never decides when to compact; `prompt::compact` does.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Session;
 use crate::prompt::message::{ModelMessage, Usage};
-use crate::record::{ClearedOutput, Compaction, ContextKind, ContextText, Event, SummaryTurn};
-use crate::session::TurnPhase;
+use crate::record::{ClearedOutput, Compaction, ContextKind, ContextText, Event, SummaryTurn, ToolCallId};
+use crate::session::{Call, TurnPhase};
 
 impl Session {
     pub(super) fn fold_context(&mut self, event: &Event) {
@@ -114,5 +115,14 @@ impl Session {
             turn.silent_since = None;
             turn.partial.clear();
         }
+    }
+}
+
+/// Notes that the output of a command is saved.
+pub(super) fn note_output(outputs: &mut BTreeMap<Arc<str>, Option<ToolCallId>>, call: &Call) {
+    if call.is_command() {
+        // A provider may use an id again; then nobody can say which output is meant.
+        let saved = outputs.entry(call.provider_id.clone());
+        saved.and_modify(|known| *known = None).or_insert_with(|| Some(call.id.clone()));
     }
 }
