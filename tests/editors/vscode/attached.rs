@@ -181,5 +181,5 @@ fn s85_an_image_that_the_model_does_not_take_stays_in_the_box() {
     code.wait_chips(&["other.py"]);
     code.do_("chatKey", json!(["Enter"]));
     let request = stage.model.wait_for_requests(1)[0].json().to_string();
-    assert!(request.contains("     1\\tother = 1"), "{request}");
+    assert!(request.contains("\\n1\\tother = 1"), "{request}");
 }

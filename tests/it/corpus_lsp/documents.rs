@@ -78,7 +78,7 @@ pub fn largest_line() -> Seen {
     change(&stage, 2, json!({"range": range((line, 0), (line, 0)), "text": "three\n"}));
     let read = stage.call("read_file", json!({"path": "a.txt"}));
     if read.contains("two") {
-        assert!(read.ends_with("\tthree\n"), "a line after the end means the end: {read}");
+        assert!(read.ends_with("two\nthree\n"), "a line after the end means the end: {read}");
         return Seen::Shown("clamped");
     }
     is_unsynced(&stage)
