@@ -125,6 +125,8 @@ pub fn task(bench: &Bench, samples: &mut Samples) {
     assert_eq!(stage.client.asked.len(), 1, "the edit is asked about");
     samples.add("connections", vec![stage.model.connections() as f64]);
     samples.add("body kB", vec![requests[51].size as f64 / 1e3]);
+    samples.add("first kB", vec![requests[0].size as f64 / 1e3]);
+    samples.add("all MB", vec![requests.iter().map(|request| request.size).sum::<usize>() as f64 / 1e6]);
     samples.add("read", stage.overheads(1, 49));
 }
 

@@ -9,7 +9,7 @@ mod surroundings;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use surroundings::elsewhere;
 
@@ -24,11 +24,17 @@ use crate::tools::paths::Roots;
 
 /// How long a run waits for the texts of its prompt at most: a file system may not answer.
 const READ_WAIT: Duration = Duration::from_secs(3);
+/// The least time between two looks at the surroundings: to read a large repository takes a core for some time.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How long a request waits for what the editor shows.
 const NOW_WAIT: Duration = Duration::from_millis(500);
 
 /// Reads the texts of the prompt of a run that begins.
 pub async fn read(place: &Arc<SessionWorld>) -> Report {
+    // What differs from the first surroundings is in the reminder, so that a later run does not wait for the repository.
+    if place.surroundings.get().is_some() {
+        return Report::ContextRead(files_of(&place.world, &place.roots).await);
+    }
     let texts = texts(&place.world, &place.roots).await;
     if let Some(seen) = texts.iter().find(|text| text.kind == ContextKind::Surroundings) {
         place.surroundings.set(seen.clone());
@@ -38,17 +44,20 @@ pub async fn read(place: &Arc<SessionWorld>) -> Report {
 
 /// Reads the texts that the prompt of a run in these folders would have now.
 pub async fn texts(world: &Arc<World>, roots: &Roots) -> Vec<ContextText> {
-    let (here, folders) = (world.clone(), roots.clone());
-    let files = tokio::time::timeout(READ_WAIT, aside(move || files::all(&here, &folders)));
     let folders = roots.clone();
     let surroundings = tokio::time::timeout(READ_WAIT, aside(move || surroundings::text(&folders)));
-    let (files, surroundings) = tokio::join!(files, surroundings);
-    if files.is_err() {
+    let (files, surroundings) = tokio::join!(files_of(world, roots), surroundings);
+    surroundings.into_iter().chain(files).collect()
+}
+
+/// Reads the same without the surroundings.
+async fn files_of(world: &Arc<World>, roots: &Roots) -> Vec<ContextText> {
+    let (world, roots) = (world.clone(), roots.clone());
+    let files = tokio::time::timeout(READ_WAIT, aside(move || files::all(&world, &roots))).await;
+    files.unwrap_or_else(|_| {
         tracing::warn!("the instructions were not read in time; the run begins without them");
-    }
-    let mut texts: Vec<ContextText> = surroundings.into_iter().collect();
-    texts.extend(files.unwrap_or_default());
-    texts
+        Vec::new()
+    })
 }
 
 /// Adds to a look at the files that the model knows the instructions of their folders.
@@ -69,6 +78,7 @@ pub async fn with_instructions(place: &Arc<SessionWorld>, reads: Reads, report: 
 pub struct LastSurroundings {
     seen: Mutex<Option<ContextText>>,
     is_looking: AtomicBool,
+    looked: Mutex<Option<Instant>>,
 }
 
 impl LastSurroundings {
@@ -81,8 +91,14 @@ impl LastSurroundings {
     }
 }
 
-/// Looks at the surroundings in the background, for the requests after this one.
+/// Looks at the surroundings in the background, for the requests after this one. Not more often than each [`LOOK_EVERY`].
 fn look_around(place: &Arc<SessionWorld>) {
+    let mut looked = place.surroundings.looked.lock().unwrap_or_else(PoisonError::into_inner);
+    if looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
+        return;
+    }
+    *looked = Some(Instant::now());
+    drop(looked);
     if place.surroundings.is_looking.swap(true, Ordering::AcqRel) {
         return;
     }
