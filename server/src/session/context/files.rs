@@ -17,7 +17,7 @@ use super::text_of;
 use crate::documents::Text;
 use crate::session::World;
 use crate::session::prepare::read_denied;
-use crate::tools::paths::{PathType, ResolvedPath, Roots, open_read, resolve};
+use crate::tools::paths::{ResolvedPath, Roots, open_read, resolve};
 use crate::uri;
 
 /// Bytes of all instructions together, and of all memory files.
@@ -176,11 +176,12 @@ fn read_own(path: &Path) -> Option<FoundFile> {
 
 /// Reads a file of the workspace as the editor has it. A link out of the workspace, and what the settings deny to read, is not read.
 fn read_inside(world: &World, roots: &Roots, path: &Path) -> Option<FoundFile> {
+    // Most of these files do not exist, and to resolve a path and to ask the rules takes long.
+    if path.symlink_metadata().is_err() && matches!(world.documents.text(path), Text::Closed) {
+        return None;
+    }
     let at: ResolvedPath = resolve(roots, path.to_str()?).ok()?;
-    // Most of these files do not exist, and the rules of the others take long.
-    let is_there =
-        at.kind == Some(PathType::File) || !matches!(world.documents.text(&at.absolute), Text::Closed);
-    if !at.inside || !is_there || read_denied(world, roots, &at).is_some() {
+    if !at.inside || read_denied(world, roots, &at).is_some() {
         return None;
     }
     let text = match world.documents.text(&at.absolute) {
