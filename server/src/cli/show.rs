@@ -323,7 +323,7 @@ impl Show {
     }
 
     /// Prints what is folded elsewhere below its line.
-    /// Prints a compaction. Of what only placeholders replace nobody misses anything.
+    /// Prints a compaction. In brief, only summaries and failures: placeholders take nothing from the user.
     fn compaction(&mut self, pages: &mut Pages, view: &CompactionView) {
         let is_minor = view.kind == CompactionKind::Outputs || view.status == CompactionStatus::InProgress;
         if self.detail == Detail::Brief && is_minor {

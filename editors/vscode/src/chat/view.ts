@@ -257,7 +257,7 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
       case 'conversations': return pick().catch(complain);
       case 'takeOver': return showOrSay(session);
       case 'history': return past().catch(complain);
-      // Who types is not told that there is no list.
+      // A user who types gets no error message; the list just does not open.
       case 'complete': return complete(message).catch(() => undefined);
       case 'copy': return copyCode(message.text).catch(complain);
       case 'insert': return insertCode(message.text, isOnlyShown).catch(complain);

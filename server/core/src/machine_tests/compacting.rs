@@ -288,7 +288,7 @@ fn compaction_on_wish_runs_by_itself_and_the_session_is_idle_after_it() {
     assert_eq!(names(&events), "compacted run_ended");
     assert_eq!(bench.session.current_state().0, SessionState::Idle);
 
-    // What cannot be made smaller is said to be so.
+    // The second wish finds nothing to make smaller, and the run says so.
     bench.input(wanted()).unwrap();
     bench.report(is_context, Report::ContextRead(Vec::new()));
     let events = begins_turn(&mut bench);

@@ -287,7 +287,7 @@ impl AppliedChanges {
         edits
     }
 
-    /// Returns the paths of the changes with hunks that nobody has decided about.
+    /// Returns the paths of the changes with hunks that the user has still to decide about.
     pub fn unreviewed_paths(&self) -> impl Iterator<Item = &str> {
         let waits = |change: &&Arc<AppliedChange>| change.hunks.iter().any(AppliedHunk::is_unreviewed);
         self.all.values().filter(waits).map(|change| change.path.as_str())

@@ -51,7 +51,7 @@ impl TokenCount {
         }
     }
 
-    /// Returns the fill if it goes by a count of the provider.
+    /// Returns the fill if the provider has counted a request of this session, or a compaction has estimated one.
     pub fn counted_fill(&self, history: &[ModelMessage]) -> Option<u64> {
         self.input.map(|_| self.fill(history))
     }

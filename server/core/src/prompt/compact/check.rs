@@ -40,8 +40,7 @@ pub fn flaw(session: &Session, compaction: &Compaction, reply: &Reply) -> Option
     None
 }
 
-/// Returns the files that the work is about: those with changes that nobody has reviewed, and those that the replaced calls
-/// edit.
+/// Returns the files of the work: those that have changes to review, and those that the replaced calls edit.
 fn open_files(session: &Session, replaced: &[ModelMessage]) -> Vec<String> {
     let mut files: Vec<String> = session.applied.unreviewed_paths().map(str::to_owned).collect();
     for message in replaced {

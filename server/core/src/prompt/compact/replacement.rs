@@ -1,7 +1,7 @@
 //! The text that replaces a part of the conversation.
 //!
-//! Keeps word for word what nobody may reword: the prompts of the user, the instructions of folders, the plan, and the changes
-//! that nobody has reviewed.
+//! Keeps these word for word: the prompts of the user, the instructions of folders, the plan, and the changes that the user has
+//! still to review.
 
 use crate::prompt::message::ModelMessage;
 use crate::record::Compaction;
@@ -14,7 +14,7 @@ use crate::text::start_of;
 const MAX_PROMPTS: usize = 64 * 1024;
 /// The most bytes of a prompt that is cut.
 const MAX_CUT_PROMPT: usize = 4 * 1024;
-/// The most bytes of the changes that nobody has reviewed.
+/// The most bytes of the changes that the user has still to review.
 const MAX_CHANGES: usize = 16 * 1024;
 /// The most bytes of an earlier summary and of the list of calls, where no model writes a summary.
 const MAX_MECHANICAL: usize = 12 * 1024;
@@ -81,7 +81,7 @@ fn without_middle(text: &str, most: usize) -> String {
     format!("{head}\n[.. {} bytes ..]\n{tail}", text.len() - head.len() - tail.len())
 }
 
-/// Returns the changes that nobody has reviewed, with their lines.
+/// Returns the changes that the user has still to review, with their lines.
 fn unreviewed(session: &Session) -> Option<String> {
     let mut text = String::new();
     let mut left_out = 0;
