@@ -39,7 +39,7 @@ use crate::policy::saving::EditsSave;
 use crate::prompt::message::GenerationSettings;
 pub use crate::prompt::message::Wire;
 use crate::prompt::models::EditTool;
-use crate::record::{CompactPolicy, ContextPolicy, EditsMode, Mode, Policy, UnattendedPolicy};
+use crate::record::{BudgetPolicy, CompactPolicy, ContextPolicy, EditsMode, Mode, Policy, UnattendedPolicy};
 use cells::{Cell, Value};
 
 /// One `[providers.NAME]` table, resolved.
@@ -279,6 +279,8 @@ pub struct Settings {
     /// Megabytes of texts before edits that are kept.
     pub kept_texts_mb: u64,
     pub popups: Popups,
+    /// What runs and sessions may use, and what models cost.
+    pub budget: BudgetPolicy,
     /// Sections of the prompt and files that are left out of it.
     pub prompt_off: Vec<String>,
     /// When the conversation is made smaller.
@@ -415,6 +417,7 @@ impl Settings {
                 .cloned()
                 .collect(),
             context: None,
+            budget: self.budget.clone(),
         }
     }
 

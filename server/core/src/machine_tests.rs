@@ -3,6 +3,7 @@
 //! Never mocks a type of Adjutant; time and seeds are plain arguments.
 
 mod allowed;
+mod budgets;
 mod changes;
 mod choices;
 mod clocks;
@@ -116,7 +117,13 @@ impl Bench {
 
     pub fn answer(&mut self, choice: Choice) -> Result<Vec<Event>, Refusal> {
         let ask = self.session.open_asks().next().expect("an ask is open").id.clone();
-        self.input(Input::Answer(Answer { ask, choice, surface: "test".to_owned(), consent: None }))
+        self.input(Input::Answer(Answer {
+            ask,
+            choice,
+            surface: "test".to_owned(),
+            consent: None,
+            budget: None,
+        }))
     }
 
     /// Returns a new session folded from the log alone.

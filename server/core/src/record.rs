@@ -4,6 +4,7 @@
 //! a change for clients. `docs/log.md` says what an older version may skip.
 
 mod ask;
+mod budget;
 mod call;
 mod choice;
 mod context;
@@ -15,6 +16,7 @@ mod review;
 mod run;
 
 pub use ask::{Ask, AskGroup, AskKind, AskOption, OptionKind, Resolution};
+pub use budget::{Budget, BudgetPolicy, Money, Price};
 pub use call::{
     AllowedBy, CallEnd, CallPart, CallResult, ChangedFile, EditCheck, Effect, FileChange, FileOperation,
     FileRead, HunkNote, HunkSet, Payload, Rule, UnsavedText,

@@ -13,6 +13,7 @@ mod order;
 pub mod reads;
 pub mod rewind;
 pub mod run;
+pub mod spending;
 pub mod tokens;
 
 pub(crate) use fold::mistakes_after;
@@ -29,6 +30,7 @@ use crate::record::{
 use crate::session::compactions::{Compactions, SentPrefix};
 use crate::session::rewind::RanCommand;
 use crate::session::run::{SessionState, SubState};
+use crate::session::spending::Spent;
 use crate::session::tokens::TokenCount;
 
 pub use crate::session::applied::{
@@ -76,6 +78,8 @@ pub struct Session {
     pub applied: AppliedChanges,
     /// The plan of the task, as the model last gave it; empty if there is none.
     pub plan: Vec<PlanStep>,
+    /// What all its runs have used.
+    pub spent: Spent,
     /// How full the context of the model was after the last reply with a usage.
     pub context: Option<ContextFill>,
     /// The texts of the prompt that are no part of the conversation, as they were when the last run began.
@@ -341,7 +345,7 @@ fn ended_as(outcome: Outcome) -> SubState {
 }
 
 fn beginning(run: &Run) -> SubState {
-    if run.not_before.is_some() && run.turns == 0 { SubState::Retrying } else { SubState::Model }
+    if run.not_before.is_some() && run.spent.requests == 0 { SubState::Retrying } else { SubState::Model }
 }
 
 fn running_as(turn: &Turn) -> SubState {

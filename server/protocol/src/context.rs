@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::session::SpentView;
 use crate::{RunId, SessionId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
@@ -31,6 +32,8 @@ pub struct SessionContextResult {
     pub context_size: u32,
     pub sections: Vec<ContextSection>,
     pub tools: Vec<ContextTool>,
+    /// What the session has used so far.
+    pub spent: SpentView,
 }
 
 /// A part of the request.

@@ -55,6 +55,8 @@ macro_rules! wire_types {
             session::RunEdits,
             session::UsageView,
             session::ContextUsage,
+            session::SpentView,
+            session::CostView,
             session::CancelParams,
             session::ReplayFrom,
             session::ResumeParams,

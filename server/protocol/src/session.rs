@@ -216,6 +216,10 @@ pub struct RunEnd {
     #[ts(optional)]
     pub summary: Option<String>,
     pub usage: UsageView,
+    /// What that costs; absent if the settings have no price of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub cost: Option<CostView>,
     /// Model turns of the run, answered or given up.
     pub turns: u32,
     /// What the run changed in files; absent if it changed none.
@@ -242,8 +246,8 @@ pub struct RunEdits {
     pub line: Option<String>,
 }
 
-/// How full the context of the model was after its last reply, in tokens as the provider counted them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+/// How full the context of the model was after its last reply, in tokens as the provider counted them, and what was used so far.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextUsage {
     /// The tokens of the request and its reply.
@@ -253,18 +257,57 @@ pub struct ContextUsage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub context_size: Option<u32>,
+    /// What the open run has used, else the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub run: Option<SpentView>,
+    /// What all runs of the session have used.
+    pub session: SpentView,
+}
+
+/// What a run or a session has used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct SpentView {
+    /// Model turns, answered or given up.
+    pub requests: u32,
+    pub usage: UsageView,
+    /// Absent if the settings have no price of any model that replied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub cost: Option<CostView>,
+}
+
+/// An amount of money, by the prices of the user's settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct CostView {
+    /// In millionths of the currency, rounded.
+    #[ts(type = "number")]
+    pub micros: u64,
+    pub currency: String,
+    /// Whether it lacks replies of models without a price.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub partial: bool,
+    /// For people: `0.0312 USD`, `at least 1.20 EUR`.
+    pub line: String,
 }
 
 /// Token counts as the provider reported them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageView {
+    /// All tokens of the requests, with those of the cache.
     #[ts(type = "number")]
     pub input_tokens: u64,
+    /// All tokens of the replies, with those of thoughts.
     #[ts(type = "number")]
     pub output_tokens: u64,
+    /// The part of the input that the provider had in its cache.
     #[ts(type = "number")]
     pub cache_read_tokens: u64,
+    /// The part of the input that the provider put into its cache; 0 if it does not count that.
     #[ts(type = "number")]
     pub cache_write_tokens: u64,
 }

@@ -89,6 +89,9 @@ pub enum StopReason {
     EndTurn,
     MaxTokens,
     MaxTurnRequests,
+    /// A limit of tokens or of money is used up.
+    #[serde(rename = "_budget")]
+    Budget,
     Refusal,
     Cancelled,
     #[serde(rename = "_failed")]

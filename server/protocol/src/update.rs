@@ -11,7 +11,7 @@ use crate::operation::FileOperation;
 use crate::option::{ConfigChange, ConfigOption};
 use crate::origin::{Origin, Range};
 use crate::plan::PlanEntry;
-use crate::session::{ContextUsage, RunEnd, UsageView};
+use crate::session::{ContextUsage, CostView, RunEnd, UsageView};
 use crate::state::StateView;
 use crate::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 
@@ -263,6 +263,10 @@ pub struct TurnView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub usage: Option<UsageView>,
+    /// What that costs; absent if the settings have no price of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub cost: Option<CostView>,
     /// The kind of failure, for a failed attempt or turn (S115).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]

@@ -289,8 +289,10 @@ impl SessionTask {
             let why = format!("an answer has at most {MAX_WORDS} bytes");
             return Err(ClientError::new(ErrorName::AnswerInvalid, why));
         }
-        let consent = unattended.then(|| self.place.world.settings().unattended);
-        let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned(), consent };
+        let settings = self.place.world.settings();
+        let consent = unattended.then_some(settings.unattended);
+        let budget = Some(settings.budget.clone());
+        let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned(), consent, budget };
         let (status, resolution) = match self.record_input(Input::Answer(answer)).await {
             Ok(_) => match self.session.resolution(&ask) {
                 Some(resolution) => (RespondStatus::Accepted, resolution.clone()),

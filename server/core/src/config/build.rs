@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cells::{Cell, Value, provider_names};
+use super::cells::{Cell, Value, names_in, provider_names};
 use super::keys::POPUP_NEVER;
 use super::rules::Denials;
 use super::{KeySource, Limits, ModelLimits, Popups, Provider, Reach, SettingOrigin, Settings, Wire};
@@ -13,7 +13,7 @@ use crate::policy::detail::Detail;
 use crate::policy::saving::EditsSave;
 use crate::prompt::message::{GenerationSettings, Level};
 use crate::prompt::models::EditTool;
-use crate::record::{CompactPolicy, EditsMode, UnattendedPolicy};
+use crate::record::{Budget, BudgetPolicy, CompactPolicy, EditsMode, Money, Price, UnattendedPolicy};
 
 /// Builds the settings. An incomplete provider is listed separately, with what to set.
 pub(super) fn settings(
@@ -69,6 +69,7 @@ pub(super) fn settings(
                 .and_then(|lines| usize::try_from(lines).ok())
                 .unwrap_or(1),
         },
+        budget: budget(&cells),
         prompt_off: match cells.get("prompt.off").map(|cell| &cell.value) {
             Some(Value::Words(words)) => words.clone(),
             _ => Vec::new(),
@@ -104,6 +105,28 @@ fn limits(cells: &BTreeMap<String, Cell>) -> Limits {
             .filter(|seconds| *seconds > 0)
             .map(|seconds| seconds.saturating_mul(1000)),
         requests: narrow_of(cells, "limits.requests"),
+    }
+}
+
+/// Returns what runs and sessions may use, and the price of each model that has one for both directions.
+fn budget(cells: &BTreeMap<String, Cell>) -> BudgetPolicy {
+    let money = |key: &str| cells.get(key).and_then(|cell| cell.value.as_number()).map(Money::of);
+    let price = |model: &str| {
+        let of = |key: &str| money(&format!("prices.{model}.{key}"));
+        let (input, output) = (of("input")?, of("output")?);
+        let (cache_read, cache_write) =
+            (of("cache_read").unwrap_or(input), of("cache_write").unwrap_or(input));
+        Some((model.to_owned(), Price { input, output, cache_read, cache_write }))
+    };
+    BudgetPolicy {
+        run: Budget { requests: None, tokens: whole_of(cells, "limits.tokens"), cost: money("limits.cost") },
+        session: Budget {
+            requests: narrow_of(cells, "limits.session_requests"),
+            tokens: whole_of(cells, "limits.session_tokens"),
+            cost: money("limits.session_cost"),
+        },
+        prices: names_in("prices", cells).into_iter().filter_map(price).collect(),
+        currency: text_of(cells, "currency").unwrap_or_default(),
     }
 }
 

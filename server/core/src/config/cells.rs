@@ -44,7 +44,17 @@ impl Value {
             Literal::Truth(truth) => Some(Value::Truth(truth)),
             Literal::Whole(number) => Some(Value::Whole(number)),
             Literal::Text(text) => Some(Value::Text(text.to_owned())),
+            Literal::Nothing => Some(Value::Whole(0)),
             Literal::None | Literal::DenyAll | Literal::Refuse => None,
+        }
+    }
+
+    /// Returns a number that may have a fraction.
+    pub(super) fn as_number(&self) -> Option<f64> {
+        match self {
+            Value::Number(number) => number.as_f64(),
+            Value::Whole(number) => Some(*number as f64),
+            _ => None,
         }
     }
 
@@ -61,6 +71,9 @@ impl Value {
             (Value::Text(_), Value::Text(_)) => rank(self) > rank(than),
             (Value::Truth(value), Value::Truth(than)) => *value && !*than,
             (Value::Whole(value), Value::Whole(than)) => value > than,
+            (Value::Number(_) | Value::Whole(_), Value::Number(_) | Value::Whole(_)) => {
+                self.as_number() > than.as_number()
+            }
             // Texts have no order: none is stricter than another.
             _ => false,
         }
@@ -86,7 +99,13 @@ impl std::fmt::Debug for Value {
 
 /// Returns the names of all `[providers.NAME]` tables.
 pub(super) fn provider_names(cells: &BTreeMap<String, Cell>) -> BTreeSet<&str> {
-    cells.keys().filter_map(|key| key.strip_prefix("providers.")?.split('.').next()).collect()
+    names_in("providers", cells)
+}
+
+/// Returns the names of all `[group.NAME]` tables. A name may have dots; the keys below it have none.
+pub(super) fn names_in<'a>(group: &str, cells: &'a BTreeMap<String, Cell>) -> BTreeSet<&'a str> {
+    let name = |key: &'a String| Some(key.strip_prefix(group)?.strip_prefix('.')?.rsplit_once('.')?.0);
+    cells.keys().filter_map(name).collect()
 }
 
 /// Where the values of one layer come from.

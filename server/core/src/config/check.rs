@@ -28,6 +28,7 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
         ValueType::Whole { min, max } => values::whole(node, min, max).map(Value::Whole),
         ValueType::Amount { max } => values::amount(node, max).map(Value::Number),
         ValueType::Headers => values::headers(node).map(Value::Headers),
+        ValueType::Currency => currency(values::text(node, "a currency")?).map(Value::Text),
         ValueType::Rules => Ok(Value::Rules(rules(node, source, notes)?)),
         ValueType::Variable => {
             values::variable(values::text(node, "the name of a variable")?).map(Value::Text)
@@ -67,6 +68,14 @@ fn named(key: &Key, node: &Node, is_not: &str) -> Result<Value, Complaint> {
         return Ok(Value::Text(text.to_owned()));
     }
     Err(Complaint::new(format!("{:?} {is_not}", values::shorten(text)), format!("write {wanted}")))
+}
+
+fn currency(text: &str) -> Result<String, Complaint> {
+    if (1..=8).contains(&text.len()) && text.chars().all(|c| c.is_ascii_alphabetic()) {
+        return Ok(text.to_owned());
+    }
+    let message = format!("{:?} is no currency", values::shorten(text));
+    Err(Complaint::new(message, "write up to 8 letters, for example \"EUR\""))
 }
 
 fn model(node: &Node) -> Result<String, Complaint> {

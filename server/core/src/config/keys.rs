@@ -24,6 +24,11 @@ pub(super) const POPUP_AUTO: &str = "auto";
 /// No ask is a popup.
 pub(super) const POPUP_NEVER: &str = "never";
 
+/// The highest limit of tokens.
+const MOST_TOKENS: u64 = 1_000_000_000_000;
+/// The highest limit of money and the highest price.
+const MOST_MONEY: u32 = 1_000_000;
+
 const fn whole(min: u64, max: u64) -> ValueType {
     ValueType::Whole { min, max }
 }
@@ -294,6 +299,86 @@ pub const KEYS: &[Key] = &[
         strict: Literal::Whole(50),
         project: Project::Lower,
         meaning: "Model requests of one run before you are asked; unlimited when not set.",
+    },
+    Key {
+        name: "limits.tokens",
+        kind: whole(0, MOST_TOKENS),
+        default: Literal::None,
+        strict: Literal::Nothing,
+        project: Project::Lower,
+        meaning: "Tokens of one run, read and written, before you are asked; unlimited when not set. What the provider has in its cache counts too. It is looked at before each request, so the last one may go beyond it. If a provider counts no tokens, they are estimated.",
+    },
+    Key {
+        name: "limits.cost",
+        kind: ValueType::Amount { max: MOST_MONEY },
+        default: Literal::None,
+        strict: Literal::Nothing,
+        project: Project::Never,
+        meaning: "What one run may cost before you are asked, in your `currency`; unlimited when not set. It needs `prices` of the model.",
+    },
+    Key {
+        name: "limits.session_requests",
+        kind: whole(0, 10_000_000),
+        default: Literal::None,
+        strict: Literal::Nothing,
+        project: Project::Lower,
+        meaning: "Model requests of a whole session; unlimited when not set. When they are used up, the session makes no further request until you raise it.",
+    },
+    Key {
+        name: "limits.session_tokens",
+        kind: whole(0, MOST_TOKENS),
+        default: Literal::None,
+        strict: Literal::Nothing,
+        project: Project::Lower,
+        meaning: "Tokens of a whole session, read and written; unlimited when not set. When they are used up, the session makes no further request until you raise it.",
+    },
+    Key {
+        name: "limits.session_cost",
+        kind: ValueType::Amount { max: MOST_MONEY },
+        default: Literal::None,
+        strict: Literal::Nothing,
+        project: Project::Never,
+        meaning: "What a whole session may cost, in your `currency`; unlimited when not set. When it is used up, the session makes no further request until you raise it. It needs `prices` of each model.",
+    },
+    Key {
+        name: "currency",
+        kind: ValueType::Currency,
+        default: Literal::Text("USD"),
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "The currency of your `prices`, for example \"EUR\". Nothing is converted.",
+    },
+    Key {
+        name: "prices.NAME.input",
+        kind: ValueType::Amount { max: MOST_MONEY },
+        default: Literal::None,
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "What a million tokens of input cost. NAME is the model as \"PROVIDER/MODEL\", in quotes: `[prices.\"openai/MODEL\"]`. Adjutant knows no prices of its own: without `input` and `output`, a model has none, and no cost is shown.",
+    },
+    Key {
+        name: "prices.NAME.output",
+        kind: ValueType::Amount { max: MOST_MONEY },
+        default: Literal::None,
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "What a million tokens of output cost.",
+    },
+    Key {
+        name: "prices.NAME.cache_read",
+        kind: ValueType::Amount { max: MOST_MONEY },
+        default: Literal::None,
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "What a million tokens of input cost that the provider had in its cache. When not set, the same as other input.",
+    },
+    Key {
+        name: "prices.NAME.cache_write",
+        kind: ValueType::Amount { max: MOST_MONEY },
+        default: Literal::None,
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "What a million tokens of input cost that the provider put into its cache. When not set, the same as other input.",
     },
     Key {
         name: "prompt.off",

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::cells::{Cell, MOST_RULES, Source, Value, provider_names};
+use super::cells::{Cell, MOST_RULES, Source, Value, names_in, provider_names};
 use super::keys::{self, KEYS, Key, Literal, Project};
 use super::rules::DenyRule;
 use super::tree::{self, Entries, Node, Raw};
@@ -16,6 +16,8 @@ use super::{Content, File, Flag, Flaw, Layer, Problem, SettingOrigin, Settings, 
 const MOST_PROBLEMS: usize = 100;
 /// The most providers that all layers may have together.
 const MOST_PROVIDERS: usize = 100;
+/// The most models with prices: a run's log has all of them.
+const MOST_PRICES: usize = 100;
 
 /// Resolves the layers into settings and problems. Layers of different kinds may come in any order.
 pub fn resolve(mut layers: Vec<Layer>) -> (Settings, Vec<Problem>) {
@@ -153,7 +155,10 @@ impl Resolver {
 
     /// Applies the strict values, without denials and refusals: an unusable file may have turned something off.
     fn make_strict(&mut self, source: &Source) {
-        for key in KEYS.iter().filter(|key| !matches!(key.strict, Literal::DenyAll | Literal::Refuse)) {
+        for key in KEYS
+            .iter()
+            .filter(|key| !matches!(key.strict, Literal::DenyAll | Literal::Refuse | Literal::Nothing))
+        {
             self.strict_value(key, key.name, source.origin.clone(), source.project);
         }
     }
@@ -264,6 +269,21 @@ impl Resolver {
                 let complaint =
                     Complaint::new("there are too many providers", format!("keep to {MOST_PROVIDERS}"))
                         .of(Flaw::TooMany);
+                return self.problem(source, line, Some(&path.join(".")), complaint);
+            }
+        }
+        if let [prices, model] = path.as_slice()
+            && prices == "prices"
+        {
+            if values::split_model(model).is_none() {
+                let what = "write it as [prices.\"PROVIDER/MODEL\"]";
+                let complaint = Complaint::new("this does not name a model", what);
+                return self.problem(source, line, Some(&path.join(".")), complaint);
+            }
+            let priced = names_in("prices", &self.cells);
+            if !priced.contains(model.as_str()) && priced.len() >= MOST_PRICES {
+                let complaint = Complaint::new("there are too many prices", format!("keep to {MOST_PRICES}"))
+                    .of(Flaw::TooMany);
                 return self.problem(source, line, Some(&path.join(".")), complaint);
             }
         }
@@ -409,7 +429,7 @@ impl Resolver {
             Literal::Refuse => {
                 self.cells.insert(full.to_owned(), Cell { value: Value::Refused, origin, bound: None });
             }
-            Literal::Truth(_) | Literal::Whole(_) | Literal::Text(_) => {
+            Literal::Truth(_) | Literal::Whole(_) | Literal::Text(_) | Literal::Nothing => {
                 let Some(value) = Value::of(key.strict) else { return };
                 let below = self.cells.get(full);
                 let mut bound = below.and_then(|below| below.bound.clone());
@@ -445,8 +465,29 @@ impl Resolver {
         }
     }
 
+    /// Reports each model with a price for only one direction: the other one is not free, so neither is used.
+    fn report_half_prices(&mut self) {
+        let mut found = Vec::new();
+        for model in names_in("prices", &self.cells) {
+            let full = |key: &str| format!("prices.{model}.{key}");
+            let missing = ["input", "output"].into_iter().find(|key| !self.cells.contains_key(&full(key)));
+            let given = self.cells.range(full("")..).next().map(|(_, cell)| cell.origin.clone());
+            found.extend(missing.zip(given).map(|(key, origin)| (full(key), origin)));
+        }
+        for (full, origin) in found {
+            let what = "set it too; until then the model has no price";
+            let complaint = Complaint::new("the price of this is missing", what);
+            let line = match &origin {
+                SettingOrigin::UserFile { line, .. } => *line,
+                _ => None,
+            };
+            self.problem(&Source::plain(origin), line, Some(&full), complaint);
+        }
+    }
+
     fn finish(mut self) -> (Settings, Vec<Problem>) {
         self.report_double_keys();
+        self.report_half_prices();
         if self.unreported > 0 {
             self.problems.push(Problem {
                 flaw: Flaw::TooMany,

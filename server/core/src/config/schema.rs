@@ -52,7 +52,7 @@ fn leaf(key: &Key) -> Value {
         Literal::Text(text) => text.into(),
         Literal::Truth(truth) => truth.into(),
         Literal::Whole(number) => number.into(),
-        Literal::None | Literal::DenyAll | Literal::Refuse => Value::Null,
+        Literal::None | Literal::DenyAll | Literal::Refuse | Literal::Nothing => Value::Null,
     };
     if !default.is_null() {
         leaf.insert("default".to_owned(), default);
@@ -82,6 +82,7 @@ fn type_of(kind: ValueType) -> Map<String, Value> {
         | ValueType::Detail => {
             json!({ "type": "string", "enum": kind.choices() })
         }
+        ValueType::Currency => json!({ "type": "string", "pattern": "^[A-Za-z]{1,8}$" }),
         ValueType::Variable
         | ValueType::Script
         | ValueType::KeyFile

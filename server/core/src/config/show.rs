@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::cells::{Value, provider_names};
+use super::cells::{Value, names_in};
 use super::keys::{KEYS, Key, ValueType};
 use super::{SettingOrigin, Settings, toml_key, values};
 
@@ -14,11 +14,13 @@ pub fn explain(settings: &Settings) -> String {
     for key in KEYS.iter().filter(|key| !key.name.contains("NAME")) {
         row(settings, key, key.name, key.name.to_owned(), &mut rows);
     }
-    for name in provider_names(&settings.cells) {
-        for key in KEYS.iter().filter(|key| key.name.contains("NAME")) {
-            let full = key.name.replace("NAME", name);
-            if settings.cells.contains_key(&full) {
-                row(settings, key, &full, key.name.replace("NAME", &toml_key(name)), &mut rows);
+    for group in ["providers", "prices"] {
+        for name in names_in(group, &settings.cells) {
+            for key in KEYS.iter().filter(|key| key.name.contains("NAME") && key.name.starts_with(group)) {
+                let full = key.name.replace("NAME", name);
+                if settings.cells.contains_key(&full) {
+                    row(settings, key, &full, key.name.replace("NAME", &toml_key(name)), &mut rows);
+                }
             }
         }
     }

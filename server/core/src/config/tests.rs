@@ -12,6 +12,7 @@ use super::*;
 use crate::record::EditsMode;
 
 mod answering;
+mod budgets;
 mod explained;
 mod keys;
 mod providers;

@@ -13,9 +13,9 @@ use crate::policy::observation::ObservedPath;
 use crate::prompt::image::Image;
 use crate::prompt::message::{GenerationSettings, Reply};
 use crate::record::{
-    AmendedTexts, AskId, AskKind, CallResult, ChangeSetId, ChangedFile, ContextText, EditCheck, FileChange,
-    HunkSet, KeyUse, Payload, Policy, ReviewState, ReviewedBy, RunId, RunOrigin, SeenHunk, ToolCallId,
-    UnattendedPolicy, UnsavedText,
+    AmendedTexts, AskId, AskKind, BudgetPolicy, CallResult, ChangeSetId, ChangedFile, ContextText, EditCheck,
+    FileChange, HunkSet, KeyUse, Payload, Policy, ReviewState, ReviewedBy, RunId, RunOrigin, SeenHunk,
+    ToolCallId, UnattendedPolicy, UnsavedText,
 };
 use crate::session::{AppliedChange, AppliedHunk};
 use crate::text::trace::Formatting;
@@ -165,6 +165,8 @@ pub struct Answer {
     /// Consent for the run that continues by this answer: what may run without asking. Consent of an earlier
     /// run or process does not carry over.
     pub consent: Option<UnattendedPolicy>,
+    /// What a run that continues by this answer may use, as the settings are now; `None` leaves it as it was.
+    pub budget: Option<BudgetPolicy>,
 }
 
 /// A decision about hunks that wait for an answer.

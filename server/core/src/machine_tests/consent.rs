@@ -72,7 +72,13 @@ fn finding_b1_consent_that_is_given_again_counts() {
     bench.prompt("go").unwrap();
     bench.input(Input::Opened { epoch: 2 }).unwrap();
     let ask = bench.session.open_asks().next().unwrap().id.clone();
-    let answer = Answer { ask, choice: option("resume"), surface: "test".to_owned(), consent: unattended };
+    let answer = Answer {
+        ask,
+        choice: option("resume"),
+        surface: "test".to_owned(),
+        consent: unattended,
+        budget: None,
+    };
     check(&bench.input(Input::Answer(answer)).unwrap(), expect!["ask_closed rules_changed"]);
     runs(&mut bench);
     // A prompt that resumes an interrupted run can also give consent.

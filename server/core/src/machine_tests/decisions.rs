@@ -509,7 +509,13 @@ fn an_ask_is_closed_once_when_the_session_is_opened_again() {
     bench.report(is_prepare, files_of(vec![file("b", &[(&ids[0], &["h1"])])]));
     let ask = bench.session.open_asks().last().unwrap().id.clone();
     bench
-        .input(Input::Answer(Answer { ask, choice: option("allow"), surface: "t".to_owned(), consent: None }))
+        .input(Input::Answer(Answer {
+            ask,
+            choice: option("allow"),
+            surface: "t".to_owned(),
+            consent: None,
+            budget: None,
+        }))
         .unwrap();
     let events = bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
     let closed: Vec<_> = events

@@ -493,8 +493,13 @@ fn a_log_has_the_one_call_of_an_ask_by_name_and_several_as_a_list() {
 #[test]
 fn an_answer_to_another_ask_than_the_open_one_applies_nothing() {
     let (mut bench, _) = asked_together();
-    let answer =
-        Answer { ask: "ask-other".into(), choice: option("allow"), surface: "t".to_owned(), consent: None };
+    let answer = Answer {
+        ask: "ask-other".into(),
+        choice: option("allow"),
+        surface: "t".to_owned(),
+        consent: None,
+        budget: None,
+    };
     assert!(bench.input(Input::Answer(answer)).is_err());
     assert!(!next_steps(&bench.session).iter().any(is_tool));
 }

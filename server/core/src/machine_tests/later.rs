@@ -53,7 +53,7 @@ fn n04_an_edit_the_text_ran_away_from_is_shown_anew_three_times_at_most() {
 
 fn answer_of(bench: &Bench, option: &str) -> Answer {
     let ask = bench.session.open_asks().next().expect("an ask is open").id.clone();
-    Answer { ask, choice: super::option(option), surface: "test".to_owned(), consent: None }
+    Answer { ask, choice: super::option(option), surface: "test".to_owned(), consent: None, budget: None }
 }
 
 /// Returns a bench whose model asks a question, with the setting that answers it after a time.

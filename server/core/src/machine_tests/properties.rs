@@ -418,7 +418,7 @@ proptest! {
                 Input::Opened { epoch: 0 },
                 Input::Stopping,
                 Input::Cancel { run: Some(text.as_str().into()) },
-                Input::Answer(Answer { ask, choice: Choice::Text(text.clone()), surface: text.clone(), consent: None }),
+                Input::Answer(Answer { ask, choice: Choice::Text(text.clone()), surface: text.clone(), consent: None , budget: None}),
                 Input::prompted(Prompt {
                     added: String::new(),
                     text: text.clone(),

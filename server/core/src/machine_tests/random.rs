@@ -168,7 +168,13 @@ pub fn answer(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
         let option = ask.options.get(dice.roll(ask.options.len().max(1)))?;
         Choice::Option { id: option.option_id.clone(), text: None }
     };
-    Some(Input::Answer(Answer { ask: ask.id.clone(), choice, surface: "random".to_owned(), consent: None }))
+    Some(Input::Answer(Answer {
+        ask: ask.id.clone(),
+        choice,
+        surface: "random".to_owned(),
+        consent: None,
+        budget: None,
+    }))
 }
 
 fn step(bench: &Bench, dice: &mut Dice<'_>) -> Input {

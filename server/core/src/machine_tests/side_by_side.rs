@@ -103,7 +103,13 @@ fn l06_each_read_that_must_be_asked_about_has_an_ask_of_its_own() {
     assert_ne!(asks[0].id, asks[1].id);
     let answer = |option_id: &str, ask: usize| {
         let choice = option(option_id);
-        Input::Answer(Answer { ask: asks[ask].id.clone(), choice, surface: "t".to_owned(), consent: None })
+        Input::Answer(Answer {
+            ask: asks[ask].id.clone(),
+            choice,
+            surface: "t".to_owned(),
+            consent: None,
+            budget: None,
+        })
     };
     // The first ask is about the second call.
     bench.input(answer("reject", 0)).unwrap();

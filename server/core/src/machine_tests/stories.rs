@@ -69,7 +69,10 @@ fn s20_a_turn_is_one_model_call_and_the_run_ends_without_calls() {
     check(&bench.report(is_model, Report::ReplyStarted), expect!["reply_started"]);
     check(&bench.report(is_model, Report::Replied(reply("hi", &[]))), expect!["replied run_ended"]);
     let end = &bench.session.ended.back().unwrap().end;
-    assert_eq!((end.outcome, end.stop_reason, end.turns), (Outcome::Stopped, StopReason::EndTurn, 1));
+    assert_eq!(
+        (end.outcome, end.stop_reason, end.spent.requests),
+        (Outcome::Stopped, StopReason::EndTurn, 1)
+    );
     assert!(next_steps(&bench.session).is_empty());
 }
 
@@ -189,8 +192,13 @@ fn s54_the_first_answer_wins_and_later_ones_get_the_winner() {
     let mut bench = asking_command();
     let ask = bench.session.open_asks().next().unwrap().id.clone();
     bench.answer(option("reject")).unwrap();
-    let late =
-        Input::Answer(Answer { ask, choice: option("allow"), surface: "late".to_owned(), consent: None });
+    let late = Input::Answer(Answer {
+        ask,
+        choice: option("allow"),
+        surface: "late".to_owned(),
+        consent: None,
+        budget: None,
+    });
     let Err(Refusal::AlreadyResolved(Resolution::Selected { option_id, .. })) = bench.input(late) else {
         panic!("a late answer gets the winner")
     };

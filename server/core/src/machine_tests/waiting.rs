@@ -203,7 +203,7 @@ fn counts_beyond_all_measure_end_no_session() {
         bench.report(is_model, Report::Replied(said));
         bench.report(is_prepare, Report::Finished(done(CallEnd::Failed)));
     }
-    let usage = bench.session.open_run().expect("it goes on").usage;
+    let usage = bench.session.open_run().expect("it goes on").spent.usage;
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.cache_read_tokens), (u64::MAX, u64::MAX, 2));
 }
 

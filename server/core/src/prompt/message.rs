@@ -269,10 +269,14 @@ pub enum StopCause {
 /// Tokens of one request as the provider counted them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
+    /// All tokens of the request, with those of the cache.
     pub input_tokens: u64,
+    /// All tokens of the reply, with those of its reasoning.
     pub output_tokens: u64,
+    /// The part of the input that the provider had in its cache.
     #[serde(default)]
     pub cache_read_tokens: u64,
+    /// The part of the input that the provider put into its cache; 0 if it does not count that.
     #[serde(default)]
     pub cache_write_tokens: u64,
 }
@@ -289,6 +293,16 @@ pub enum Delta {
 }
 
 impl Usage {
+    /// Returns the tokens of the input that were neither read from the cache nor written to it.
+    pub fn uncached_tokens(self) -> u64 {
+        self.input_tokens.saturating_sub(self.cache_read_tokens).saturating_sub(self.cache_write_tokens)
+    }
+
+    /// Returns the tokens of request and reply.
+    pub fn all_tokens(self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
     /// Returns the sum. It saturates, because a provider may report any number.
     pub fn and(self, more: Usage) -> Usage {
         Usage {

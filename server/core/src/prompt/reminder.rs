@@ -17,8 +17,8 @@ pub struct SessionNow {
     plan: Vec<PlanStep>,
     /// The surroundings at the beginning of the session.
     first: Option<ContextText>,
-    /// How many requests are left, of how many.
-    left: Option<(u32, u32)>,
+    /// What is left of the budget that ends first.
+    left: Option<String>,
     is_off: bool,
 }
 
@@ -29,7 +29,7 @@ impl SessionNow {
         Self {
             plan: session.plan.clone(),
             first: session.texts.iter().find(is_surroundings).cloned(),
-            left: left(session),
+            left: session.budget_left(),
             is_off: context.is_none_or(|context| context.off.iter().any(|off| off == "reminder")),
         }
     }
@@ -58,15 +58,12 @@ pub fn reminder(session: &SessionNow, editor: &EditorNow) -> Option<String> {
     if session.is_off {
         return None;
     }
-    let budget = session
-        .left
-        .map(|(left, most)| format!("This is one of the last requests: {left} of {most} are left after it."));
     let parts = [
         documents(editor),
         cursor(editor),
         changed_surroundings(session, editor),
         plan(&session.plan),
-        budget,
+        session.left.clone(),
     ];
     let lines: Vec<String> = parts.into_iter().flatten().collect();
     (!lines.is_empty()).then(|| format!("[now, from Adjutant and not from the user]\n{}", lines.join("\n")))
@@ -108,15 +105,6 @@ fn plan(steps: &[PlanStep]) -> Option<String> {
     };
     let lines: Vec<String> = steps.iter().map(line).collect();
     (!lines.is_empty()).then(|| format!("The plan:\n{}", lines.join("\n")))
-}
-
-/// Returns what is left of the budget of requests and how large it is, once a fifth of it or less is left.
-fn left(session: &Session) -> Option<(u32, u32)> {
-    let run = session.open_run()?;
-    let unattended = run.policy.unattended.map(|limits| limits.max_requests);
-    let most = unattended.into_iter().chain(run.policy.max_requests).min()?;
-    let left = most.saturating_sub(run.turns);
-    (left.saturating_mul(5) <= most).then_some((left, most))
 }
 
 #[cfg(test)]

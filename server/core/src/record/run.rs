@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ContextPolicy;
+use super::{BudgetPolicy, ContextPolicy};
 use crate::machine::retry::RetryPolicy;
 use crate::text::position::Range;
 
@@ -93,6 +93,9 @@ pub enum StopReason {
     EndTurn,
     MaxTokens,
     MaxTurnRequests,
+    /// A limit of tokens or of money is used up.
+    #[serde(rename = "_budget")]
+    Budget,
     Refusal,
     Cancelled,
     #[serde(rename = "_failed")]
@@ -133,6 +136,9 @@ pub struct Policy {
     /// How its context is made; `None` in older logs, whose runs read nothing and are never compacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPolicy>,
+    /// What it and its session may use; without limits in older logs.
+    #[serde(default, skip_serializing_if = "BudgetPolicy::is_default")]
+    pub budget: BudgetPolicy,
 }
 
 impl Default for Policy {
@@ -149,6 +155,7 @@ impl Default for Policy {
             retry: RetryPolicy::default(),
             fallback_models: Vec::new(),
             context: None,
+            budget: BudgetPolicy::default(),
         }
     }
 }

@@ -17,13 +17,14 @@ use super::{
 use crate::machine::retry::{FailureClass, Tries};
 use crate::policy::observation::ObservedPath;
 use crate::prompt::image::{Image, Picture, withheld};
-use crate::prompt::message::{ModelMessage, Reply, Usage};
+use crate::prompt::message::{ModelMessage, Reply};
 use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, EditCheck, Event, Payload, Record, ToolCallId};
 use crate::session::compactions::SentPrefix;
 use crate::session::hunks::{self, HunkState};
 use crate::session::maker::{Maker, split_words};
 use crate::session::rewind::RanCommand;
 use crate::session::run::{RunEnd, names_of_files};
+use crate::session::spending::Spent;
 use crate::tool::Effect;
 
 impl Session {
@@ -135,8 +136,7 @@ impl Session {
                     toolset: toolset.clone(),
                     turn: None,
                     pending: Vec::new(),
-                    turns: 0,
-                    usage: Usage::default(),
+                    spent: Spent::default(),
                     mistakes: 0,
                     has_context: false,
                     only_compacts: *only_compacts,
@@ -232,6 +232,7 @@ impl Session {
             let cache_break = self.sent.as_ref().and_then(|sent| sent.broken_by(&next));
             self.sent = Some(next);
             run.begin_turn(*turn, compacts.clone(), cache_break);
+            self.spend(&Spent { requests: 1, ..Spent::default() });
             self.drop_unread_changes();
             return;
         }
@@ -265,7 +266,7 @@ impl Session {
                 turn.tries.fail(failure.class);
                 match failure.class {
                     FailureClass::History => {
-                        repair(&mut self.history);
+                        context::repair(&mut self.history);
                         self.compacted.number += 1;
                     }
                     FailureClass::Images => {
@@ -280,8 +281,9 @@ impl Session {
                 turn.streaming = false;
                 turn.partial.clear();
                 turn.phase = TurnPhase::Acting;
-                run.usage = run.usage.and(reply.usage.unwrap_or_default());
                 run.overflows = 0;
+                let estimated = || self.tokens.estimated(&self.history, Some(reply));
+                let spent = Spent::of_reply(&run.policy.budget, run.current_model(), reply.usage, estimated);
                 if let Some(usage) = reply.usage {
                     self.tokens.counted(usage, &self.history);
                     let model = run.fallback.as_ref().unwrap_or(&run.model).clone();
@@ -289,6 +291,7 @@ impl Session {
                     self.context = Some(ContextFill { tokens, model });
                 }
                 self.history.push(ModelMessage::Assistant { reply: reply.clone() });
+                self.spend(&spent);
             }
             Event::TurnFailed { failure, .. } => {
                 turn.streaming = false;
@@ -529,8 +532,7 @@ impl Session {
             outcome: *outcome,
             stop_reason: *stop,
             summary: summary.clone(),
-            usage: run.usage,
-            turns: run.turns,
+            spent: run.spent,
             // They are the parent's to review.
             edits: if self.inherits { RunEdits::default() } else { self.applied.edits_of(&run.id) },
         };
@@ -576,18 +578,6 @@ pub(crate) fn mistakes_after(before: u32, end: CallEnd) -> u32 {
         CallEnd::Failed => before.saturating_add(1),
         CallEnd::Completed => 0,
         CallEnd::Denied | CallEnd::Cancelled | CallEnd::Interrupted => before,
-    }
-}
-
-/// Removes the opaque provider items from a history whose provider refuses them. All texts, calls and outputs
-/// stay; `prompt` pairs calls and outputs in every request anyway.
-fn repair(history: &mut [ModelMessage]) {
-    for message in history {
-        if let ModelMessage::Assistant { reply } = message
-            && reply.kept.is_some()
-        {
-            *reply = Arc::new(Reply { kept: None, ..Reply::clone(reply) });
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::machine::retry::Tries;
 use crate::policy::choices::Follows;
 use crate::policy::observation::ObservedPath;
-use crate::prompt::message::{GenerationSettings, ModelMessage, Reply, RequestedCall, Usage};
+use crate::prompt::message::{GenerationSettings, ModelMessage, Reply, RequestedCall};
 use crate::record::Compaction;
 use crate::record::{
     Ask, CallEnd, ChangeSetId, KeyUse, MessageId, Mode, Outcome, Payload, PlanStep, Policy, RunId, RunOrigin,
@@ -15,6 +15,7 @@ use crate::record::{
 };
 use crate::session::compactions::CacheBreak;
 use crate::session::maker::RunPrompts;
+use crate::session::spending::Spent;
 use crate::text::patch::files_of;
 use crate::tool::{APPLY_PATCH, Effect};
 
@@ -45,8 +46,7 @@ pub struct Run {
     pub turn: Option<Turn>,
     /// Prompts and notes that wait for the next turn.
     pub pending: Vec<ModelMessage>,
-    pub turns: u32,
-    pub usage: Usage,
+    pub spent: Spent,
     /// Failed calls in a row (S26).
     pub mistakes: u32,
     /// Whether the texts of its prompt were read.
@@ -203,7 +203,6 @@ impl Run {
         compacts: Option<Compaction>,
         cache_break: Option<CacheBreak>,
     ) {
-        self.turns += 1;
         self.prompts.begin_turn();
         self.turn = Some(Turn {
             number,
@@ -384,9 +383,7 @@ pub struct RunEnd {
     pub outcome: Outcome,
     pub stop_reason: StopReason,
     pub summary: Option<String>,
-    pub usage: Usage,
-    /// Turns begun, whether the model answered or not.
-    pub turns: u32,
+    pub spent: Spent,
     pub edits: RunEdits,
 }
 

@@ -2,8 +2,10 @@
 //!
 //! Never asks a tokenizer. It learns from each count of the provider (S72).
 
+use std::sync::Arc;
+
 use crate::prompt::estimate;
-use crate::prompt::message::{ModelMessage, Usage};
+use crate::prompt::message::{ModelMessage, Reply, Usage};
 
 /// How much of what was learned counts again after each further reply.
 const MEMORY: f64 = 0.8;
@@ -54,6 +56,12 @@ impl TokenCount {
     /// Returns the fill if the provider has counted a request of this session, or a compaction has estimated one.
     pub fn counted_fill(&self, history: &[ModelMessage]) -> Option<u64> {
         self.input.map(|_| self.fill(history))
+    }
+
+    /// Returns about how many tokens a request with this history had, and its reply.
+    pub(super) fn estimated(&self, history: &[ModelMessage], reply: Option<&Arc<Reply>>) -> Usage {
+        let reply = reply.map(|reply| ModelMessage::Assistant { reply: reply.clone() });
+        Usage { input_tokens: self.fill(history), output_tokens: self.of(&reply), ..Usage::default() }
     }
 
     /// Notes what the provider counted for a request with this history.

@@ -13,6 +13,7 @@ use crate::prompt::{compact, estimate};
 use crate::record::{ContextPolicy, Mode};
 use crate::session::Session;
 use crate::tool::Toolset;
+use crate::wire::usage;
 
 /// Of what the next request is made.
 pub struct NextRequest<'a> {
@@ -74,6 +75,7 @@ pub fn context(next: &NextRequest<'_>, texts: bool) -> SessionContextResult {
         context_size: compact::window_of(next.policy, next.model),
         sections: views,
         tools: tools(next, &specs, count),
+        spent: usage::spent(&session.spent),
     }
 }
 

@@ -5,6 +5,7 @@ use adjutant_protocol::session::UsageView;
 use adjutant_protocol::update::{FailureKind, ImageView};
 use adjutant_protocol::{ask, operation, origin, overview, session, state, update};
 
+use super::usage;
 use crate::machine::retry::FailureClass;
 use crate::policy::choices::{ChoiceChange, ChoiceId};
 use crate::prompt::image::{Image, size};
@@ -56,7 +57,7 @@ same!(record::OptionKind => ask::OptionKind { AllowOnce, AllowAlways, RejectOnce
 same!(crate::policy::detail::Detail => overview::Detail { Brief, Normal, Full });
 same!(record::Outcome => state::Outcome { Completed, Stopped, Failed, Limit, Cancelled });
 same!(record::StopReason => state::StopReason {
-    EndTurn, MaxTokens, MaxTurnRequests, Refusal, Cancelled, Failed, Mistakes, GaveUp,
+    EndTurn, MaxTokens, MaxTurnRequests, Budget, Refusal, Cancelled, Failed, Mistakes, GaveUp,
 });
 same!(run::SessionState => state::State { None, Running, RequiresAction, Idle, Resumable });
 same!(run::SubState => state::SubState {
@@ -125,10 +126,11 @@ impl From<origin::Origin> for record::RunOrigin {
 
 impl From<run::RunEnd> for session::RunEnd {
     fn from(end: run::RunEnd) -> Self {
-        let run::RunEnd { ended_at, outcome, stop_reason, summary, usage, turns, edits } = end;
-        let (outcome, stop_reason, usage) = (outcome.into(), stop_reason.into(), usage.into());
+        let run::RunEnd { ended_at, outcome, stop_reason, summary, spent, edits } = end;
+        let (outcome, stop_reason) = (outcome.into(), stop_reason.into());
+        let (cost, turns, usage) = (usage::cost(&spent), spent.requests, spent.usage.into());
         let edits = (edits.files > 0).then(|| edits.into());
-        Self { ended_at, outcome, stop_reason, summary, usage, turns, edits }
+        Self { ended_at, outcome, stop_reason, summary, usage, cost, turns, edits }
     }
 }
 

@@ -167,6 +167,7 @@ mod tests {
             phase: TurnPhase::Started,
             attempt: 1,
             usage: None,
+            cost: None,
             failure: None,
             message: None,
             model: None,

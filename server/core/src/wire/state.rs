@@ -9,7 +9,7 @@ use adjutant_protocol::update::{
 };
 
 use super::start::attached_names;
-use super::{ask, call, compaction, options, plan};
+use super::{ask, call, compaction, options, plan, usage};
 use crate::machine::retry::CallFailure;
 use crate::policy::unsaved;
 use crate::prompt::message::ModelMessage;
@@ -259,7 +259,7 @@ fn event_updates(session: &Session, record: &Record) -> Vec<Update> {
 /// Whether the last text of the model in the open run is this one.
 fn was_said(session: &Session, summary: &str) -> bool {
     // A run that continues another one has no message of the user before its own replies.
-    let turns = session.open_run().map_or(0, |run| run.turns as usize);
+    let turns = session.open_run().map_or(0, |run| run.spent.requests as usize);
     let since =
         session.history.iter().rev().take_while(|message| !matches!(message, ModelMessage::User { .. }));
     let mut texts = since.filter_map(|message| match message {
@@ -299,6 +299,7 @@ fn turn_updates(session: &Session, event: &Event) -> Vec<Update> {
         phase,
         attempt,
         usage: None,
+        cost: None,
         failure: None,
         message: None,
         model: None,
@@ -318,6 +319,7 @@ fn turn_updates(session: &Session, event: &Event) -> Vec<Update> {
         Event::Compacted { by: Some(SummaryTurn { turn, attempt, usage }), .. }
         | Event::SummaryFailed { turn, attempt, usage, .. } => vec![Update::Turn(TurnView {
             usage: usage.map(Into::into),
+            cost: usage::of_turn(session, *usage),
             compacts: true,
             ..turn_view(*turn, WireTurnPhase::Ended, *attempt)
         })],
@@ -358,6 +360,7 @@ fn turn_updates(session: &Session, event: &Event) -> Vec<Update> {
             }
             updates.push(Update::Turn(TurnView {
                 usage: reply.usage.map(Into::into),
+                cost: usage::of_turn(session, reply.usage),
                 ..turn_view(*turn, WireTurnPhase::Ended, *attempt)
             }));
             updates

@@ -7,7 +7,7 @@ mod foreign;
 
 use adjutant_protocol::ask::{AskGroup, AskOption, AskSubject, AskView, Resolution};
 use adjutant_protocol::plan::PlanEntry;
-use adjutant_protocol::session::RunEnd;
+use adjutant_protocol::session::{CostView, RunEnd, UsageView};
 use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::update::{
     AskChange, CompactionStatus, RunView, ToolCallView, ToolStatus, TurnPhase, Update,
@@ -293,7 +293,7 @@ fn tool_line(call: &ToolCallView) -> Option<String> {
     Some(format!("- {mark}{}{result}", code(&call.title)))
 }
 
-/// Returns the last line of a run: how it ended, its turns and its tokens.
+/// Returns the last line of a run: how it ended, its turns, its tokens and what they cost.
 pub fn end_line(end: &RunEnd) -> String {
     let outcome = match end.outcome {
         Outcome::Completed => "Done",
@@ -312,10 +312,17 @@ pub fn end_line(end: &RunEnd) -> String {
         _ => String::new(),
     };
     let turns = if end.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", end.turns) };
-    let usage = &end.usage;
-    let read =
-        usage.input_tokens.saturating_add(usage.cache_read_tokens).saturating_add(usage.cache_write_tokens);
-    format!("{outcome}{why} · {turns} · {read} tokens in, {} out", usage.output_tokens)
+    format!("{outcome}{why} · {turns} · {}", tokens_line(end.usage, end.cost.as_ref()))
+}
+
+/// Returns tokens, how many of them were in the cache, and their cost, for people.
+pub fn tokens_line(usage: UsageView, cost: Option<&CostView>) -> String {
+    let cached = match usage.cache_read_tokens {
+        0 => String::new(),
+        cached => format!(" ({cached} from the cache)"),
+    };
+    let cost = cost.map(|cost| format!(" · {}", cost.line)).unwrap_or_default();
+    format!("{} tokens in{cached}, {} out{cost}", usage.input_tokens, usage.output_tokens)
 }
 
 /// Returns a line escaped so that it stays plain text between `**`.

@@ -45,9 +45,8 @@ impl WorkStatus {
             Update::Run(RunView::Ended { .. }) => self.end(),
             Update::Turn(turn) if turn.phase == TurnPhase::Ended => {
                 if let Some(usage) = turn.usage {
-                    let read = usage.input_tokens.saturating_add(usage.cache_read_tokens);
-                    let read = read.saturating_add(usage.cache_write_tokens);
-                    self.used = Some(read.saturating_add(usage.output_tokens)).filter(|used| *used > 0);
+                    let all = usage.input_tokens.saturating_add(usage.output_tokens);
+                    self.used = Some(all).filter(|used| *used > 0);
                 }
             }
             _ => {}

@@ -82,7 +82,7 @@ pub async fn attempt(
         again: false,
         turns: ran.end.as_ref().map_or(0, |end| end.turns),
         tokens: ran.end.as_ref().map(|end| end.usage.into()).unwrap_or_default(),
-        cost: None,
+        cost: ran.end.as_ref().and_then(cost_of),
         time_ms: in_ms(ran.took),
         check_ms: 0,
         check_output: String::new(),
@@ -223,6 +223,12 @@ fn name_of(key: &AttemptKey) -> String {
 fn check_name_of(name: &str, out: &Path) -> String {
     let digest = digest_parts(&[name.as_bytes(), out.as_os_str().as_encoded_bytes()]);
     format!("eval-{digest}")
+}
+
+/// Returns what a run cost, in the currency of the settings; `None` if a model of it has no price.
+fn cost_of(end: &RunEnd) -> Option<f64> {
+    let cost = end.cost.as_ref().filter(|cost| !cost.partial)?;
+    Some(cost.micros as f64 / 1e6)
 }
 
 fn in_ms(time: Duration) -> u64 {

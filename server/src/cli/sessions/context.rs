@@ -4,6 +4,7 @@
 
 use adjutant_core::text::cells::cells;
 use adjutant_core::text::display::one_line;
+use adjutant_core::wire::transcript::tokens_line;
 use adjutant_protocol::context::{ContextLifetime, ContextSection, SessionContextResult};
 
 use crate::cli::page::{Ink, Printer};
@@ -21,6 +22,13 @@ pub fn print(page: &mut Printer, context: &SessionContextResult) {
         grouped(size),
         context.tokens.saturating_mul(100) / size.max(1),
     ));
+    if context.spent.requests > 0 {
+        let spent = tokens_line(context.spent.usage, context.spent.cost.as_ref());
+        page.line(&format!(
+            "The session has used {} requests: {spent}.",
+            grouped(context.spent.requests.into())
+        ));
+    }
     page.line("");
     let rows: Vec<[String; 5]> = std::iter::once(head()).chain(context.sections.iter().map(row)).collect();
     let widest = |column: usize| rows.iter().map(|row| cells(&row[column])).max().unwrap_or(0);

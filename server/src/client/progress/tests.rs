@@ -50,6 +50,7 @@ fn n08_every_step_has_its_words() {
         phase: TurnPhase::AttemptFailed,
         attempt: 1,
         usage: None,
+        cost: None,
         failure: None,
         message: Some("the model is overloaded".to_owned()),
         model: None,

@@ -119,6 +119,7 @@ fn ended(run: &str) -> Update {
         stop_reason: StopReason::EndTurn,
         summary: None,
         usage: UsageView::default(),
+        cost: None,
         turns: 1,
         edits: None,
     };
@@ -131,6 +132,7 @@ fn turn(phase: TurnPhase) -> Update {
         phase,
         attempt: 1,
         usage: None,
+        cost: None,
         failure: None,
         message: None,
         model: None,
@@ -225,6 +227,7 @@ fn resume_result(seq: u64) -> ResumeResult {
         asks: Vec::new(),
         plan: Vec::new(),
         usage: None,
+        cost: None,
         notices: Vec::new(),
     }
 }

@@ -39,6 +39,8 @@ pub enum ValueType {
     Saves,
     /// How much of a run is drawn.
     Detail,
+    /// A short word.
+    Currency,
     Truth,
     Whole {
         min: u64,
@@ -98,6 +100,8 @@ pub enum Literal {
     DenyAll,
     /// The key is unusable until corrected. A guess could send a key elsewhere, or call another model.
     Refuse,
+    /// Nothing may be used until the value is corrected.
+    Nothing,
 }
 
 /// What a project file may do with a key.
@@ -134,6 +138,7 @@ impl fmt::Display for ValueType {
             Self::Headers => write!(f, "a table of text"),
             Self::Rules => write!(f, "a list of rules"),
             Self::Names => write!(f, "a list of names"),
+            Self::Currency => write!(f, "up to 8 letters"),
             Self::Truth => write!(f, "true or false"),
             Self::Amount { max } => write!(f, "a number from 0 to {max}"),
             Self::Whole { min, max } => write!(f, "a whole number from {min} to {max}"),
@@ -150,6 +155,7 @@ impl fmt::Display for Literal {
             Self::Whole(value) => write!(f, "{value}"),
             Self::DenyAll => write!(f, "every tool is denied"),
             Self::Refuse => write!(f, "not used until it is corrected"),
+            Self::Nothing => write!(f, "0 until it is corrected"),
         }
     }
 }

@@ -58,6 +58,12 @@ fn explain_shows_value_and_origin_in_columns() {
         limits.command_output_seconds  10                     default
         limits.editor_seconds          30                     default
         limits.requests                (not set)              default
+        limits.tokens                  (not set)              default
+        limits.cost                    (not set)              default
+        limits.session_requests        (not set)              default
+        limits.session_tokens          (not set)              default
+        limits.session_cost            (not set)              default
+        currency                       "USD"                  default
         prompt.off                     (not set)              default
         compact.outputs_percent        50                     default
         compact.middle_percent         60                     default

@@ -276,6 +276,9 @@ fn continue_run(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) ->
     let (model, mode) = session.chosen_for(last);
     policy.mode = mode;
     policy.unattended = answer.consent;
+    if let Some(budget) = &answer.budget {
+        policy.budget = budget.clone();
+    }
     let waits = matches!(choice, Choice::Option { id, .. } if id == ask::WAIT);
     let mut events = vec![Event::RunStarted {
         run: run.clone(),

@@ -158,6 +158,7 @@ fn answer_by_time(session: &Session, stamp: &Stamp, run: &Run, ask: &AskId) -> R
     let open = session.asks.get(ask).ok_or(Refusal::Stale)?;
     let (_, option) = ask::answers_itself(open, &run.policy).ok_or(Refusal::Stale)?;
     let choice = Choice::Option { id: option.to_owned(), text: None };
-    let answer = Answer { ask: ask.clone(), choice, surface: ask::TIME.to_owned(), consent: None };
+    let answer =
+        Answer { ask: ask.clone(), choice, surface: ask::TIME.to_owned(), consent: None, budget: None };
     answer::accept(session, stamp, answer)
 }

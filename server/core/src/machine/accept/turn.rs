@@ -13,6 +13,7 @@ use crate::machine::retry::{self, CallFailure, FailureClass};
 use crate::policy::cause::{Cause, Reason};
 use crate::prompt::message::{Reply, StopCause};
 use crate::record::{AskKind, CallEnd, CallResult, Event, Outcome, StopReason};
+use crate::session::spending::Exhausted;
 use crate::session::{Run, Session, Turn};
 
 /// Tool calls that run from one reply; the rest are refused.
@@ -56,21 +57,15 @@ pub fn accept(
     }
 }
 
-/// Begins a turn, or ends the run if it has used up its model requests.
+/// Begins a turn, or ends the run if a budget of it or of its session is used up (P15).
 pub fn begin(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Event> {
-    let unattended = run.policy.unattended.map(|limits| limits.max_requests);
-    let limit = unattended.into_iter().chain(run.policy.max_requests).min();
-    if limit.is_some_and(|limit| run.turns >= limit) {
-        return end_run(
-            session,
-            stamp,
-            Ending::new(Outcome::Limit, StopReason::MaxTurnRequests).with_ask(
-                AskKind::AutoApprovalMaxReqReached,
-                format!("The limit of {} model requests for one run is reached.", run.turns),
-            ),
-        );
+    match session.exhausted(run) {
+        Some(Exhausted { stop, why }) => {
+            let ending = Ending::new(Outcome::Limit, stop);
+            end_run(session, stamp, ending.with_ask(AskKind::AutoApprovalMaxReqReached, why))
+        }
+        None => compact::begin_turn(session, stamp, run, number),
     }
-    compact::begin_turn(session, stamp, run, number)
 }
 
 fn message_of(turn: &Turn, stamp: &Stamp) -> crate::record::MessageId {

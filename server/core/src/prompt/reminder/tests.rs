@@ -29,7 +29,7 @@ fn s57_s59_s119_the_reminder_has_what_is_open_what_changed_the_plan_and_what_is_
     let session = SessionNow {
         plan: vec![step("Find it", StepStatus::Completed), step("Fix\nit", StepStatus::InProgress)],
         first: Some(around("Date: Friday.\nGit: main; no changes.")),
-        left: Some((2, 50)),
+        left: Some("This is one of the last requests: 2 of 50 are left after it.".to_owned()),
         is_off: false,
     };
     let open = (0..14).map(|n| OpenDocument { path: format!("f{n}.rs"), unsaved: n == 1 }).collect();

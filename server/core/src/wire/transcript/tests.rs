@@ -144,6 +144,7 @@ fn broken(phase: TurnPhase) -> Update {
         phase,
         attempt: 1,
         usage: None,
+        cost: None,
         failure: None,
         message: Some("it broke".to_owned()),
         model: None,
