@@ -275,6 +275,10 @@ export type RunEnd = {
  */
 endedAt: number, outcome: Outcome, stopReason: StopReason, summary?: string, usage: UsageView,
 /**
+ * What that costs; absent if the settings have no price of the model.
+ */
+cost?: CostView,
+/**
  * Model turns of the run, answered or given up.
  */
 turns: number,
@@ -302,7 +306,23 @@ unreviewed: number,
  */
 line?: string, };
 
-export type UsageView = { inputTokens: number, outputTokens: number, cacheReadTokens: number, cacheWriteTokens: number, };
+export type UsageView = {
+/**
+ * All tokens of the requests, with those of the cache.
+ */
+inputTokens: number,
+/**
+ * All tokens of the replies, with those of thoughts.
+ */
+outputTokens: number,
+/**
+ * The part of the input that the provider had in its cache.
+ */
+cacheReadTokens: number,
+/**
+ * The part of the input that the provider put into its cache; 0 if it does not count that.
+ */
+cacheWriteTokens: number, };
 
 export type ContextUsage = {
 /**
@@ -312,7 +332,39 @@ contextUsed: number,
 /**
  * The window of the model that replied; absent if it is not known.
  */
-contextSize?: number, };
+contextSize?: number,
+/**
+ * What the open run has used, else the last one.
+ */
+run?: SpentView,
+/**
+ * What all runs of the session have used.
+ */
+session: SpentView, };
+
+export type SpentView = {
+/**
+ * Model turns, answered or given up.
+ */
+requests: number, usage: UsageView,
+/**
+ * Absent if the settings have no price of any model that replied.
+ */
+cost?: CostView, };
+
+export type CostView = {
+/**
+ * In millionths of the currency, rounded.
+ */
+micros: number, currency: string,
+/**
+ * Whether it lacks replies of models without a price.
+ */
+partial?: boolean,
+/**
+ * For people: `0.0312 USD`, `at least 1.20 EUR`.
+ */
+line: string, };
 
 export type CancelParams = { sessionId: SessionId,
 /**
@@ -581,7 +633,11 @@ tokens: number,
 /**
  * The most tokens of a conversation with this model. For a model that nobody has described, the least of most models.
  */
-contextSize: number, sections: Array<ContextSection>, tools: Array<ContextTool>, };
+contextSize: number, sections: Array<ContextSection>, tools: Array<ContextTool>,
+/**
+ * What the session has used so far.
+ */
+spent: SpentView, };
 
 export type ContextSection = {
 /**
@@ -747,7 +803,7 @@ export type SubState = "preparing" | "model" | "streaming" | "compacting" | "sta
 
 export type RequiredAction = "none" | "start" | "answer" | "resume_or_discard" | "new_task" | "retry_or_new_task" | "continue_or_new_task";
 
-export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "_failed" | "_mistakes" | "_gave_up";
+export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "_budget" | "refusal" | "cancelled" | "_failed" | "_mistakes" | "_gave_up";
 
 export type Outcome = "completed" | "stopped" | "failed" | "limit" | "cancelled";
 
@@ -1510,6 +1566,10 @@ export type TurnView = {
  * Counts from 1 within the session.
  */
 turn: number, phase: TurnPhase, attempt: number, usage?: UsageView,
+/**
+ * What that costs; absent if the settings have no price of the model.
+ */
+cost?: CostView,
 /**
  * The kind of failure, for a failed attempt or turn (S115).
  */

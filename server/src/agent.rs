@@ -71,7 +71,7 @@ impl Options {
 /// The server as one client uses it.
 pub struct Agent {
     pub sessions: Sessions,
-    pub configured: ClientConfiguration,
+    pub configured: Arc<ClientConfiguration>,
     /// What this connection has started.
     pub starts: Starts,
     /// Held while the models are called for a check, and while a provider is set up.

@@ -171,9 +171,9 @@ fn meaning(folded: &FoldedSession, changes: &Changes) -> String {
             run.run.0,
             end.outcome,
             end.stop_reason,
-            end.turns,
-            end.usage.input_tokens,
-            end.usage.output_tokens,
+            end.spent.requests,
+            end.spent.usage.input_tokens,
+            end.spent.usage.output_tokens,
             run.title,
             end.summary
         ));

@@ -122,6 +122,7 @@ fn s97_turns_asks_and_tokens_can_be_counted_in_the_log_line_by_line() {
         Reply::text("Done.").usage(30, 3),
     ]);
     let workspace = workspace_with(&model);
+    workspace.add_config("[prices.\"local/test\"]\ninput = 500\noutput = 1000\n");
     let rig = Rig::start(&workspace);
     rig.on_ask(|_| Answer::option("allow"));
     let session = rig.new_session();
@@ -135,7 +136,10 @@ fn s97_turns_asks_and_tokens_can_be_counted_in_the_log_line_by_line() {
         .filter_map(|event| event["reply"]["usage"]["input_tokens"].as_u64())
         .sum();
     assert_eq!(tokens, 60);
-    assert_eq!(counted_as_documented(&workspace, &session), "3 turns, 60 tokens read, 6 written, 2 asks");
+    assert_eq!(
+        counted_as_documented(&workspace, &session),
+        "3 turns, 60 tokens read, 6 written, 0.0360 spent, 2 asks"
+    );
 }
 
 /// Runs the `awk` line of `docs/log.md` as written and returns its output.

@@ -239,7 +239,7 @@ fn updates() -> Vec<Value> {
             "sessionUpdate": "compaction_update", "compactionId": "c", "title": "t", "kind": "summary",
             "status": "completed", "before": 9, "after": 1, "text": "t"
         }),
-        json!({ "sessionUpdate": "usage_update", "contextUsed": 1, "contextSize": 2 }),
+        json!({ "sessionUpdate": "usage_update", "contextUsed": 1, "contextSize": 2, "session": { "requests": 1, "usage": usage } }),
         json!({ "sessionUpdate": "_turn", "turn": 1, "phase": "ended", "attempt": 1, "usage": usage }),
         json!({ "sessionUpdate": "_run", "phase": "started", "runId": "r", "model": "p/m", "title": "mend it" }),
         json!({ "sessionUpdate": "_complete", "summary": "s" }),

@@ -171,7 +171,7 @@ function stayAt(read: ReturnType<typeof inSight>) {
   }
 }
 
-function draw({ reset, draft, session: of, items: drawn, plan: entries, state: next, sub, share, older: more, questions, reveal, options: chosen, held, bare, openFolder, detail }: Draw) {
+function draw({ reset, draft, session: of, items: drawn, plan: entries, state: next, sub, used, older: more, questions, reveal, options: chosen, held, bare, openFolder, detail }: Draw) {
   const atEnd = items.scrollHeight - items.scrollTop - items.clientHeight < 40;
   const read = atEnd ? undefined : inSight();
   const tellMoves = cards.watchMoves();
@@ -235,7 +235,7 @@ function draw({ reset, draft, session: of, items: drawn, plan: entries, state: n
   const [was, is] = [isRunning(), next === 'running' || next === 'requires_action'];
   now = next;
   drawPlan(entries, reset || was !== is ? is : undefined);
-  drawState(sub, share);
+  drawState(sub, used);
   stop.hidden = !isRunning();
   drawOptions(chosen);
   label();
@@ -251,9 +251,9 @@ function drawDetail(detail: Detail) {
 }
 
 // The words for a question lead to it: it may be out of sight.
-function drawState(sub: Draw['sub'], share: string) {
+function drawState(sub: Draw['sub'], used: string) {
   const does = now === 'running' && sub === 'compacting' ? 'Compacting the conversation' : STATES[now] ?? '';
-  const words = [does, share].filter(Boolean);
+  const words = [does, used].filter(Boolean);
   if (state.textContent === words.join(' · ')) return;
   const made = words.map((one) => (one === STATES.requires_action ? button(one, 'Show the question', cards.revealFirst) : one));
   state.replaceChildren(...made.flatMap((one, at) => (at ? [' · ', one] : [one])));

@@ -23,6 +23,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 pub use keys::{KEYS, Key, Literal, Project, ValueType};
 pub use layers::resolve;
@@ -280,7 +281,7 @@ pub struct Settings {
     pub kept_texts_mb: u64,
     pub popups: Popups,
     /// What runs and sessions may use, and what models cost.
-    pub budget: BudgetPolicy,
+    pub budget: Arc<BudgetPolicy>,
     /// Sections of the prompt and files that are left out of it.
     pub prompt_off: Vec<String>,
     /// When the conversation is made smaller.

@@ -34,7 +34,6 @@ use tokio::sync::oneshot;
 use super::content::{self, Content};
 use super::{Agent, Result};
 use crate::aside::aside;
-use crate::client::Level;
 use crate::doctor::examine;
 use crate::reviews::{self, earlier::EarlierTexts};
 use crate::session::attached::AttachedBlocks;
@@ -54,11 +53,7 @@ const MAX_WAIT_MS: u64 = 3_600_000;
 impl Agent {
     /// Reads the user's settings file again if it changed, and returns the settings. Shows the user each mistake in that file.
     pub(super) fn settings_now(&self) -> Arc<Settings> {
-        let world = self.sessions.world();
-        for problem in self.configured.refresh(world) {
-            world.link.say(Level::Warning, &format!("Adjutant: {problem}"));
-        }
-        world.settings()
+        self.sessions.world().settings_now()
     }
 
     pub(super) async fn session_new(&self, params: Option<NewSessionParams>) -> Result<NewSessionResult> {

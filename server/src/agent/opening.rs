@@ -15,7 +15,7 @@ use super::start::Starts;
 use super::{Agent, Options};
 use crate::client::face::Face;
 use crate::client::surfaces::Surfaces;
-use crate::client::{ClientLink, Timing};
+use crate::client::{ClientLink, Level, Timing};
 use crate::documents::Documents;
 use crate::editor::EditTurns;
 use crate::reviews::Reviews;
@@ -79,6 +79,7 @@ impl Agent {
             models: options.models.clone(),
             tools: options.tools.clone(),
             settings: Mutex::new(Arc::new(loaded.settings)),
+            reread: Default::default(),
             catalog,
             own,
             write_locks: WriteLocks::in_state(&state_dir),
@@ -101,7 +102,13 @@ impl Agent {
         tokio::spawn(follow_until(sessions.clone(), out.clone()));
         let problems =
             state_problem.into_iter().chain(loaded.problems.iter().map(ToString::to_string)).collect();
-        let configured = ClientConfiguration::new(sources, loaded.read);
+        let configured = Arc::new(ClientConfiguration::new(sources, loaded.read));
+        let reread = configured.clone();
+        let _ = sessions.world().reread.set(Box::new(move |world: &World| {
+            for problem in reread.refresh(world) {
+                world.link.say(Level::Warning, &format!("Adjutant: {problem}"));
+            }
+        }));
         let probing = Arc::new(Semaphore::new(1));
         let (starts, names) = (Starts::default(), Default::default());
         let agent = Agent { sessions, configured, starts, probing, names, out: out.clone() };

@@ -289,7 +289,7 @@ impl SessionTask {
             let why = format!("an answer has at most {MAX_WORDS} bytes");
             return Err(ClientError::new(ErrorName::AnswerInvalid, why));
         }
-        let settings = self.place.world.settings();
+        let settings = self.place.world.settings_now();
         let consent = unattended.then_some(settings.unattended);
         let budget = Some(settings.budget.clone());
         let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned(), consent, budget };

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use adjutant_core::config::Settings;
 use adjutant_core::record::EditsMode;
@@ -28,6 +28,9 @@ use crate::tools::ToolRegistry;
 use crate::tools::paths::{Roots, WriteLocks};
 use crate::tools::protected::Own;
 
+/// Reads the settings of a world again if their file has changed.
+pub type Reread = Box<dyn Fn(&World) + Send + Sync>;
+
 /// What every session of a process shares.
 pub struct World {
     pub documents: Documents,
@@ -37,6 +40,8 @@ pub struct World {
     /// The tools of the next run of each session. A run keeps the tools it began with.
     pub tools: ToolRegistry,
     pub settings: Mutex<Arc<Settings>>,
+    /// Reads the settings again if their file has changed.
+    pub reread: OnceLock<Reread>,
     pub catalog: Catalog,
     /// Where Adjutant's own files are.
     pub own: OwnPlaces,
@@ -84,6 +89,14 @@ impl World {
     pub fn own(&self, roots: &Roots) -> Own {
         let folders: Vec<&Path> = roots.paths().collect();
         Own::of(self.own.all(&self.settings(), &folders)).at_home(self.own.home.clone())
+    }
+
+    /// Returns the settings after a look at whether their file has changed.
+    pub fn settings_now(&self) -> Arc<Settings> {
+        if let Some(reread) = self.reread.get() {
+            reread(self);
+        }
+        self.settings()
     }
 
     pub fn settings(&self) -> Arc<Settings> {

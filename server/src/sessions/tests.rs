@@ -22,6 +22,7 @@ fn sessions(dir: &Path) -> Sessions {
         models: Models::new(),
         tools: Default::default(),
         settings: Mutex::new(Arc::new(Settings::default())),
+        reread: Default::default(),
         catalog: Catalog::new(Arc::new(Disk), Syncer::start().unwrap(), dir),
         own: Default::default(),
         write_locks: Default::default(),

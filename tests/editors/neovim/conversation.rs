@@ -414,14 +414,15 @@ fn p26_the_values_of_a_sub_command_complete_with_what_the_server_says() {
 }
 
 #[test]
-fn s73_the_bar_above_the_chat_has_the_title_the_mode_the_model_and_how_full_the_context_is() {
+fn s73_the_bar_above_the_chat_has_the_title_the_mode_the_model_how_full_the_context_is_and_the_cost() {
     let counted = || {
         let replies = ["First words.", "Second words."].map(|words| Reply::text(words).usage(2_500, 500));
         let stage = scenes::stage(replies);
         let file = stage.workspace.config_file();
         let settings = std::fs::read_to_string(&file).expect("the settings");
         let with_window = settings.replace("api_key_env", "context_window = 10000\napi_key_env");
-        std::fs::write(&file, with_window).expect("write the settings");
+        let with_price = with_window + "\n[prices.\"local/test\"]\ninput = 10\noutput = 50\n";
+        std::fs::write(&file, with_price).expect("write the settings");
         stage
     };
     each(counted, |editor| {
@@ -436,11 +437,11 @@ fn s73_the_bar_above_the_chat_has_the_title_the_mode_the_model_and_how_full_the_
         editor.lua("vim.o.lines = 40 vim.o.columns = 170 vim.cmd('Adjutant chat')");
         bar("a new session");
         send(editor, "Mend 100% %{v:count} of it");
-        bar("Mend 100% %{v:count} of it · local/test · context 30 %");
+        bar("Mend 100% %{v:count} of it · local/test · context 30 % · 0.0500 USD");
         editor.lua("vim.cmd('Adjutant mode ask')");
-        bar("Mend 100% %{v:count} of it · ask · local/test · context 30 %");
-        editor.lua("vim.api.nvim_win_set_width(vim.fn.bufwinid(Chat()), 44)");
-        bar("Mend 100%… · ask · local/test · context 30 %");
+        bar("Mend 100% %{v:count} of it · ask · local/test · context 30 % · 0.0500 USD");
+        editor.lua("vim.api.nvim_win_set_width(vim.fn.bufwinid(Chat()), 57)");
+        bar("Mend 100%… · ask · local/test · context 30 % · 0.0500 USD");
         editor.lua("vim.cmd('only')");
         editor.lua("vim.o.lines = 24 vim.cmd('Adjutant chat')");
         let none = "return vim.wo[vim.fn.bufwinid(Chat())].winbar";

@@ -217,7 +217,7 @@ impl Story {
         let lines = log.lines().filter(|line| line.contains("\"turn_started\"")).count();
         let turns = records.iter().filter(|record| matches!(record.event, Event::TurnStarted { .. })).count();
         assert_eq!(lines, turns);
-        let ended = fold(records).ended.back().map(|ended| ended.end.turns);
+        let ended = fold(records).ended.back().map(|ended| ended.end.spent.requests);
         assert_eq!(ended, Some(turns as u32), "the end of the run and the log count different turns");
     }
 }

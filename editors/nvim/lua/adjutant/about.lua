@@ -52,6 +52,8 @@ function M.bar()
   if usage and usage.contextSize and usage.contextSize > 0 then
     parts[#parts + 1] = ("context %d %%"):format(math.floor(usage.contextUsed * 100 / usage.contextSize + 0.5))
   end
+  local cost = usage and usage.session.cost
+  if cost then parts[#parts + 1] = display.plain(cost.line) end
   local rest = table.concat(parts, " · ")
   if not about.title or about.title == "" then return rest end
   -- The title gives way.

@@ -13,7 +13,7 @@ export interface Cure { label: string; command: string }
 export interface OptionButton { id?: string; label: string; title: string }
 
 export interface Draw {
-  type: 'draw'; reset: boolean; draft?: string; session?: string; items: Item[]; plan: PlanEntry[]; state: State; sub?: SubState; share: string; older: boolean;
+  type: 'draw'; reset: boolean; draft?: string; session?: string; items: Item[]; plan: PlanEntry[]; state: State; sub?: SubState; used: string; older: boolean;
   questions?: Card[]; reveal?: string; options: OptionButton[]; held?: HeldView; bare: boolean; openFolder?: string; detail: Detail;
 }
 export interface Output { type: 'output'; call: string; output?: string; leftOut?: number; problem?: string }

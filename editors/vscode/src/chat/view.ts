@@ -102,13 +102,14 @@ export function createChat(context: vscode.ExtensionContext, { client, here, com
     const { state, sub, usage, plan, title, options } = conversation.head();
     view.title = title ? line(title, 60) : undefined;
     const share = usage?.contextSize ? `${Math.round((100 * usage.contextUsed) / usage.contextSize)} % of the context` : '';
+    const used = [share, usage?.session.cost?.line].filter(Boolean).join(' · ');
     const cards = questions().of(session).slice(0, MOST_CARDS).map(({ ask, opened }) => cardOf(ask, folder()?.uri.fsPath, opened));
     const json = JSON.stringify(cards);
     const changed = reset || json !== drawnCards;
     drawnCards = json;
     const reveal = cards.some(({ id }) => id === wanted) ? wanted : undefined;
     if (reveal) wanted = undefined;
-    post({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, sub, share, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options), held: held.view(session), bare: readiness().isWithoutModel(), openFolder: folder() ? undefined : OPEN_FOLDER, detail });
+    post({ type: 'draw', reset, draft, session, items: conversation.take(), plan, state, sub, used, older: before !== undefined, questions: changed ? cards : undefined, reveal, options: buttonsOf(options), held: held.view(session), bare: readiness().isWithoutModel(), openFolder: folder() ? undefined : OPEN_FOLDER, detail });
     return true;
   }, PAUSE_MS);
 

@@ -3,6 +3,7 @@
 //! Never checks a value: every value in a cell has passed its check.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::cells::{Cell, Value, names_in, provider_names};
 use super::keys::POPUP_NEVER;
@@ -69,7 +70,7 @@ pub(super) fn settings(
                 .and_then(|lines| usize::try_from(lines).ok())
                 .unwrap_or(1),
         },
-        budget: budget(&cells),
+        budget: Arc::new(budget(&cells)),
         prompt_off: match cells.get("prompt.off").map(|cell| &cell.value) {
             Some(Value::Words(words)) => words.clone(),
             _ => Vec::new(),

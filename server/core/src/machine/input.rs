@@ -3,6 +3,7 @@
 //! Never decides; `accept` judges every input.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use crate::machine::retry::CallFailure;
 use crate::machine::step::{Step, Wake};
@@ -166,7 +167,7 @@ pub struct Answer {
     /// run or process does not carry over.
     pub consent: Option<UnattendedPolicy>,
     /// What a run that continues by this answer may use, as the settings are now; `None` leaves it as it was.
-    pub budget: Option<BudgetPolicy>,
+    pub budget: Option<Arc<BudgetPolicy>>,
 }
 
 /// A decision about hunks that wait for an answer.

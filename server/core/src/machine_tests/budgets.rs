@@ -31,7 +31,7 @@ fn begin(budget: BudgetPolicy) -> Bench {
 fn prompt(bench: &mut Bench, budget: BudgetPolicy) {
     let prompt = crate::machine::input::Prompt {
         model: MODEL.to_owned(),
-        policy: Policy { budget, ..Policy::default() },
+        policy: Policy { budget: budget.into(), ..Policy::default() },
         ..super::prompt("go")
     };
     bench.input(Input::prompted(prompt)).expect("the prompt is accepted");
@@ -61,8 +61,13 @@ fn asked(bench: &Bench) -> (String, StopReason) {
 
 fn goes_on(bench: &mut Bench, budget: Option<BudgetPolicy>) {
     let ask = bench.session.open_asks().next().expect("an ask is open").id.clone();
-    let answer =
-        Answer { ask, choice: option("continue"), surface: "test".to_owned(), consent: None, budget };
+    let answer = Answer {
+        ask,
+        choice: option("continue"),
+        surface: "test".to_owned(),
+        consent: None,
+        budget: budget.map(Into::into),
+    };
     bench.input(Input::Answer(answer)).expect("the answer is accepted");
 }
 

@@ -119,10 +119,6 @@ impl Default for BudgetPolicy {
 }
 
 impl BudgetPolicy {
-    pub(super) fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Whether tokens or money are limited, so that a reply without a count has to be estimated.
     pub fn counts_tokens(&self) -> bool {
         [self.run, self.session].iter().any(|budget| budget.tokens.is_some() || budget.cost.is_some())

@@ -1,5 +1,7 @@
 //! The stored types of a run: its rules, where it started, how it ended.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{BudgetPolicy, ContextPolicy};
@@ -137,8 +139,12 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPolicy>,
     /// What it and its session may use; without limits in older logs.
-    #[serde(default, skip_serializing_if = "BudgetPolicy::is_default")]
-    pub budget: BudgetPolicy,
+    #[serde(default, skip_serializing_if = "is_default_budget")]
+    pub budget: Arc<BudgetPolicy>,
+}
+
+fn is_default_budget(budget: &Arc<BudgetPolicy>) -> bool {
+    **budget == BudgetPolicy::default()
 }
 
 impl Default for Policy {
@@ -155,7 +161,7 @@ impl Default for Policy {
             retry: RetryPolicy::default(),
             fallback_models: Vec::new(),
             context: None,
-            budget: BudgetPolicy::default(),
+            budget: Arc::default(),
         }
     }
 }

@@ -70,7 +70,7 @@ impl Spent {
 
 /// A budget that is used up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exhausted {
+pub struct BudgetEnd {
     pub stop: StopReason,
     /// For the user, in one or two sentences.
     pub why: String,
@@ -137,7 +137,7 @@ fn limits(session: &Session, run: &Run) -> Vec<Limit> {
 
 impl Limit {
     /// Returns why the run may make no further request because of it; `None` if it may.
-    fn exhausted(&self, run: &Run) -> Option<Exhausted> {
+    fn exhausted(&self, run: &Run) -> Option<BudgetEnd> {
         let why = if self.unit == Unit::Cost && !run.has_price() && self.most > 0 {
             format!(
                 "`{}` limits what this may cost, but the settings have no price of {}. Add `[prices.\"{}\"]` with its price, \
@@ -152,7 +152,7 @@ impl Limit {
             return None;
         };
         let stop = if self.unit == Unit::Requests { StopReason::MaxTurnRequests } else { StopReason::Budget };
-        Some(Exhausted { stop, why })
+        Some(BudgetEnd { stop, why })
     }
 
     fn used_up(&self, run: &Run) -> String {
@@ -211,7 +211,7 @@ const TOLD: u64 = 20;
 
 impl Session {
     /// Returns the first budget of the open run or of the session that is used up.
-    pub fn exhausted(&self, run: &Run) -> Option<Exhausted> {
+    pub fn exhausted(&self, run: &Run) -> Option<BudgetEnd> {
         limits(self, run).iter().find_map(|limit| limit.exhausted(run))
     }
 

@@ -29,6 +29,7 @@ fn place(dir: &Path) -> SessionWorld {
         models: Models::new(),
         tools: Default::default(),
         settings: Mutex::new(Arc::new(Settings::default())),
+        reread: Default::default(),
         catalog: Catalog::new(Arc::new(Disk), Syncer::start().expect("threads"), dir),
         own: Default::default(),
         write_locks: Default::default(),

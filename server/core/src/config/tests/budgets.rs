@@ -62,5 +62,5 @@ fn p15_a_limit_that_cannot_be_read_allows_nothing_and_a_project_may_only_lower()
     assert_eq!(problems.len(), 3, "{problems:?}");
     // A file that is broken elsewhere sets no limit of 0.
     let (settings, _) = resolve(vec![user("limits.mistakes = = 3\n")]);
-    assert_eq!(settings.budget, crate::record::BudgetPolicy::default());
+    assert_eq!(*settings.budget, crate::record::BudgetPolicy::default());
 }

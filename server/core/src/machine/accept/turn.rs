@@ -13,7 +13,7 @@ use crate::machine::retry::{self, CallFailure, FailureClass};
 use crate::policy::cause::{Cause, Reason};
 use crate::prompt::message::{Reply, StopCause};
 use crate::record::{AskKind, CallEnd, CallResult, Event, Outcome, StopReason};
-use crate::session::spending::Exhausted;
+use crate::session::spending::BudgetEnd;
 use crate::session::{Run, Session, Turn};
 
 /// Tool calls that run from one reply; the rest are refused.
@@ -60,7 +60,7 @@ pub fn accept(
 /// Begins a turn, or ends the run if a budget of it or of its session is used up (P15).
 pub fn begin(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Event> {
     match session.exhausted(run) {
-        Some(Exhausted { stop, why }) => {
+        Some(BudgetEnd { stop, why }) => {
             let ending = Ending::new(Outcome::Limit, stop);
             end_run(session, stamp, ending.with_ask(AskKind::AutoApprovalMaxReqReached, why))
         }
