@@ -227,7 +227,6 @@ fn resume_result(seq: u64) -> ResumeResult {
         asks: Vec::new(),
         plan: Vec::new(),
         usage: None,
-        cost: None,
         notices: Vec::new(),
     }
 }
