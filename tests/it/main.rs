@@ -14,6 +14,7 @@ mod consent;
 mod corpus;
 mod corpus_lsp;
 mod corpus_sessionlog;
+mod cut_replies;
 mod denied;
 mod diffs;
 mod disks;

@@ -278,6 +278,8 @@ fn model_request(session: &Session, place: &SessionWorld) -> Option<ModelRequest
     let mut request = prompt::request(session, &model, run.policy.mode, &features);
     // A fallback model may not support all generation settings of the run.
     request.generation_settings = features.supported(run.generation_settings);
+    let cut = run.turn.as_ref().and_then(|turn| turn.cut.as_ref());
+    request.max_output_tokens = cut.and_then(|cut| provider.room_now(&model, cut.room));
     request.whole = run.turn.as_ref().is_some_and(|turn| turn.tries.asks_whole());
     Some(request)
 }
@@ -316,7 +318,13 @@ async fn call_model(
     };
     point("reply-complete");
     match result {
-        Ok(reply) => Report::Replied(reply),
+        Ok(reply) => match provider.more_room(&request.model, &reply).filter(|_| shows) {
+            Some(room) => {
+                stream.broke_off();
+                Report::ReplyCut { reply, room }
+            }
+            None => Report::Replied(reply),
+        },
         Err(failure) => {
             stream.broke_off();
             Report::CallFailed(failure)
@@ -349,7 +357,7 @@ async fn deliver(place: &SessionWorld, view: Arc<AskView>) -> Option<Done> {
 /// Returns the fallback for a report that may exceed the record limit; it receives that limit in bytes.
 pub fn too_large(report: &Report) -> Option<fn(usize) -> Report> {
     match report {
-        Report::Replied(_) => Some(too_large_reply),
+        Report::Replied(_) | Report::ReplyCut { .. } => Some(too_large_reply),
         Report::PreparedEdits(_) => Some(|limit| {
             let text = format!(
                 "the change is larger than the {} MiB that one record of the session may have, so split it",

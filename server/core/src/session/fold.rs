@@ -2,6 +2,7 @@
 //!
 //! Never decides: a recorded event has happened.
 
+mod attempts;
 mod context;
 mod outside;
 mod parent;
@@ -14,9 +15,9 @@ use super::{
     Call, CallPhase, ContextFill, EndedRun, OpenAsk, REMEMBERED, Run, RunEdits, Session, Turn, TurnPhase,
     UsedKey,
 };
-use crate::machine::retry::{FailureClass, Tries};
+use crate::machine::retry::FailureClass;
 use crate::policy::observation::ObservedPath;
-use crate::prompt::image::{Image, Picture, withheld};
+use crate::prompt::image::{Image, Picture};
 use crate::prompt::message::{ModelMessage, Reply, Usage};
 use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, EditCheck, Event, Payload, Record, ToolCallId};
 use crate::session::compactions::SentPrefix;
@@ -245,7 +246,7 @@ impl Session {
             Event::WentSilent { since, .. } => turn.silent_since = Some(*since),
             Event::ModelReplaced { to, .. } => {
                 run.fallback = Some(to.clone());
-                turn.tries = Tries::default();
+                turn.tries = turn.tries.of_next_model();
             }
             Event::AttemptStarted { attempt, .. } => {
                 turn.attempt = *attempt;
@@ -258,27 +259,12 @@ impl Session {
                 turn.partial.clear();
             }
             Event::ReplyPartial { text, .. } => turn.partial.clone_from(text),
-            Event::AttemptFailed { attempt, retry_at, failure, .. } => {
-                turn.attempt = *attempt;
-                turn.phase = TurnPhase::Backoff { since: record.at, retry_at: *retry_at };
-                turn.streaming = false;
-                turn.tries.fail(failure.class);
-                match failure.class {
-                    FailureClass::History => {
-                        repair(&mut self.history);
-                        self.compacted.number += 1;
-                    }
-                    FailureClass::Images => {
-                        withheld::refuse(&mut self.history);
-                        self.compacted.number += 1;
-                    }
-                    _ => {}
-                }
-            }
+            Event::AttemptFailed { .. } => self.fold_failed_attempt(record),
             Event::Replied { reply, message, .. } => {
                 turn.message = Some(message.clone());
                 turn.streaming = false;
                 turn.partial.clear();
+                turn.cut = None;
                 turn.phase = TurnPhase::Acting;
                 run.usage = run.usage.and(reply.usage.unwrap_or_default());
                 run.overflows = 0;
@@ -576,18 +562,6 @@ pub(crate) fn mistakes_after(before: u32, end: CallEnd) -> u32 {
         CallEnd::Failed => before.saturating_add(1),
         CallEnd::Completed => 0,
         CallEnd::Denied | CallEnd::Cancelled | CallEnd::Interrupted => before,
-    }
-}
-
-/// Removes the opaque provider items from a history whose provider refuses them. All texts, calls and outputs
-/// stay; `prompt` pairs calls and outputs in every request anyway.
-fn repair(history: &mut [ModelMessage]) {
-    for message in history {
-        if let ModelMessage::Assistant { reply } = message
-            && reply.kept.is_some()
-        {
-            *reply = Arc::new(Reply { kept: None, ..Reply::clone(reply) });
-        }
     }
 }
 
