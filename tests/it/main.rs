@@ -75,6 +75,7 @@ mod settings;
 mod setup;
 mod side_by_side;
 mod sizes;
+mod skills;
 mod slash;
 mod spans;
 mod stage;

@@ -25,7 +25,7 @@ use tracing::Instrument;
 
 use super::edits::{BatchEdit, WaitingChange};
 use super::mailbox::Message;
-use super::prepare::{Rules, prepare, run};
+use super::prepare::{Rules, RunSkills, prepare, run};
 use super::review::{self, ReviewPart};
 use super::spans::StepTimer;
 use super::stream::Stream;
@@ -169,14 +169,16 @@ impl Work {
             Step::Prepare { calls, .. } => {
                 let policy = &run?.policy;
                 let calls = calls.iter().map(|id| session.call(id).cloned()).collect::<Option<Vec<_>>>()?;
-                let rules = Rules { tools: tools.clone(), deny: policy.deny.clone() };
+                let skills = RunSkills::of(session);
+                let rules = Rules { tools: tools.clone(), deny: policy.deny.clone(), skills };
                 // Only edits are compared with what was read.
                 let has_edit = calls.iter().any(Call::is_edit);
                 let reads = if has_edit { session.reads.clone() } else { Reads::default() };
                 Work::Prepare { calls, mode: policy.mode, rules, reads }
             }
             Step::RunTool { call } => {
-                let rules = Rules { tools: tools.clone(), deny: run?.policy.deny.clone() };
+                let skills = RunSkills::of(session);
+                let rules = Rules { tools: tools.clone(), deny: run?.policy.deny.clone(), skills };
                 Work::Tool { call: Box::new(session.call(call)?.clone()), rules }
             }
             Step::Reobserve { changes, .. } => {

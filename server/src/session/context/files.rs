@@ -8,6 +8,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::policy::observation::ObservedPath;
+use adjutant_core::policy::permission::{Act, forbidden_by};
 use adjutant_core::record::{ContextKind, ContextText};
 use adjutant_core::session::Reads;
 use adjutant_core::text::display::{one_line, shown};
@@ -97,7 +99,8 @@ pub fn nested_instructions(world: &World, roots: &Roots, reads: &Reads) -> Vec<C
 /// Returns the skills of the user and of the workspace; of two with one name, the first counts.
 fn skills(world: &World, roots: &Roots, user: Option<&Path>) -> Vec<ContextText> {
     let of_user = user.into_iter().flat_map(|folder| {
-        entries(&folder.join("skills")).into_iter().filter_map(|skill| read_own(&skill.join(SKILL)))
+        let files = entries(&folder.join("skills")).into_iter().map(|skill| skill.join(SKILL));
+        files.filter(|file| !own_denied(world, roots, file)).filter_map(|file| read_own(&file))
     });
     let of_roots = roots.paths().flat_map(|root| {
         let folders = SKILLS.iter().flat_map(move |name| entries(&root.join(name)));
@@ -118,7 +121,9 @@ fn skill(file: FoundFile) -> Option<ContextText> {
         (!value.is_empty()).then(|| one_line(value, MAX_SUMMARY))
     };
     let (name, summary) = (field("name")?, field("description")?);
-    let (text, left_out) = beginning(&file.text, MAX_SKILL);
+    // Hidden characters are shown, as in instructions.
+    let text = shown(&file.text);
+    let (text, left_out) = beginning(&text, MAX_SKILL);
     Some(ContextText { name, summary, ..text_of(ContextKind::Skill, file.source, text.to_owned(), left_out) })
 }
 
@@ -172,6 +177,16 @@ fn read_own(path: &Path) -> Option<FoundFile> {
     }
     let text = read_bounded(File::open(path).ok()?)?;
     Some(FoundFile { source: path.display().to_string(), text })
+}
+
+/// Whether the settings deny to read a file of the user's own folder, by its name or by the one that its links lead to.
+fn own_denied(world: &World, roots: &Roots, path: &Path) -> bool {
+    let denials = world.settings().deny.clone();
+    let folders: Vec<String> = roots.paths().map(|path| path.to_string_lossy().into_owned()).collect();
+    [Some(path.to_owned()), path.canonicalize().ok()].into_iter().flatten().any(|path| {
+        let seen = ObservedPath::outside(path.to_string_lossy());
+        forbidden_by(&denials, &folders, "read_file", Act::Read(&seen)).is_some()
+    })
 }
 
 /// Reads a file of the workspace as the editor has it. A link out of the workspace, and what the settings deny to read, is not read.
