@@ -141,6 +141,10 @@ fn s47_need_28_a_skill_is_bounded_shows_what_people_cannot_see_and_is_no_link_ou
     write(&skills.join("odd/SKILL.md"), &skill_text("odd", "Be\u{200b}gone."));
     write(&skills.join("long/SKILL.md"), &skill_text("long", &"0123456789abcde\n".repeat(5000)));
     symlink(outside.path(), skills.join("stranger")).expect("it is linked");
+    write(&workspace.path().join(".env"), &skill_text("key", "hunter2"));
+    fs::create_dir_all(skills.join("key")).expect("it is made");
+    symlink("../../../.env", skills.join("key/SKILL.md")).expect("it is linked");
+    symlink(".env", workspace.path().join("AGENTS.md")).expect("it is linked");
     let stage = Stage::with(workspace, |options| options);
     let odd = stage.play([read("skill:odd")]).remove(0);
     assert!(odd.contains("Be\\u{200b}gone."), "{odd}");
@@ -149,6 +153,12 @@ fn s47_need_28_a_skill_is_bounded_shows_what_people_cannot_see_and_is_no_link_ou
     assert!(long.contains("bytes more in the file") && long.len() < 8 << 10, "{}: {long}", long.len());
     let stranger = stage.play([read("skill:stranger")]).remove(0);
     assert!(!stranger.contains("From outside."), "{stranger}");
+    let key = stage.play([read("skill:key")]).remove(0);
+    let all = format!("{}{key}", system(&stage.model.requests()[0]));
+    assert!(
+        !all.contains("hunter2"),
+        "what looks like a secret is neither a skill nor an instruction: {all}"
+    );
     stage.rig.shutdown();
 }
 

@@ -20,6 +20,7 @@ use crate::documents::Text;
 use crate::session::World;
 use crate::session::prepare::read_denied;
 use crate::tools::paths::{ResolvedPath, Roots, open_read, resolve};
+use crate::tools::protected::held_by;
 use crate::uri;
 
 /// Bytes of all instructions together, and of all memory files.
@@ -189,14 +190,15 @@ fn own_denied(world: &World, roots: &Roots, path: &Path) -> bool {
     })
 }
 
-/// Reads a file of the workspace as the editor has it. A link out of the workspace, and what the settings deny to read, is not read.
+/// Reads a file of the workspace as the editor has it. A link out of the workspace or to a file that looks like a secret, and what the
+/// settings deny to read, is not read.
 fn read_inside(world: &World, roots: &Roots, path: &Path) -> Option<FoundFile> {
     // Most of these files do not exist, and to resolve a path and to ask the rules takes long.
     if path.symlink_metadata().is_err() && matches!(world.documents.text(path), Text::Closed) {
         return None;
     }
     let at: ResolvedPath = resolve(roots, path.to_str()?).ok()?;
-    if !at.inside || read_denied(world, roots, &at).is_some() {
+    if !at.inside || held_by(&at, &world.own(roots)).is_some() || read_denied(world, roots, &at).is_some() {
         return None;
     }
     let text = match world.documents.text(&at.absolute) {
