@@ -10,6 +10,7 @@ use crate::machine::retry::{CallFailure, FailureClass};
 use crate::machine::step::{Step, next_steps};
 use crate::prompt::message::{ModelMessage, Reply, StopCause, Usage};
 use crate::record::{Event, Outcome, Policy, StopReason};
+use crate::session::Session;
 use crate::wire::state::{Projector, Updates, view};
 
 const CALL: (&str, &str) = ("run_command", r#"{"command":"rm -rf buil"#);
@@ -77,7 +78,7 @@ fn s69_a_cut_reply_is_asked_for_once_more_and_is_no_part_of_the_conversation() {
 fn s69_the_user_sees_the_cut_text_replaced_and_the_tokens_counted() {
     let bench = asked_again(Policy::default());
     let before_it = bench.log.iter().position(|record| record.event.name() == "attempt_failed").unwrap();
-    let mut session = super::Session::new("s1".into(), vec!["/ws".to_owned()]);
+    let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]);
     bench.log[..before_it].iter().for_each(|record| session.apply(record));
     let mut projector = Projector::new(&session);
     session.apply(&bench.log[before_it]);
@@ -123,6 +124,12 @@ fn s69_if_the_second_request_fails_the_cut_reply_counts_as_it_is() {
         bench.reply("Done.", &[]);
         assert_eq!(output_tokens(&bench), 30, "{class:?}");
         assert_eq!(bench.replayed(), bench.session);
+        // No record of its log is reported as out of its place.
+        let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+        for record in &bench.log {
+            assert!(!session.is_out_of_place(&record.event), "{class:?}: {:?}", record.event);
+            session.apply(record);
+        }
     }
 }
 
