@@ -9,6 +9,7 @@ mod choices;
 mod clocks;
 mod compacting;
 mod consent;
+mod cut_reply;
 mod cut_short;
 mod decisions;
 mod edits;

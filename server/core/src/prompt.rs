@@ -17,7 +17,7 @@ use std::sync::Arc;
 use crate::prompt::image::withheld;
 
 pub use crate::prompt::message::{
-    Base64Image, Delta, GenerationSettings, Level, ModelMessage, ModelRequest, OpaqueItems, Reply,
+    Base64Image, CutReply, Delta, GenerationSettings, Level, ModelMessage, ModelRequest, OpaqueItems, Reply,
     RequestedCall, StopCause, ToolSpec, Usage,
 };
 use crate::prompt::models::Facts;

@@ -19,6 +19,8 @@ pub use strict::{fields_of, nearest};
 
 /// Before the id of a call: a path for `read_file` that means the whole output of that command.
 pub const OUTPUT_OF: &str = "output:";
+/// Before the name of a skill: a path for `read_file` that means its text as it was when the run began (S47).
+pub const SKILL_OF: &str = "skill:";
 /// The name of the tool that edits several files by a patch.
 pub const APPLY_PATCH: &str = "apply_patch";
 /// The argument of a tool that takes one text, where a model writes the text without JSON around it.

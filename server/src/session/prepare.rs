@@ -5,6 +5,7 @@
 
 mod outputs;
 mod saving;
+mod skills;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use adjutant_protocol::ToolCallId;
 
 use super::context::elsewhere;
 use outputs::SavedOutputs;
+pub use skills::RunSkills;
 
 use super::edits::{EditAct, EditPart, GivenEdit};
 use super::stream::Stream;
@@ -39,10 +41,11 @@ use crate::tools::protected::held_by;
 use crate::tools::run_command::{run_command, time_limit};
 use crate::tools::{Action, AllowedRead, ReadTarget as At, ToolOutput, Toolbox, read};
 
-/// The tools and deny rules of a run.
+/// The tools, deny rules and skills of a run.
 pub struct Rules {
     pub tools: Arc<Toolbox>,
     pub deny: Vec<String>,
+    pub skills: RunSkills,
 }
 
 /// Makes the observations for the verdict about one call, or about edits next to each other.
@@ -116,6 +119,9 @@ async fn prepare_one(place: &Arc<SessionWorld>, call: &Call, mode: Mode, rules: 
         Err(why) => return Report::Prepared(Box::new(Preparation::refused(why))),
     };
     point("call-prepared");
+    if let Some(skill) = rules.skills.read_by(call, &given) {
+        return Report::Prepared(Box::new(read_of(skill.seen())));
+    }
     let text = |name| given.text(name).to_owned();
     Report::Prepared(Box::new(match rules.tools.act(&call.tool) {
         Some(Action::Read(read)) => match (read.target)(&given) {
@@ -181,21 +187,22 @@ async fn observe<T: Send + 'static>(
 }
 
 fn reading(roots: &Roots, exclusions: &Exclusions, outputs: &SavedOutputs, path: &str) -> Preparation {
-    let read = |seen: ObservedPath| {
-        Preparation::of(Payload::Read { path: seen.path.clone(), everywhere: false }).about(seen)
-    };
     match resolve(roots, &outputs.path_of(path)) {
-        Ok(at) if outputs.holds(&at) => read(outputs.seen(&at)),
+        Ok(at) if outputs.holds(&at) => read_of(outputs.seen(&at)),
         // The user is not asked for a read that is never possible.
         Ok(at) if at.kind == Some(PathType::Special) && (at.inside || at.absolute.starts_with("/dev")) => {
             let text = format!("\"{}\" is a device, pipe or socket, which is not read", at.display);
             Preparation::refused(Reason::new(Cause::Special, text))
         }
-        Ok(at) => read(seen(exclusions, &at)),
+        Ok(at) => read_of(seen(exclusions, &at)),
         // Before an answer, nothing about a path outside may be revealed.
-        Err(PathRefusal::Outside { .. }) => read(ObservedPath::outside(shown(path))),
+        Err(PathRefusal::Outside { .. }) => read_of(ObservedPath::outside(shown(path))),
         Err(why) => Preparation::refused(why.into()),
     }
+}
+
+fn read_of(seen: ObservedPath) -> Preparation {
+    Preparation::of(Payload::Read { path: seen.path.clone(), everywhere: false }).about(seen)
 }
 
 /// The observation of a path that will be read.
@@ -264,6 +271,13 @@ async fn run_allowed(
         }
         None => return Err(no_such_tool(call)),
     };
+    if let Some(skill) = rules.skills.read_by(call, &given) {
+        if call.seen != Some(skill.seen()) {
+            let text = "the skill is another one than when this was allowed; call again";
+            return Err(Reason::new(Cause::Changed, text));
+        }
+        return Ok((skill.output(&given), Vec::new()));
+    }
     let (allowed, outputs) = (call.seen.clone(), SavedOutputs::of(place));
     let documents = place.world.documents.clone();
     let (reading, buffers, exclusions) = observe(place, &rules.deny, move |roots, exclusions| {

@@ -25,7 +25,7 @@ use tracing::Instrument;
 
 use super::edits::{BatchEdit, WaitingChange};
 use super::mailbox::Message;
-use super::prepare::{Rules, prepare, run};
+use super::prepare::{Rules, RunSkills, prepare, run};
 use super::review::{self, ReviewPart};
 use super::spans::StepTimer;
 use super::stream::Stream;
@@ -169,14 +169,16 @@ impl Work {
             Step::Prepare { calls, .. } => {
                 let policy = &run?.policy;
                 let calls = calls.iter().map(|id| session.call(id).cloned()).collect::<Option<Vec<_>>>()?;
-                let rules = Rules { tools: tools.clone(), deny: policy.deny.clone() };
+                let skills = RunSkills::of(session);
+                let rules = Rules { tools: tools.clone(), deny: policy.deny.clone(), skills };
                 // Only edits are compared with what was read.
                 let has_edit = calls.iter().any(Call::is_edit);
                 let reads = if has_edit { session.reads.clone() } else { Reads::default() };
                 Work::Prepare { calls, mode: policy.mode, rules, reads }
             }
             Step::RunTool { call } => {
-                let rules = Rules { tools: tools.clone(), deny: run?.policy.deny.clone() };
+                let skills = RunSkills::of(session);
+                let rules = Rules { tools: tools.clone(), deny: run?.policy.deny.clone(), skills };
                 Work::Tool { call: Box::new(session.call(call)?.clone()), rules }
             }
             Step::Reobserve { changes, .. } => {
@@ -278,6 +280,8 @@ fn model_request(session: &Session, place: &SessionWorld) -> Option<ModelRequest
     let mut request = prompt::request(session, &model, run.policy.mode, &features);
     // A fallback model may not support all generation settings of the run.
     request.generation_settings = features.supported(run.generation_settings);
+    let cut = run.turn.as_ref().and_then(|turn| turn.cut.as_ref());
+    request.max_output_tokens = cut.and_then(|cut| provider.room_now(&model, cut.room));
     request.whole = run.turn.as_ref().is_some_and(|turn| turn.tries.asks_whole());
     Some(request)
 }
@@ -316,7 +320,13 @@ async fn call_model(
     };
     point("reply-complete");
     match result {
-        Ok(reply) => Report::Replied(reply),
+        Ok(reply) => match provider.more_room(&request.model, &reply).filter(|_| shows) {
+            Some(room) => {
+                stream.broke_off();
+                Report::ReplyCut { reply, room }
+            }
+            None => Report::Replied(reply),
+        },
         Err(failure) => {
             stream.broke_off();
             Report::CallFailed(failure)
@@ -349,7 +359,7 @@ async fn deliver(place: &SessionWorld, view: Arc<AskView>) -> Option<Done> {
 /// Returns the fallback for a report that may exceed the record limit; it receives that limit in bytes.
 pub fn too_large(report: &Report) -> Option<fn(usize) -> Report> {
     match report {
-        Report::Replied(_) => Some(too_large_reply),
+        Report::Replied(_) | Report::ReplyCut { .. } => Some(too_large_reply),
         Report::PreparedEdits(_) => Some(|limit| {
             let text = format!(
                 "the change is larger than the {} MiB that one record of the session may have, so split it",

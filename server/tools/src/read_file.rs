@@ -71,16 +71,28 @@ impl LineRange {
         let lines = |name| given.number(name).map(|number| number as usize);
         Self { offset: lines("offset"), limit: lines("limit"), numbered: given.flag("line_numbers") }
     }
+
+    /// Returns the number of the first line, and how many lines at most.
+    fn bounds(self) -> (usize, usize) {
+        (self.offset.unwrap_or(1).max(1), self.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES))
+    }
+}
+
+/// Reads lines of a text that is in no file now, under this name. The model knows no file by them.
+pub fn read_text(name: &str, text: &str, given: &Arguments) -> ToolOutput {
+    let range = LineRange::of(given);
+    let (first, limit) = range.bounds();
+    let output = output_of(name, excerpt(text.as_bytes(), first, limit, range.numbered), first);
+    ToolOutput { known: Vec::new(), ..output }
 }
 
 /// Reads lines of a resolved file.
 pub fn read_file(at: &ResolvedPath, buffers: &Buffers, range: LineRange, stop: &Stop) -> ToolOutput {
-    let first = range.offset.unwrap_or(1).max(1);
-    let limit = range.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
+    let (first, limit) = range.bounds();
     match buffers.get(&at.absolute) {
         Some(Ok(buffer)) => {
             let excerpt = excerpt(buffer.text.as_bytes(), first, limit, range.numbered);
-            return output_of(at, excerpt, first);
+            return output_of(&at.display, excerpt, first);
         }
         Some(Err(reason)) => {
             let text = format!(
@@ -101,7 +113,7 @@ pub fn read_file(at: &ResolvedPath, buffers: &Buffers, range: LineRange, stop: &
     match open_read(at) {
         Ok(file) => {
             let source = BufReader::with_capacity(BINARY_CHECK_BYTES * 8, Stoppable::new(file, stop));
-            output_of(at, excerpt(source, first, limit, range.numbered), first)
+            output_of(&at.display, excerpt(source, first, limit, range.numbered), first)
         }
         Err(OpenRefusal::Missing) => missing(at, "file"),
         Err(why) => ToolOutput::refused(why.cause(), format!("read \"{}\": {why}", at.display)),
@@ -124,8 +136,7 @@ enum Unreadable {
     Io(io::Error),
 }
 
-fn output_of(at: &ResolvedPath, result: Result<Excerpt, Unreadable>, first: usize) -> ToolOutput {
-    let name = &at.display;
+fn output_of(name: &str, result: Result<Excerpt, Unreadable>, first: usize) -> ToolOutput {
     let excerpt = match result {
         Ok(excerpt) => excerpt,
         Err(Unreadable::NotText(what)) => {

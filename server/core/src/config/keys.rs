@@ -145,7 +145,8 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
-        meaning: "How many tokens one reply may have.",
+        meaning: "How many tokens one reply may have. When not set, a reply that was cut is asked for once more with the most tokens \
+                  that its model is known to write.",
     },
     Key {
         name: "providers.NAME.temperature",

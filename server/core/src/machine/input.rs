@@ -308,6 +308,11 @@ pub enum Report {
     /// The model sends again after a silence.
     Heard,
     Replied(Reply),
+    /// The output limit cut the reply, and a second request may have more room: this many tokens.
+    ReplyCut {
+        reply: Reply,
+        room: u32,
+    },
     CallFailed(CallFailure),
     /// `Prepare` of a call that edits nothing ended.
     Prepared(Box<Preparation>),

@@ -39,6 +39,8 @@ pub enum FailureClass {
     History,
     /// The provider refuses an image of the conversation.
     Images,
+    /// The output limit cut the reply, and the model can write a longer one (S69).
+    Cut,
 }
 
 /// A model call that failed.
@@ -73,6 +75,8 @@ pub struct Tries {
     repaired: bool,
     /// The images were withheld; this is tried once, too.
     images_withheld: bool,
+    /// A reply was cut, so more room was asked for; this is tried once a turn, whatever the model.
+    more_room: bool,
 }
 
 impl Tries {
@@ -82,6 +86,12 @@ impl Tries {
         self.broken_streams += u32::from(matches!(class, FailureClass::Broken | FailureClass::Stalled));
         self.repaired |= class == FailureClass::History;
         self.images_withheld |= class == FailureClass::Images;
+        self.more_room |= class == FailureClass::Cut;
+    }
+
+    /// Returns the tries of the model that takes over in the same turn.
+    pub fn of_next_model(self) -> Self {
+        Self { more_room: self.more_room, ..Self::default() }
     }
 
     /// Whether the next attempt asks for the whole answer instead of a stream.
@@ -125,7 +135,8 @@ impl FailureClass {
             | FailureClass::ModelNotFound
             | FailureClass::InvalidRequest
             | FailureClass::History
-            | FailureClass::Images => false,
+            | FailureClass::Images
+            | FailureClass::Cut => false,
         }
     }
 }
@@ -139,6 +150,8 @@ pub fn next_attempt(failure: &CallFailure, tries: &Tries, jitter: f64, policy: &
     match failure.class {
         FailureClass::History if !tries.repaired => return Some(0),
         FailureClass::Images if !tries.images_withheld => return Some(0),
+        // The next attempt has more room. It costs a whole reply, so it counts as one of the user's attempts.
+        FailureClass::Cut if !tries.more_room && attempt < policy.max_attempts => return Some(0),
         _ => {}
     }
     if !failure.class.is_passing() || attempt >= policy.max_attempts {

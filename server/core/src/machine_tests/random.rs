@@ -15,7 +15,7 @@ use crate::policy::cause::{Cause, Reason};
 use crate::policy::choices::{Follows, JudgedChoice, Takes};
 use crate::policy::observation::{FileClass, ObservedPath};
 use crate::prompt::image::{Image, MediaType};
-use crate::prompt::message::GenerationSettings;
+use crate::prompt::message::{GenerationSettings, Reply, StopCause};
 use crate::prompt::words::SUMMARISE;
 use crate::record::{
     BatchId, CallEnd, CallPart, CallResult, ChangeSetId, ChangedFile, CompactPolicy, ContextKind,
@@ -320,7 +320,11 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
         FailureClass::History,
         FailureClass::Images,
     ];
-    match dice.roll(12) {
+    match dice.roll(13) {
+        12 => Report::ReplyCut {
+            reply: Reply { stop: StopCause::MaxTokens, ..reply("too lo", &calls[..dice.roll(3)]) },
+            room: 64_000,
+        },
         10 => Report::Silent { since: 1 },
         11 => Report::Heard,
         0..=2 => Report::TurnBegan,

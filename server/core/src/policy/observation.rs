@@ -17,7 +17,7 @@ pub struct ObservedPath {
     /// What a write of it would affect, judged by its names. Only edits have it.
     #[serde(rename = "class", default, skip_serializing_if = "Option::is_none")]
     pub write_class: Option<FileClass>,
-    /// Other names of the file (hard links) that a deny rule forbids to read.
+    /// Other names by which a deny rule may forbid to read it: hard links that one does, or the file of a skill.
     #[serde(rename = "also", default, skip_serializing_if = "Vec::is_empty")]
     pub other_names: Vec<String>,
     /// The file has other names, and there was no time to find them all.

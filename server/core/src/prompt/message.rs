@@ -214,6 +214,15 @@ pub struct Reply {
     pub kept: Option<OpaqueItems>,
 }
 
+/// A reply that the output limit cut, after which the model is asked once more (S69). It is no part of the conversation,
+/// unless the second request fails for good.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CutReply {
+    pub reply: Arc<Reply>,
+    /// The output limit of the second request, in tokens.
+    pub room: u32,
+}
+
 /// The items of a reply that the provider needs back verbatim, such as signed or encrypted reasoning. Only the
 /// model that wrote them can read them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

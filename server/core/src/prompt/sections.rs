@@ -39,7 +39,7 @@ How the user and the workspace want you to work. Where two of them disagree, the
 user's own come before those of the workspace. They are texts: none of them allows what a tool refuses.";
 const SKILLS: &str = "\
 # Skills
-How to do certain kinds of work well. Before you do such work, read the file of the skill.";
+How to do certain kinds of work well. Before you do such work, read the skill: `read_file` with the path `skill:NAME`.";
 const MEMORY: &str = "\
 # Memory
 What was noted in earlier sessions. It may be out of date. Add to a file of it what later sessions must know.";
@@ -89,7 +89,7 @@ pub fn sections(session: &Session, mode: Mode, facts: &Facts) -> Vec<Section> {
     let mut skills = of(ContextKind::Skill).filter(|_| facts.tools).peekable();
     if skills.peek().is_some() {
         let source = skills.clone().map(|skill| skill.source.as_str()).collect::<Vec<_>>().join(", ");
-        let lines = skills.map(|skill| format!("- {} ({}): {}", skill.name, skill.source, skill.summary));
+        let lines = skills.map(|skill| format!("- {}: {}", skill.name, skill.summary));
         let text = format!("{SKILLS}\n{}", lines.collect::<Vec<_>>().join("\n"));
         let name = ContextKind::Skill.section();
         sections.push(Section { name, source, lifetime: Lifetime::Run, text: text.into() });

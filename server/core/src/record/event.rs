@@ -17,7 +17,7 @@ use super::{ClearedOutput, Compaction};
 use crate::machine::retry::CallFailure;
 use crate::policy::observation::ObservedPath;
 use crate::prompt::image::Image;
-use crate::prompt::message::{GenerationSettings, Reply, Usage};
+use crate::prompt::message::{CutReply, GenerationSettings, Reply, Usage};
 
 /// Everything that can happen in a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -128,6 +128,9 @@ pub enum Event {
         attempt: u32,
         failure: CallFailure,
         retry_at: u64,
+        /// The reply, if the output limit cut it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cut: Option<CutReply>,
     },
     /// The model has sent nothing for a while. The attempt continues to wait, and the user sees the state.
     WentSilent {

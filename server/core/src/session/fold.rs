@@ -2,6 +2,7 @@
 //!
 //! Never decides: a recorded event has happened.
 
+mod attempts;
 mod context;
 mod outside;
 mod parent;
@@ -14,10 +15,10 @@ use super::{
     Call, CallPhase, ContextFill, EndedRun, OpenAsk, REMEMBERED, Run, RunEdits, Session, Turn, TurnPhase,
     UsedKey,
 };
-use crate::machine::retry::{FailureClass, Tries};
+use crate::machine::retry::FailureClass;
 use crate::policy::observation::ObservedPath;
-use crate::prompt::image::{Image, Picture, withheld};
-use crate::prompt::message::{ModelMessage, Reply};
+use crate::prompt::image::{Image, Picture};
+use crate::prompt::message::{ModelMessage, Reply, Usage};
 use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, EditCheck, Event, Payload, Record, ToolCallId};
 use crate::session::compactions::SentPrefix;
 use crate::session::hunks::{self, HunkState};
@@ -246,7 +247,7 @@ impl Session {
             Event::WentSilent { since, .. } => turn.silent_since = Some(*since),
             Event::ModelReplaced { to, .. } => {
                 run.fallback = Some(to.clone());
-                turn.tries = Tries::default();
+                turn.tries = turn.tries.of_next_model();
             }
             Event::AttemptStarted { attempt, .. } => {
                 turn.attempt = *attempt;
@@ -259,30 +260,17 @@ impl Session {
                 turn.partial.clear();
             }
             Event::ReplyPartial { text, .. } => turn.partial.clone_from(text),
-            Event::AttemptFailed { attempt, retry_at, failure, .. } => {
-                turn.attempt = *attempt;
-                turn.phase = TurnPhase::Backoff { since: record.at, retry_at: *retry_at };
-                turn.streaming = false;
-                turn.tries.fail(failure.class);
-                match failure.class {
-                    FailureClass::History => {
-                        context::repair(&mut self.history);
-                        self.compacted.number += 1;
-                    }
-                    FailureClass::Images => {
-                        withheld::refuse(&mut self.history);
-                        self.compacted.number += 1;
-                    }
-                    _ => {}
-                }
-            }
+            Event::AttemptFailed { .. } => self.fold_failed_attempt(record),
             Event::Replied { reply, message, .. } => {
                 turn.message = Some(message.clone());
                 turn.streaming = false;
                 turn.partial.clear();
                 turn.phase = TurnPhase::Acting;
                 run.overflows = 0;
-                let estimated = || self.tokens.estimated(&self.history, Some(reply));
+                // A reply that was cut, and that counts after all, was counted when it was cut.
+                let was_counted = turn.cut.take().is_some();
+                let counted = || self.tokens.estimated(&self.history, Some(reply));
+                let estimated = || if was_counted { Usage::default() } else { counted() };
                 let spent = Spent::of_reply(&run.policy.budget, run.current_model(), reply.usage, estimated);
                 if let Some(usage) = reply.usage {
                     self.tokens.counted(usage, &self.history);

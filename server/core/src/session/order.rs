@@ -19,7 +19,8 @@ impl Session {
             | Event::RunEnded { run, .. }
             | Event::RulesChanged { run, .. } => !self.is_open_run(run),
             Event::AskReobserved { ask, .. } | Event::AskClosed { ask, .. } => !self.asks.contains_key(ask),
-            Event::ReplyStarted { turn, .. } | Event::Replied { turn, .. } => !self.is_calling(*turn),
+            Event::ReplyStarted { turn, .. } => !self.is_calling(*turn),
+            Event::Replied { turn, .. } => !self.is_calling(*turn) && !self.has_cut_reply(*turn),
             Event::CallPrepared { call, .. }
             | Event::ChangeProposed { call, .. }
             | Event::OperationProposed { call, .. }
@@ -46,6 +47,14 @@ impl Session {
     fn is_calling(&self, number: u32) -> bool {
         let turn = self.open_run().and_then(|run| run.turn.as_ref());
         turn.is_some_and(|turn| turn.number == number && turn.phase == TurnPhase::Calling)
+    }
+
+    /// Whether a reply that was cut may still count: the request with more room has failed.
+    fn has_cut_reply(&self, number: u32) -> bool {
+        let turn = self.open_run().and_then(|run| run.turn.as_ref());
+        turn.is_some_and(|turn| {
+            turn.number == number && turn.cut.is_some() && matches!(turn.phase, TurnPhase::Backoff { .. })
+        })
     }
 
     fn is_open_call(&self, call: &ToolCallId) -> bool {

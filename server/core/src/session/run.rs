@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::machine::retry::Tries;
 use crate::policy::choices::Follows;
 use crate::policy::observation::ObservedPath;
-use crate::prompt::message::{GenerationSettings, ModelMessage, Reply, RequestedCall};
+use crate::prompt::message::{CutReply, GenerationSettings, ModelMessage, Reply, RequestedCall};
 use crate::record::Compaction;
 use crate::record::{
     Ask, CallEnd, ChangeSetId, KeyUse, MessageId, Mode, Outcome, Payload, PlanStep, Policy, RunId, RunOrigin,
@@ -86,6 +86,8 @@ pub struct Turn {
     /// How many calls, from the front, have their results in the history.
     pub appended: usize,
     pub tries: Tries,
+    /// Its reply that the output limit cut, while a request with more room is made.
+    pub cut: Option<CutReply>,
     /// The part of the conversation that its reply is to summarise.
     pub compacts: Option<Compaction>,
     /// What made the provider's cache useless for it; `None` if nothing did.
@@ -215,6 +217,7 @@ impl Run {
             calls: Vec::new(),
             appended: 0,
             tries: Tries::default(),
+            cut: None,
             compacts,
             cache_break,
         });

@@ -200,7 +200,7 @@ impl From<FailureClass> for FailureKind {
             FailureClass::Overloaded => FailureKind::Overloaded,
             FailureClass::Network => FailureKind::Network,
             FailureClass::FirstByte | FailureClass::Stalled | FailureClass::Total => FailureKind::TimedOut,
-            FailureClass::Broken => FailureKind::Broken,
+            FailureClass::Broken | FailureClass::Cut => FailureKind::Broken,
             FailureClass::Auth => FailureKind::Auth,
             FailureClass::Quota => FailureKind::Quota,
             FailureClass::ContextExceeded => FailureKind::ContextExceeded,

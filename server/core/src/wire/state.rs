@@ -323,9 +323,11 @@ fn turn_updates(session: &Session, event: &Event) -> Vec<Update> {
             compacts: true,
             ..turn_view(*turn, WireTurnPhase::Ended, *attempt)
         })],
-        Event::AttemptFailed { turn, attempt, failure, retry_at } => {
+        Event::AttemptFailed { turn, attempt, failure, retry_at, cut } => {
             let view = turn_view(*turn, WireTurnPhase::AttemptFailed, *attempt);
-            failure_updates(session, failure, TurnView { retry_at: Some(*retry_at), ..view })
+            let usage = cut.as_ref().and_then(|cut| cut.reply.usage);
+            let (usage, cost) = (usage.map(Into::into), usage::of_turn(session, usage));
+            failure_updates(session, failure, TurnView { retry_at: Some(*retry_at), usage, cost, ..view })
         }
         Event::TurnFailed { turn, attempt, failure } => {
             let compacts = session.open_run().and_then(|run| run.turn.as_ref()?.compacts.as_ref());

@@ -44,7 +44,7 @@ pub(super) fn write(
     provider: &Provider,
 ) -> Result<Vec<u8>, CallFailure> {
     let tools = cache.tools::<Messages>(&request.tools, false).map_err(unwritable)?;
-    let max_tokens = request.max_output_tokens.or(provider.max_output_tokens).unwrap_or_else(|| {
+    let usual = provider.max_output_tokens.unwrap_or_else(|| {
         let model = provider.facts(&request.model);
         if model.known {
             model.max_output_tokens.min(DEFAULT_MAX_OUTPUT_TOKENS)
@@ -52,6 +52,7 @@ pub(super) fn write(
             DEFAULT_MAX_OUTPUT_TOKENS
         }
     });
+    let max_tokens = request.max_output_tokens.unwrap_or(usual);
     let source = Source {
         wire: Wire::AnthropicMessages,
         provider: &provider.name,
@@ -60,7 +61,8 @@ pub(super) fn write(
         free_form: false,
         images: &request.images,
     };
-    let thinking = thinking::fields(request, max_tokens, &source);
+    // More room than usual leaves the budget as it is: with another one, the cached messages would not be found.
+    let thinking = thinking::fields(request, max_tokens.min(usual), &source);
     let head = Head {
         model: &request.model,
         stream: !request.whole,

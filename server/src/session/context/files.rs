@@ -8,6 +8,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::policy::observation::ObservedPath;
+use adjutant_core::policy::permission::{Act, forbidden_by};
 use adjutant_core::record::{ContextKind, ContextText};
 use adjutant_core::session::Reads;
 use adjutant_core::text::display::{one_line, shown};
@@ -18,6 +20,7 @@ use crate::documents::Text;
 use crate::session::World;
 use crate::session::prepare::read_denied;
 use crate::tools::paths::{ResolvedPath, Roots, open_read, resolve};
+use crate::tools::protected::held_by;
 use crate::uri;
 
 /// Bytes of all instructions together, and of all memory files.
@@ -97,7 +100,8 @@ pub fn nested_instructions(world: &World, roots: &Roots, reads: &Reads) -> Vec<C
 /// Returns the skills of the user and of the workspace; of two with one name, the first counts.
 fn skills(world: &World, roots: &Roots, user: Option<&Path>) -> Vec<ContextText> {
     let of_user = user.into_iter().flat_map(|folder| {
-        entries(&folder.join("skills")).into_iter().filter_map(|skill| read_own(&skill.join(SKILL)))
+        let files = entries(&folder.join("skills")).into_iter().map(|skill| skill.join(SKILL));
+        files.filter(|file| !own_denied(world, roots, file)).filter_map(|file| read_own(&file))
     });
     let of_roots = roots.paths().flat_map(|root| {
         let folders = SKILLS.iter().flat_map(move |name| entries(&root.join(name)));
@@ -118,7 +122,9 @@ fn skill(file: FoundFile) -> Option<ContextText> {
         (!value.is_empty()).then(|| one_line(value, MAX_SUMMARY))
     };
     let (name, summary) = (field("name")?, field("description")?);
-    let (text, left_out) = beginning(&file.text, MAX_SKILL);
+    // Hidden characters are shown, as in instructions.
+    let text = shown(&file.text);
+    let (text, left_out) = beginning(&text, MAX_SKILL);
     Some(ContextText { name, summary, ..text_of(ContextKind::Skill, file.source, text.to_owned(), left_out) })
 }
 
@@ -174,14 +180,25 @@ fn read_own(path: &Path) -> Option<FoundFile> {
     Some(FoundFile { source: path.display().to_string(), text })
 }
 
-/// Reads a file of the workspace as the editor has it. A link out of the workspace, and what the settings deny to read, is not read.
+/// Whether the settings deny to read a file of the user's own folder, by its name or by the one that its links lead to.
+fn own_denied(world: &World, roots: &Roots, path: &Path) -> bool {
+    let denials = world.settings().deny.clone();
+    let folders: Vec<String> = roots.paths().map(|path| path.to_string_lossy().into_owned()).collect();
+    [Some(path.to_owned()), path.canonicalize().ok()].into_iter().flatten().any(|path| {
+        let seen = ObservedPath::outside(path.to_string_lossy());
+        forbidden_by(&denials, &folders, "read_file", Act::Read(&seen)).is_some()
+    })
+}
+
+/// Reads a file of the workspace as the editor has it. A link out of the workspace or to a file that looks like a secret, and what the
+/// settings deny to read, is not read.
 fn read_inside(world: &World, roots: &Roots, path: &Path) -> Option<FoundFile> {
     // Most of these files do not exist, and to resolve a path and to ask the rules takes long.
     if path.symlink_metadata().is_err() && matches!(world.documents.text(path), Text::Closed) {
         return None;
     }
     let at: ResolvedPath = resolve(roots, path.to_str()?).ok()?;
-    if !at.inside || read_denied(world, roots, &at).is_some() {
+    if !at.inside || held_by(&at, &world.own(roots)).is_some() || read_denied(world, roots, &at).is_some() {
         return None;
     }
     let text = match world.documents.text(&at.absolute) {

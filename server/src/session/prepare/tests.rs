@@ -90,7 +90,8 @@ fn finding_b2_the_names_of_a_file_are_looked_for_on_a_thread_that_may_wait() {
         std::fs::hard_link(dir.path().join("private/plan.md"), dir.path().join("copy.md")).expect("link");
         let (place, call) = (Arc::new(place(dir.path())), read("copy.md"));
         let deny = vec!["read_file(private/**)".to_owned()];
-        let rules = Rules { tools: place.world.tools.current(EditTool::EditFile), deny };
+        let tools = place.world.tools.current(EditTool::EditFile);
+        let rules = Rules { tools, deny, skills: RunSkills::default() };
         // The only blocking thread is busy.
         let (release, released) = std::sync::mpsc::channel::<()>();
         let busy = tokio::task::spawn_blocking(move || released.recv());

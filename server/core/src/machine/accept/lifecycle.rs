@@ -115,6 +115,7 @@ pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
                 retry_after_ms: None,
             },
             retry_at: stamp.now,
+            cut: None,
         });
     }
     events.extend(edits::interrupted(session));

@@ -11,7 +11,7 @@ use super::{Refusal, compact};
 use crate::machine::input::{Report, Stamp};
 use crate::machine::retry::{self, CallFailure, FailureClass};
 use crate::policy::cause::{Cause, Reason};
-use crate::prompt::message::{Reply, StopCause};
+use crate::prompt::message::{CutReply, Reply, StopCause};
 use crate::record::{AskKind, CallEnd, CallResult, Event, Outcome, StopReason};
 use crate::session::spending::BudgetEnd;
 use crate::session::{Run, Session, Turn};
@@ -51,6 +51,10 @@ pub fn accept(
         (Some(turn), Report::Replied(reply)) => Ok(match &turn.compacts {
             Some(compaction) => compact::summarised(session, stamp, run, turn, compaction, &reply),
             None => replied(session, stamp, run, turn, reply),
+        }),
+        (Some(turn), Report::ReplyCut { reply, room }) => Ok(match &turn.compacts {
+            Some(compaction) => compact::summarised(session, stamp, run, turn, compaction, &reply),
+            None => cut(session, stamp, run, turn, reply, room),
         }),
         (Some(turn), Report::CallFailed(failure)) => Ok(failed(session, stamp, run, turn, failure)),
         _ => Err(Refusal::Stale),
@@ -122,6 +126,36 @@ fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: 
     events
 }
 
+/// Handles a reply that the output limit cut: it is asked for once more with more room, else it counts as it is.
+fn cut(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: Reply, room: u32) -> Vec<Event> {
+    let failure = CallFailure {
+        class: FailureClass::Cut,
+        message: format!(
+            "the reply was cut at the output limit, and the model may write up to {room} tokens"
+        ),
+        retry_after_ms: None,
+    };
+    match retry::next_attempt(&failure, &turn.tries, stamp.jitter(), &run.policy.retry) {
+        Some(delay) => {
+            remove_oversized(&mut reply);
+            let cut = Some(CutReply { reply: Arc::new(reply), room });
+            vec![attempt_failed(stamp, turn, failure, delay, cut)]
+        }
+        None => replied(session, stamp, run, turn, reply),
+    }
+}
+
+fn attempt_failed(
+    stamp: &Stamp,
+    turn: &Turn,
+    failure: CallFailure,
+    delay: u64,
+    cut: Option<CutReply>,
+) -> Event {
+    let retry_at = stamp.now.saturating_add(delay);
+    Event::AttemptFailed { turn: turn.number, attempt: turn.attempt, failure, retry_at, cut }
+}
+
 /// Returns why a call of this reply must not run: the reply was cut, or it has too many calls.
 fn why_not_run(reply: &Reply, index: usize) -> Option<String> {
     if reply.stop == StopCause::MaxTokens {
@@ -168,26 +202,28 @@ fn name_calls(reply: &mut Reply, turn: u32) {
 }
 
 fn failed(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, failure: CallFailure) -> Vec<Event> {
-    let attempt_failed = |failure: CallFailure, delay: u64| Event::AttemptFailed {
-        turn: turn.number,
-        attempt: turn.attempt,
-        failure,
-        retry_at: stamp.now.saturating_add(delay),
-    };
     if let Some(delay) = retry::next_attempt(&failure, &turn.tries, stamp.jitter(), &run.policy.retry) {
-        return vec![attempt_failed(failure, delay)];
+        return vec![attempt_failed(stamp, turn, failure, delay, None)];
+    }
+    let fallback = retry::fallback_model(&failure, run.current_model(), &run.policy.fallback_models);
+    if let (None, Some(cut)) = (fallback, &turn.cut) {
+        // The request with more room failed, perhaps because of it. Its tokens were counted when the reply was cut.
+        let reply = Reply { usage: None, ..Reply::clone(&cut.reply) };
+        let mut events = vec![attempt_failed(stamp, turn, failure, 0, None)];
+        events.extend(replied(session, stamp, run, turn, reply));
+        return events;
     }
     if let Some(events) = compact::overflowed(session, stamp, run, turn, &failure) {
         return events;
     }
-    match retry::fallback_model(&failure, run.current_model(), &run.policy.fallback_models) {
+    match fallback {
         Some(to) => {
             let replaced = Event::ModelReplaced {
                 turn: turn.number,
                 from: run.current_model().to_owned(),
                 to: to.to_owned(),
             };
-            vec![attempt_failed(failure, 0), replaced]
+            vec![attempt_failed(stamp, turn, failure, 0, None), replaced]
         }
         None => {
             let tries = if failure.class == FailureClass::Auth { String::new() } else { tried(turn.attempt) };

@@ -67,8 +67,8 @@ Run make check.
 [12 bytes more in the file]
 
 # Skills
-How to do certain kinds of work well. Before you do such work, read the file of the skill.
-- release (.agents/skills/release/SKILL.md): How to make a release.
+How to do certain kinds of work well. Before you do such work, read the skill: `read_file` with the path `skill:NAME`.
+- release: How to make a release.
 
 # Memory
 What was noted in earlier sessions. It may be out of date. Add to a file of it what later sessions must know.

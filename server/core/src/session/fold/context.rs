@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Session;
-use crate::prompt::message::{ModelMessage, Reply, Usage};
+use crate::prompt::message::{ModelMessage, Usage};
 use crate::record::{ClearedOutput, Compaction, ContextKind, ContextText, Event, SummaryTurn, ToolCallId};
 use crate::session::spending::Spent;
 use crate::session::{Call, TurnPhase};
@@ -127,17 +127,5 @@ pub(super) fn note_output(outputs: &mut BTreeMap<Arc<str>, Option<ToolCallId>>, 
         // A provider may use an id again; then nobody can say which output is meant.
         let saved = outputs.entry(call.provider_id.clone());
         saved.and_modify(|known| *known = None).or_insert_with(|| Some(call.id.clone()));
-    }
-}
-
-/// Removes the opaque provider items from a history whose provider refuses them. All texts, calls and outputs
-/// stay; `prompt` pairs calls and outputs in every request anyway.
-pub(super) fn repair(history: &mut [ModelMessage]) {
-    for message in history {
-        if let ModelMessage::Assistant { reply } = message
-            && reply.kept.is_some()
-        {
-            *reply = Arc::new(Reply { kept: None, ..Reply::clone(reply) });
-        }
     }
 }

@@ -118,6 +118,19 @@ fn s20_the_head_follows_the_request_and_the_provider() {
 }
 
 #[test]
+fn s69_more_room_for_the_reply_changes_nothing_that_the_cache_depends_on() {
+    let mut request = request("hello");
+    request.model = "claude-haiku-4-5".to_owned();
+    request.generation_settings.effort = Some(Level::High);
+    let before = json_of(&request);
+    request.max_output_tokens = Some(64_000);
+    let after = json_of(&request);
+    assert_eq!((&before["max_tokens"], &after["max_tokens"]), (&json!(32_000), &json!(64_000)));
+    assert_eq!(before["thinking"], json!({"type": "enabled", "budget_tokens": 16_000}));
+    assert_eq!(before["thinking"], after["thinking"]);
+}
+
+#[test]
 fn s20_what_this_wire_refuses_is_never_sent() {
     let mut request = request("  \n");
     request.messages.push(assistant("said \n", &[]));
