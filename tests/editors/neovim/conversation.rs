@@ -439,7 +439,7 @@ fn s73_the_bar_above_the_chat_has_the_title_the_mode_the_model_how_full_the_cont
         send(editor, "Mend 100% %{v:count} of it");
         bar("Mend 100% %{v:count} of it · local/test · context 30 % · 0.0500 USD");
         editor.lua("vim.cmd('Adjutant mode ask')");
-        bar("Mend 100% %{v:count} of it · ask · local/test · context 30 % · 0.0500 USD");
+        bar("Mend 100% %{v:count… · ask · local/test · context 30 % · 0.0500 USD");
         editor.lua("vim.api.nvim_win_set_width(vim.fn.bufwinid(Chat()), 57)");
         bar("Mend 100%… · ask · local/test · context 30 % · 0.0500 USD");
         editor.lua("vim.cmd('only')");
