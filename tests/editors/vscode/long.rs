@@ -1,11 +1,14 @@
-//! Scenes of a conversation that is too long for its model: what the chat shows while it is made smaller, and after it.
+//! Scenes of a conversation that is too long for its model: what the chat shows while it is made smaller, and after it. And what it
+//! says of length and cost before that.
 //!
 //! Never looks into the server: it checks the screen.
 
 use adjutant_testkit::long;
+use adjutant_testkit::model::Reply;
 use serde_json::json;
 
 use super::Code;
+use crate::scenes;
 use crate::stage::{Stage, wait_for};
 
 /// One item, from its begin to its end, whatever the chat draws.
@@ -64,4 +67,28 @@ fn s76_a_compaction_is_one_item_of_the_chat_that_opens_to_what_the_model_reads()
     wait_for("the same", || (compactions() == [reads.clone()]).then_some(()));
     choose("Normal");
     wait_for("a folded one", || (compactions() == [folded.clone()]).then_some(()));
+}
+
+#[test]
+fn s73_the_chat_says_how_full_the_context_is_and_what_the_session_cost() {
+    let stage =
+        scenes::stage(["First words.", "Second words."].map(|words| Reply::text(words).usage(2_500, 500)));
+    let file = stage.workspace.config_file();
+    let settings = std::fs::read_to_string(&file).expect("the settings");
+    let with_window = settings.replace("api_key_env", "context_window = 10000\napi_key_env");
+    let with_price = with_window + "\n[prices.\"local/test\"]\ninput = 10\noutput = 50\n";
+    std::fs::write(&file, with_price).expect("write the settings");
+    let code = Code::open(&stage, scenes::FILE);
+    code.do_("chatOpen", json!([]));
+    let says = |prompt: &str, wanted: &str| {
+        code.say_in_chat(prompt);
+        let mut last = String::new();
+        wait_for(&format!("the state {wanted:?}"), || {
+            last = code.chat()["state"].as_str().unwrap_or_default().to_owned();
+            last.ends_with(wanted).then_some(())
+        });
+    };
+    says("Say something", "30 % of the context · 0.0500 USD");
+    says("Say more", "30 % of the context · 0.1000 USD");
+    code.picture("cost");
 }
