@@ -197,6 +197,12 @@ fn s67_a_conversation_that_the_provider_refuses_is_compacted_more_each_time_then
     let events = bench.report(is_compact, failed(FailureClass::ContextExceeded));
     assert_eq!(names(&events), "turn_failed compacted turn_started");
     assert!(texts(&bench).contains("No model wrote a summary"), "{}", texts(&bench));
+    let [_, Event::Compacted { compaction, after, .. }, _] = &events[..] else { panic!("{events:?}") };
+    assert!(
+        *after < compaction.before,
+        "a request that is not shorter is refused again: {after}, {}",
+        compaction.before
+    );
 
     let events = bench.report(is_model, failed(FailureClass::ContextExceeded));
     assert_eq!(names(&events), "turn_failed run_ended ask_opened");

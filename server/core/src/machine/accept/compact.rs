@@ -17,6 +17,9 @@ use crate::session::{Run, Session, Turn};
 /// a cut without a model.
 const MAX_OVERFLOWS: u32 = 3;
 
+/// Why a run that only compacts ends without having done it.
+const NOTHING: &str = "There is nothing to compact yet.";
+
 /// Returns the events that begin a turn: the next of the work, or one that compacts the conversation first.
 pub fn begin_turn(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Event> {
     let turn =
@@ -26,11 +29,21 @@ pub fn begin_turn(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> V
         && run.only_compacts
         && run.pending.is_empty()
     {
-        return end_run(session, stamp, ended("There is nothing to compact yet."));
+        return end_run(session, stamp, ended(NOTHING));
     }
     match wanted.flatten().or_else(|| compact::due(session)) {
         Some(compaction) if session.compacted.is_mechanical() => {
-            cut(session, stamp, run, compaction, |events| events.push(turn(None)))
+            let earlier = session.compacted.summary.as_deref();
+            let goes_on = !run.only_compacts || !run.pending.is_empty();
+            match cut(session, stamp, &compaction, &[earlier]) {
+                Some(event) if goes_on => vec![event, turn(None)],
+                Some(event) => {
+                    let why = "The conversation is compacted, without a summary of a model.";
+                    std::iter::once(event).chain(end_run(session, stamp, ended(why))).collect()
+                }
+                None if goes_on => vec![turn(None)],
+                None => end_run(session, stamp, ended(NOTHING)),
+            }
         }
         Some(compaction) => vec![turn(Some(compaction))],
         None => {
@@ -57,26 +70,14 @@ fn cleared(session: &Session) -> Option<Event> {
     Some(Event::OutputsCleared { outputs, before, after: before.saturating_sub(freed), may_skip: MaySkip })
 }
 
-/// Returns the events of a compaction without a model. `then` adds what follows if the run goes on.
-fn cut(
-    session: &Session,
-    stamp: &Stamp,
-    run: &Run,
-    compaction: Compaction,
-    then: impl FnOnce(&mut Vec<Event>),
-) -> Vec<Event> {
-    let summary = compact::mechanical(session, &compaction);
-    let mut events = vec![compacted(session, stamp, compaction, &summary, None)];
-    if run.only_compacts && run.pending.is_empty() {
-        events.extend(end_run(
-            session,
-            stamp,
-            ended("The conversation is compacted, without a summary of a model."),
-        ));
-    } else {
-        then(&mut events);
-    }
-    events
+/// Returns a compaction without a model that keeps the first of these earlier summaries with which it frees something; `None` if it
+/// frees nothing with any of them.
+fn cut(session: &Session, stamp: &Stamp, compaction: &Compaction, earlier: &[Option<&str>]) -> Option<Event> {
+    earlier.iter().find_map(|earlier| {
+        let summary = compact::mechanical(session, compaction, *earlier);
+        let event = compacted(session, stamp, compaction.clone(), &summary, None);
+        matches!(&event, Event::Compacted { after, .. } if *after < compaction.before).then_some(event)
+    })
 }
 
 fn compacted(
@@ -154,9 +155,10 @@ pub fn overflowed(
     let compaction =
         compact::wanted(session, reach).or_else(|| compact::wanted(session, CompactionReach::Most))?;
     if is_mechanical {
-        let mut events = vec![failed];
-        events.extend(cut(session, stamp, run, compaction, |events| events.push(next(None))));
-        return Some(events);
+        // What is refused as too long is worth less than to go on: the earlier summary may go, the words of the user stay.
+        let earlier = session.compacted.summary.as_deref();
+        let event = cut(session, stamp, &compaction, &[earlier, None])?;
+        return Some(vec![failed, event, next(None)]);
     }
     Some(vec![failed, next(Some(compaction))])
 }

@@ -102,8 +102,8 @@ fn unreviewed(session: &Session) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Returns a summary that no model wrote: the last summary, and a line for each text and call of the model.
-pub fn mechanical(session: &Session, compaction: &Compaction) -> String {
+/// Returns a summary that no model wrote: an earlier summary, and a line for each text and call of the model.
+pub fn mechanical(session: &Session, compaction: &Compaction, earlier: Option<&str>) -> String {
     let mut lines = Vec::new();
     for message in session.history.get(compaction.range()).unwrap_or_default() {
         let ModelMessage::Assistant { reply } = message else { continue };
@@ -126,7 +126,6 @@ pub fn mechanical(session: &Session, compaction: &Compaction) -> String {
         0 => String::new(),
         count => format!("- ({count} earlier steps are left out)\n"),
     };
-    let earlier = session.compacted.summary.as_ref();
     let earlier = earlier.map(|text| format!("{}\n\n", without_middle(text, MAX_MECHANICAL)));
     format!(
         "{}No model wrote a summary of this part. What you did in it:\n{left_out}{}",
