@@ -2,6 +2,8 @@
 //!
 //! Never asks a tokenizer.
 
+mod tokenizers;
+
 use super::*;
 use crate::prompt::message::Reply;
 
