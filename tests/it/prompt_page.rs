@@ -12,9 +12,10 @@ use adjutant_core::prompt::sections::{Lifetime, sections};
 use adjutant_core::prompt::words::{BY_APPLY_PATCH, EDITS, NO_TOOLS, SUMMARISE};
 use adjutant_core::record::{ContextKind, ContextText, Mode};
 use adjutant_core::session::Session;
+use tiktoken_rs::{cl100k_base_singleton, o200k_base_singleton};
 
 /// The most tokens of the first request, with the tools and without what a user or a workspace adds.
-const MAX_FIRST: f64 = 2_100.0;
+const MAX_FIRST: usize = 2_100;
 
 const HEAD: &str = "# The prompt
 
@@ -122,11 +123,15 @@ fn s60_the_first_request_is_small() {
         let session = Session::new("s-0".into(), vec!["/home/you/project".to_owned()])
             .with_tools(tools)
             .with_texts(&[surroundings]);
-        let system: f64 = sections(&session, Mode::Code, &UNKNOWN)
-            .iter()
-            .map(|section| estimate::of_text(&section.text))
-            .sum();
-        let all = system + estimate::of_tools(&session.tools.specs(Mode::Code));
-        assert!(all <= MAX_FIRST, "{edits:?}: about {all:.0} tokens");
+        let texts =
+            sections(&session, Mode::Code, &UNKNOWN).into_iter().map(|section| section.text.to_string());
+        let specs = session.tools.specs(Mode::Code);
+        let tools =
+            specs.iter().map(|tool| format!("{} {} {}", tool.name, tool.description, tool.parameters));
+        let all: Vec<String> = texts.chain(tools).collect();
+        for (name, tokenizer) in [("o200k", o200k_base_singleton()), ("cl100k", cl100k_base_singleton())] {
+            let count: usize = all.iter().map(|text| tokenizer.encode_ordinary(text).len()).sum();
+            assert!(count <= MAX_FIRST, "{edits:?}: {count} tokens of {name}");
+        }
     }
 }
