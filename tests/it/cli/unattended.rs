@@ -97,8 +97,8 @@ fn s13_s25_a_run_nobody_watches_stops_at_its_request_limit_and_can_be_continued(
     let workspace = workspace(&(reads + "[[turn]]\ntext = \"Read it all.\"\n"));
     workspace.add_config("[unattended]\nmax_requests = 3\n");
     let ran = run(&workspace, &["-y", "go"]);
-    assert!(ran.expect(1).stderr.contains("Stopped at a limit"), "{ran}");
-    assert!(ran.stderr.contains("3 turns") && ran.stderr.contains("run --continue"), "{ran}");
+    let why = "Stopped at a limit: The limit of 3 model requests for one run is reached.";
+    assert!(ran.expect(1).stderr.contains(why) && ran.stderr.contains("run --continue"), "{ran}");
     let ran = run(&workspace, &["--continue"]);
     assert!(ran.expect(0).stdout.contains("Read it all."), "{ran}");
 }

@@ -66,7 +66,11 @@ pub fn begin(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Ev
     match session.exhausted(run) {
         Some(BudgetEnd { stop, why }) => {
             let ending = Ending::new(Outcome::Limit, stop);
-            end_run(session, stamp, ending.with_ask(AskKind::AutoApprovalMaxReqReached, why))
+            end_run(
+                session,
+                stamp,
+                ending.with_summary(Some(why.clone())).with_ask(AskKind::AutoApprovalMaxReqReached, why),
+            )
         }
         None => compact::begin_turn(session, stamp, run, number),
     }
