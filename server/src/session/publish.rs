@@ -251,7 +251,7 @@ impl Publisher {
                     self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(notice))));
                 }
             }
-            Event::Replied { reply, .. } if reply.usage.is_some() => {
+            Event::Replied { reply, .. } if reply.usage.is_some_and(|usage| usage.is_counted()) => {
                 if let Some(context) = usage::context(session, &self.place.world.settings()) {
                     let update = self.params(session, Update::UsageUpdate(context), true);
                     self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(update))));

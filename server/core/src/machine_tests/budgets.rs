@@ -202,19 +202,21 @@ fn p15_money_that_cannot_be_counted_is_not_spent() {
 }
 
 #[test]
-fn p15_a_provider_that_counts_nothing_is_estimated_and_its_cut_summary_too() {
+fn p15_a_provider_that_counts_nothing_is_estimated() {
     let budget = Budget { tokens: Some(4_000), ..Budget::default() };
-    let mut bench = begin(BudgetPolicy { run: budget, ..BudgetPolicy::default() });
-    let turns = (0..20).find(|_| {
-        turn(&mut bench, None);
-        bench.session.open_run().is_none()
-    });
-    assert_eq!(asked(&bench).1, StopReason::Budget);
-    // The system prompt and the tools are about 2,100 tokens of each request.
-    assert_eq!(turns, Some(2), "two requests fit");
-    let end = &bench.session.ended.back().expect("it is over").end;
-    assert_eq!(end.spent.usage, Usage::default(), "only counts of the provider are told");
-    assert_eq!(bench.replayed(), bench.session);
+    for nothing in [None, Some(Usage::default())] {
+        let mut bench = begin(BudgetPolicy { run: budget, ..BudgetPolicy::default() });
+        let turns = (0..20).find(|_| {
+            turn(&mut bench, nothing);
+            bench.session.open_run().is_none()
+        });
+        assert_eq!(asked(&bench).1, StopReason::Budget);
+        // The system prompt and the tools are about 2,100 tokens of each request.
+        assert_eq!(turns, Some(2), "two requests fit");
+        let end = &bench.session.ended.back().expect("it is over").end;
+        assert_eq!(end.spent.usage, Usage::default(), "only counts of the provider are told");
+        assert_eq!(bench.replayed(), bench.session);
+    }
 }
 
 #[test]
@@ -250,4 +252,20 @@ fn s73_what_a_parent_used_is_not_counted_again_in_a_fork() {
     turn(&mut bench, Some(USAGE));
     assert_eq!(bench.session.spent, Spent::default());
     assert_eq!(bench.session.open_run().expect("it is open").spent.cost, Money::of(COST));
+}
+
+#[test]
+fn s72_a_server_that_counts_zero_does_not_make_a_full_conversation_look_empty() {
+    let mut bench = begin(BudgetPolicy::default());
+    for _ in 0..3 {
+        turn(&mut bench, Some(Usage::default()));
+    }
+    let (mut other, none) = (begin(BudgetPolicy::default()), None);
+    for _ in 0..3 {
+        turn(&mut other, none);
+    }
+    let fill = |bench: &Bench| bench.session.tokens.fill(&bench.session.history);
+    assert_eq!(fill(&bench), fill(&other));
+    assert!(fill(&bench) > 2_100);
+    assert_eq!(bench.session.context, None);
 }

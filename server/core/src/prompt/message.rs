@@ -302,6 +302,11 @@ pub enum Delta {
 }
 
 impl Usage {
+    /// Whether the provider has counted: some servers send counts of 0 instead of none, and no request has no tokens.
+    pub fn is_counted(&self) -> bool {
+        self.input_tokens > 0
+    }
+
     /// Returns the tokens of the input that were neither read from the cache nor written to it.
     pub fn uncached_tokens(self) -> u64 {
         self.input_tokens.saturating_sub(self.cache_read_tokens).saturating_sub(self.cache_write_tokens)

@@ -272,7 +272,7 @@ impl Session {
                 let counted = || self.tokens.estimated(&self.history, Some(reply));
                 let estimated = || if was_counted { Usage::default() } else { counted() };
                 let spent = Spent::of_reply(&run.policy.budget, run.current_model(), reply.usage, estimated);
-                if let Some(usage) = reply.usage {
+                if let Some(usage) = reply.usage.filter(Usage::is_counted) {
                     self.tokens.counted(usage, &self.history);
                     let model = run.fallback.as_ref().unwrap_or(&run.model).clone();
                     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);

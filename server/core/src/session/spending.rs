@@ -32,7 +32,8 @@ impl Spent {
         usage: Option<Usage>,
         estimated: impl FnOnce() -> Usage,
     ) -> Spent {
-        let counted = usage.or_else(|| budget.counts_tokens().then(estimated)).unwrap_or_default();
+        let counted = usage.filter(Usage::is_counted);
+        let counted = counted.or_else(|| budget.counts_tokens().then(estimated)).unwrap_or_default();
         let price = budget.prices.get(model);
         Spent {
             requests: 0,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Session;
 use crate::machine::retry::FailureClass;
 use crate::prompt::image::withheld;
-use crate::prompt::message::{CutReply, ModelMessage, Reply};
+use crate::prompt::message::{CutReply, ModelMessage, Reply, Usage};
 use crate::record::{Event, Record};
 use crate::session::TurnPhase;
 use crate::session::spending::Spent;
@@ -41,7 +41,7 @@ impl Session {
         let Some(run) = &mut self.run else { return };
         let estimated = || self.tokens.estimated(&self.history, Some(&cut.reply));
         let spent = Spent::of_reply(&run.policy.budget, run.current_model(), cut.reply.usage, estimated);
-        if let Some(usage) = cut.reply.usage {
+        if let Some(usage) = cut.reply.usage.filter(Usage::is_counted) {
             self.tokens.counted(usage, &self.history);
         }
         if let Some(turn) = &mut run.turn {
