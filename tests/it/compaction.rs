@@ -137,3 +137,44 @@ fn s67_a_provider_that_refuses_the_length_gets_less_each_time_and_then_the_user_
     assert_eq!(asks.len(), 1, "the user decides how it goes on: {asks:?}");
     rig.end();
 }
+
+#[test]
+fn s65_at_60_percent_the_middle_gives_way_to_a_summary_and_at_75_all_but_the_last_turns() {
+    // The reply after the count has about three thousand tokens.
+    for (counted, reach, keeps_the_beginning) in [(9_500, "middle", true), (12_500, "all", false)] {
+        let mut turns = 0;
+        let model = ModelServer::answering(move |request| {
+            if is_summary(request) {
+                return Reply::text(SUMMARY).at_once();
+            }
+            turns += 1;
+            match turns {
+                1 => Reply::call(
+                    "edit_file",
+                    json!({"path": "src/parser.rs", "old_text": "nowhere", "new_text": "x"}),
+                ),
+                2 => talk(3 * THOUSAND),
+                3 => talk(3 * THOUSAND).usage(counted, 100),
+                _ => Reply::text("Mended."),
+            }
+        });
+        let workspace = workspace(&model);
+        let rig = Rig::start(&workspace);
+        let session = rig.new_session();
+        rig.run_to_end(&session, TASK);
+        let began = facts_named(&workspace, &session, "turn_started");
+        let compacts: Vec<_> = began.iter().filter(|turn| !turn["compacts"].is_null()).collect();
+        let [compacts] = compacts[..] else { panic!("{reach}: {compacts:?}") };
+        assert_eq!(compacts["compacts"]["reach"], reach);
+        assert_eq!(
+            compacts["compacts"]["from"].as_u64() > Some(0),
+            keeps_the_beginning,
+            "{reach}: {compacts}"
+        );
+        let last = text_of(model.requests().last().expect("a request"));
+        assert!(last.contains("Looked around.") && last.contains(TASK), "{reach}: {last}");
+        // The last turn before it is there word for word.
+        assert!(last.contains(LINE.trim_end()), "{reach}");
+        rig.end();
+    }
+}

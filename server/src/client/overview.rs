@@ -178,7 +178,7 @@ fn one_word(sub: SubState) -> &'static str {
         SubState::Stalled => "no answer yet",
         SubState::Streaming => "answering",
         SubState::Retrying => "trying again",
-        SubState::Compacting => "summarising",
+        SubState::Compacting => "compacting",
         _ => "working",
     }
 }

@@ -164,7 +164,7 @@ fn words_of(sub: SubState) -> &'static str {
         SubState::Model => "waiting for the model",
         SubState::Streaming => "the model answers",
         SubState::Stalled => "the model sends nothing",
-        SubState::Compacting => "summarises the conversation",
+        SubState::Compacting => "compacts the conversation",
         SubState::Retrying => "waits to try again",
         SubState::Preparing | SubState::Tools => "at work",
         SubState::Completed | SubState::Stopped => "done",
