@@ -139,7 +139,7 @@ fn s67_a_provider_that_refuses_the_length_gets_less_each_time_and_then_the_user_
 }
 
 #[test]
-fn s65_at_60_percent_the_middle_gives_way_to_a_summary_and_at_75_all_but_the_last_turns() {
+fn s66_at_60_percent_the_middle_gives_way_to_a_summary_and_at_75_all_but_the_last_turns() {
     // The reply after the count has about three thousand tokens.
     for (counted, reach, keeps_the_beginning) in [(9_500, "middle", true), (12_500, "all", false)] {
         let mut turns = 0;
@@ -177,4 +177,39 @@ fn s65_at_60_percent_the_middle_gives_way_to_a_summary_and_at_75_all_but_the_las
         assert!(last.contains(LINE.trim_end()), "{reach}");
         rig.end();
     }
+}
+
+#[test]
+fn s66_a_cheaper_model_of_the_settings_writes_the_summary_and_no_other_request() {
+    let (mut turns, mut last) = (0, false);
+    let model = ModelServer::answering(move |request| {
+        if is_summary(request) {
+            last = true;
+            return Reply::text(SUMMARY).at_once();
+        }
+        turns += 1;
+        match turns {
+            _ if last => Reply::text("Mended."),
+            1 => Reply::call(
+                "edit_file",
+                json!({"path": "src/parser.rs", "old_text": "nowhere", "new_text": "x"}),
+            ),
+            _ => talk(3 * THOUSAND),
+        }
+    });
+    let workspace = workspace(&model);
+    workspace.add_config("[compact]\nmodel = \"local/small\"\n");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let end = rig.run_to_end(&session, TASK);
+    assert_eq!(end.summary.as_deref(), Some("Mended."));
+    let called: Vec<(bool, String)> = model
+        .requests()
+        .iter()
+        .map(|request| (is_summary(request), request.json()["model"].as_str().unwrap_or_default().to_owned()))
+        .collect();
+    let of_summary = |is_summary| if is_summary { "small" } else { "test" };
+    assert!(called.iter().all(|(is_summary, model)| model == of_summary(*is_summary)), "{called:?}");
+    assert_eq!(called.iter().filter(|(is_summary, _)| *is_summary).count(), 1, "{called:?}");
+    rig.end();
 }

@@ -284,6 +284,8 @@ pub struct Settings {
     pub budget: Arc<BudgetPolicy>,
     /// Sections of the prompt and files that are left out of it.
     pub prompt_off: Vec<String>,
+    /// The model that writes summaries, as `provider/model`; the model of the run, if not set.
+    pub summary_model: Option<String>,
     /// When the conversation is made smaller.
     pub compact: CompactPolicy,
     /// `cap_ms` is never below `base_ms`.
@@ -429,12 +431,15 @@ impl Settings {
 
     /// Returns how the context of a run with this model is made and kept small.
     pub fn context_policy(&self, model: &str) -> ContextPolicy {
-        let models = self.fallback_models.iter().map(String::as_str).chain([model]);
+        let summary_model = self.summary_model.clone().filter(|model| self.provider_for(Some(model)).is_ok());
+        let others = self.fallback_models.iter().chain(&summary_model).map(String::as_str);
+        let models = others.chain([model]);
         let window = |model: &str| Some((model.to_owned(), self.facts(model)?.context_window));
         ContextPolicy {
             windows: models.filter_map(window).collect(),
             off: self.prompt_off.clone(),
             compact: self.compact,
+            summary_model,
         }
     }
 

@@ -162,7 +162,7 @@ impl Work {
             Step::Compact { attempt, .. } => {
                 let compaction = run?.turn.as_ref()?.compacts.as_ref()?;
                 let request = compact::request(model_request(session, place)?, compaction);
-                let model = run?.current_model().to_owned();
+                let model = run?.called_model().to_owned();
                 Work::Model { model, request: Box::new(request), attempt: *attempt, reminds: None }
             }
             Step::ReadContext { .. } => Work::ReadContext,
@@ -275,7 +275,7 @@ fn batch_edits(session: &Session, batch: &BatchId, part: &BatchPart) -> Vec<Batc
 fn model_request(session: &Session, place: &SessionWorld) -> Option<ModelRequest> {
     let run = session.open_run()?;
     let settings = place.world.settings();
-    let (provider, model) = settings.provider_for(Some(run.current_model())).ok()?;
+    let (provider, model) = settings.provider_for(Some(run.called_model())).ok()?;
     let features = provider.facts(&model);
     let mut request = prompt::request(session, &model, run.policy.mode, &features);
     // A fallback model may not support all generation settings of the run.

@@ -75,6 +75,7 @@ pub(super) fn settings(
             Some(Value::Words(words)) => words.clone(),
             _ => Vec::new(),
         },
+        summary_model: text_of(&cells, "compact.model"),
         compact: CompactPolicy {
             outputs_percent: narrow_of(&cells, "compact.outputs_percent").unwrap_or(100),
             middle_percent: narrow_of(&cells, "compact.middle_percent").unwrap_or(100),

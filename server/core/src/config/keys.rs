@@ -390,6 +390,14 @@ pub const KEYS: &[Key] = &[
         meaning: "What the prompt leaves out, as names of sections (`surroundings`, `instructions`, `skills`, `memory`, `reminder`) or of files as `adjutant sessions context` shows them. It counts from the next run.",
     },
     Key {
+        name: "compact.model",
+        kind: ValueType::Model,
+        default: Literal::None,
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "The model that writes the summaries of long conversations, for example a cheaper one. When not set, the model of the run. The model of the run also writes them if this one fails, or if the conversation does not fit its window.",
+    },
+    Key {
         name: "compact.outputs_percent",
         kind: whole(10, 100),
         default: Literal::Whole(50),

@@ -12,7 +12,8 @@ use crate::prompt::models::known;
 use crate::prompt::request;
 use crate::prompt::words::SUMMARISE;
 use crate::record::{
-    CallEnd, CallResult, CompactPolicy, ContextPolicy, Event, Mode, Payload, PlanStep, Policy, StepStatus,
+    Budget, BudgetPolicy, CallEnd, CallResult, CompactPolicy, ContextPolicy, Event, Mode, Money, Payload,
+    PlanStep, Policy, Price, StepStatus,
 };
 use crate::session::compactions::CacheBreak;
 use crate::session::run::{SessionState, SubState};
@@ -31,7 +32,8 @@ fn is_context(step: &Step) -> bool {
 
 fn policy() -> Policy {
     let windows = BTreeMap::from([("scripted/demo".to_owned(), WINDOW)]);
-    let context = ContextPolicy { windows, off: Vec::new(), compact: Default::default() };
+    let context =
+        ContextPolicy { windows, off: Vec::new(), compact: Default::default(), summary_model: None };
     Policy { context: Some(context), ..Policy::default() }
 }
 
@@ -310,4 +312,73 @@ fn a_prompt_during_a_compaction_is_in_the_request_after_it() {
     bench.report(is_compact, Report::Replied(summary()));
     begins_turn(&mut bench);
     assert!(texts(&bench).ends_with("user: Only the docs, please.\n"));
+}
+
+/// A run whose summaries another model writes; its window is as large.
+fn begun_with_summary_model(budget: BudgetPolicy) -> Bench {
+    let mut bench = Bench::new();
+    let mut policy = policy();
+    if let Some(context) = &mut policy.context {
+        context.summary_model = Some(SMALL.to_owned());
+        context.windows.insert(SMALL.to_owned(), WINDOW);
+    }
+    policy.budget = budget.into();
+    bench.prompt_with("Look around.", policy).unwrap();
+    bench.report(is_context, Report::ContextRead(Vec::new()));
+    bench
+}
+
+const SMALL: &str = "scripted/small";
+
+fn called(bench: &Bench) -> String {
+    bench.session.open_run().expect("it is open").called_model().to_owned()
+}
+
+#[test]
+fn s66_another_model_writes_the_summary_and_the_work_keeps_its_own() {
+    let price = Price { input: Money(1_000_000), ..Price::default() };
+    let prices = [(SMALL.to_owned(), price)].into();
+    let mut bench = begun_with_summary_model(BudgetPolicy { prices, ..BudgetPolicy::default() });
+    fill(&mut bench);
+    assert_eq!(called(&bench), SMALL);
+    let usage = Some(Usage { input_tokens: 5_000, ..Usage::default() });
+    bench.report(is_compact, Report::Replied(Reply { usage, ..summary() }));
+    let run = bench.session.open_run().expect("it is open");
+    assert_eq!(
+        (run.spent.cost, run.spent.priced),
+        (Money(5_000), 1),
+        "the price is that of the model that wrote"
+    );
+    begins_turn(&mut bench);
+    assert_eq!(called(&bench), "scripted/demo");
+    let turn = bench.session.open_run().and_then(|run| run.turn.as_ref()).expect("a turn");
+    assert_eq!(turn.cache_break, Some(CacheBreak::History), "the provider of the work saw no other model");
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
+fn s66_the_work_goes_on_with_its_own_model_if_that_of_summaries_fails() {
+    let mut bench = begun_with_summary_model(BudgetPolicy::default());
+    fill(&mut bench);
+    let events = bench.report(is_compact, failed(FailureClass::Auth));
+    assert_eq!(names(&events), "summary_failed");
+    begins_turn(&mut bench);
+    assert_eq!(called(&bench), "scripted/demo");
+    assert_eq!(names(&bench.report(is_compact, Report::Replied(summary()))), "compacted");
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
+fn s66_p15_no_other_model_is_asked_whose_money_cannot_be_counted_or_whose_window_is_too_small() {
+    let run = Budget { cost: Some(Money::of(1.0)), ..Budget::default() };
+    let prices: std::collections::BTreeMap<_, _> = [("scripted/demo".to_owned(), Price::default())].into();
+    let mut bench = begun_with_summary_model(BudgetPolicy { run, prices, ..BudgetPolicy::default() });
+    fill(&mut bench);
+    assert_eq!(called(&bench), "scripted/demo");
+    let mut bench = begun_with_summary_model(BudgetPolicy::default());
+    if let Some(context) = bench.session.run.as_mut().and_then(|run| run.policy.context.as_mut()) {
+        context.windows.insert(SMALL.to_owned(), WINDOW / 4);
+    }
+    fill(&mut bench);
+    assert_eq!(called(&bench), "scripted/demo");
 }

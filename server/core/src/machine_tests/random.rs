@@ -110,6 +110,7 @@ fn small_context(dice: &mut Dice<'_>) -> Option<ContextPolicy> {
         windows: windows.into(),
         off,
         compact: CompactPolicy::default(),
+        summary_model: (dice.roll(2) == 0).then(|| "p/other".to_owned()),
     })
 }
 

@@ -15,6 +15,7 @@ use crate::prompt::models::known;
 use crate::prompt::words::SUMMARISE;
 use crate::record::{CompactPolicy, Compaction, CompactionReach, ContextPolicy};
 use crate::session::Session;
+use crate::session::compactions::RESERVE_PERCENT;
 use crate::text::start_of;
 
 pub use check::flaw;
@@ -30,8 +31,6 @@ const TAIL_PERCENT: [(CompactionReach, u64); 3] =
 const WANTED_WINDOWS: u64 = 2;
 /// The most bytes of one message in a request that asks for a summary of a conversation that is too long for the model.
 const MAX_SHORTENED: usize = 600;
-/// The part of the window that the reply may need.
-const RESERVE_PERCENT: u64 = 10;
 
 /// Returns the context window of a model in a run, in tokens.
 pub fn window(session: &Session, model: &str) -> u64 {

@@ -119,9 +119,14 @@ impl Default for BudgetPolicy {
 }
 
 impl BudgetPolicy {
+    /// Whether money is limited.
+    pub fn limits_cost(&self) -> bool {
+        [self.run, self.session].iter().any(|budget| budget.cost.is_some())
+    }
+
     /// Whether tokens or money are limited, so that a reply without a count has to be estimated.
     pub fn counts_tokens(&self) -> bool {
-        [self.run, self.session].iter().any(|budget| budget.tokens.is_some() || budget.cost.is_some())
+        self.limits_cost() || [self.run, self.session].iter().any(|budget| budget.tokens.is_some())
     }
 }
 

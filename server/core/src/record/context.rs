@@ -71,6 +71,9 @@ pub struct ContextPolicy {
     pub off: Vec<String>,
     #[serde(default)]
     pub compact: CompactPolicy,
+    /// The model that writes summaries, as `provider/model`; the model of the run, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_model: Option<String>,
 }
 
 impl ContextPolicy {

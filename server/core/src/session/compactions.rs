@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::record::{ContextText, Mode};
+use crate::record::{Compaction, CompactionReach, ContextText, Mode};
+use crate::session::Run;
 
 /// Failed summaries in a row after which no model is asked for the next one. The number is that of seed 001.
 const MAX_FAILURES: u32 = 3;
@@ -31,6 +32,24 @@ impl Compactions {
     /// more try each time.
     pub fn is_mechanical(&self) -> bool {
         self.failures >= MAX_FAILURES && self.tried
+    }
+}
+
+/// The part of the window that the reply may need.
+pub(crate) const RESERVE_PERCENT: u64 = 10;
+
+impl Run {
+    /// Returns the model that writes the summary of a compaction, if it is not the model of the work. After a summary that failed, after
+    /// a refused length, for a conversation that does not fit it, and where its money cannot be counted, the model of the work does it.
+    pub(super) fn summary_model(&self, compaction: &Compaction, failures: u32) -> Option<String> {
+        let context = self.policy.context.as_ref()?;
+        let model = context.summary_model.as_ref().filter(|model| *model != self.current_model())?;
+        let window = u64::from(*context.windows.get(model)?);
+        let fits = compaction.before.saturating_add(window * RESERVE_PERCENT / 100) <= window;
+        let budget = &self.policy.budget;
+        let is_counted = !budget.limits_cost() || budget.prices.contains_key(model);
+        let may = failures == 0 && compaction.reach != CompactionReach::Most && fits && is_counted;
+        may.then(|| model.clone())
     }
 }
 

@@ -223,6 +223,8 @@ impl Session {
             if compacts.is_none() {
                 self.history.append(&mut run.pending);
             }
+            let failures = self.compacted.failures;
+            let summary_model = compacts.as_ref().and_then(|of| run.summary_model(of, failures));
             let next = SentPrefix {
                 model: run.current_model().to_owned(),
                 mode: run.policy.mode,
@@ -230,9 +232,13 @@ impl Session {
                 texts: self.texts.clone(),
                 history: self.compacted.number,
             };
-            let cache_break = self.sent.as_ref().and_then(|sent| sent.broken_by(&next));
-            self.sent = Some(next);
-            run.begin_turn(*turn, compacts.clone(), cache_break);
+            // The provider of the work keeps its cache while another model is asked for a summary.
+            let mut cache_break = None;
+            if summary_model.is_none() {
+                cache_break = self.sent.as_ref().and_then(|sent| sent.broken_by(&next));
+                self.sent = Some(next);
+            }
+            run.begin_turn(*turn, compacts.clone(), summary_model, cache_break);
             self.spend(&Spent { requests: 1, ..Spent::default() });
             self.drop_unread_changes();
             return;

@@ -90,6 +90,8 @@ pub struct Turn {
     pub cut: Option<CutReply>,
     /// The part of the conversation that its reply is to summarise.
     pub compacts: Option<Compaction>,
+    /// The model that writes this summary, if it is not the model of the run.
+    pub summary_model: Option<String>,
     /// What made the provider's cache useless for it; `None` if nothing did.
     pub cache_break: Option<CacheBreak>,
 }
@@ -194,15 +196,22 @@ pub struct UsedKey {
 }
 
 impl Run {
-    /// Returns the model that is called now.
+    /// Returns the model that does the work now.
     pub fn current_model(&self) -> &str {
         self.fallback.as_deref().unwrap_or(&self.model)
+    }
+
+    /// Returns the model that the open turn calls: of a summary perhaps another one than of the work.
+    pub fn called_model(&self) -> &str {
+        let summary_model = self.turn.as_ref().and_then(|turn| turn.summary_model.as_deref());
+        summary_model.unwrap_or_else(|| self.current_model())
     }
 
     pub(crate) fn begin_turn(
         &mut self,
         number: u32,
         compacts: Option<Compaction>,
+        summary_model: Option<String>,
         cache_break: Option<CacheBreak>,
     ) {
         self.prompts.begin_turn();
@@ -219,6 +228,7 @@ impl Run {
             tries: Tries::default(),
             cut: None,
             compacts,
+            summary_model,
             cache_break,
         });
     }

@@ -40,5 +40,5 @@ pub fn cost(spent: &Spent) -> Option<CostView> {
 /// Returns what one turn of the open run costs.
 pub fn of_turn(session: &Session, usage: Option<Usage>) -> Option<CostView> {
     let run = session.open_run()?;
-    cost(&Spent::of_reply(&run.policy.budget, run.current_model(), Some(usage?), Usage::default))
+    cost(&Spent::of_reply(&run.policy.budget, run.called_model(), Some(usage?), Usage::default))
 }

@@ -65,6 +65,7 @@ fn explain_shows_value_and_origin_in_columns() {
         limits.session_cost            (not set)              default
         currency                       "USD"                  default
         prompt.off                     (not set)              default
+        compact.model                  (not set)              default
         compact.outputs_percent        50                     default
         compact.middle_percent         60                     default
         compact.all_percent            75                     default

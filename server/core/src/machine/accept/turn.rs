@@ -209,6 +209,11 @@ fn failed(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, failure: Cal
     if let Some(delay) = retry::next_attempt(&failure, &turn.tries, stamp.jitter(), &run.policy.retry) {
         return vec![attempt_failed(stamp, turn, failure, delay, None)];
     }
+    if turn.summary_model.is_some() {
+        // The work does not fail with the model of summaries: its own model is asked next.
+        let why = failure.message;
+        return vec![Event::SummaryFailed { turn: turn.number, attempt: turn.attempt, why, usage: None }];
+    }
     let fallback = retry::fallback_model(&failure, run.current_model(), &run.policy.fallback_models);
     if let (None, Some(cut)) = (fallback, &turn.cut) {
         // The request with more room failed, perhaps because of it. Its tokens were counted when the reply was cut.

@@ -110,7 +110,7 @@ impl Session {
     fn end_summary(&mut self, usage: Option<Usage>) {
         let Some(run) = &mut self.run else { return };
         let estimated = || self.tokens.estimated(&self.history, None);
-        let spent = Spent::of_reply(&run.policy.budget, run.current_model(), usage, estimated);
+        let spent = Spent::of_reply(&run.policy.budget, run.called_model(), usage, estimated);
         if let Some(turn) = &mut run.turn {
             turn.phase = TurnPhase::Acting;
             turn.streaming = false;
