@@ -2,6 +2,7 @@
 
 use super::{Bench, is_model, option, reply};
 use crate::machine::input::{Answer, Input, Report};
+use crate::machine::retry::{CallFailure, FailureClass};
 use crate::prompt::message::Usage;
 use crate::record::{
     AskKind, Budget, BudgetPolicy, Event, Money, Outcome, Policy, Price, StopReason, UnattendedPolicy,
@@ -79,8 +80,8 @@ fn s73_tokens_and_money_are_summed_by_tier_for_the_run_and_for_the_session() {
     }
     let spent = bench.session.open_run().expect("it is open").spent.clone();
     assert_eq!(spent.usage, USAGE.and(USAGE).and(USAGE));
-    assert_eq!((spent.requests, spent.priced, spent.unpriced), (3, 3, 0));
-    assert_eq!(spent.cost, Money::of(3.0 * COST));
+    assert_eq!((spent.requests, spent.unpriced), (3, 0));
+    assert_eq!(spent.cost_in("USD"), Money::of(3.0 * COST));
     assert_eq!(bench.session.spent, spent);
     let view = usage::spent(&spent).cost.expect("there is a price");
     assert_eq!((view.line.as_str(), view.partial), ("15.06 USD", false));
@@ -108,7 +109,7 @@ fn s73_money_of_two_currencies_is_not_summed() {
     bench.input(Input::Cancel { run: None }).expect("it is open");
     prompt(&mut bench, in_currency("EUR"));
     turn(&mut bench, Some(USAGE));
-    assert_eq!(bench.session.spent.cost_line().as_deref(), Some("at least 5.02 EUR"));
+    assert_eq!(bench.session.spent.cost_line().as_deref(), Some("5.02 EUR + 5.02 USD"));
 }
 
 #[test]
@@ -251,7 +252,7 @@ fn s73_what_a_parent_used_is_not_counted_again_in_a_fork() {
     bench.session.inherits = true;
     turn(&mut bench, Some(USAGE));
     assert_eq!(bench.session.spent, Spent::default());
-    assert_eq!(bench.session.open_run().expect("it is open").spent.cost, Money::of(COST));
+    assert_eq!(bench.session.open_run().expect("it is open").spent.cost_in("USD"), Money::of(COST));
 }
 
 #[test]
@@ -268,4 +269,75 @@ fn s72_a_server_that_counts_zero_does_not_make_a_full_conversation_look_empty() 
     assert_eq!(fill(&bench), fill(&other));
     assert!(fill(&bench) > 2_100);
     assert_eq!(bench.session.context, None);
+}
+
+#[test]
+fn p15_a_limit_of_money_holds_in_each_currency_and_forgets_none() {
+    let session = Budget { cost: Some(Money::of(1.5 * COST)), ..Budget::default() };
+    let of = |currency: &str| BudgetPolicy {
+        session,
+        prices: prices(),
+        currency: currency.to_owned(),
+        ..BudgetPolicy::default()
+    };
+    let mut bench = begin(of("USD"));
+    turn(&mut bench, Some(USAGE));
+    bench.input(Input::Cancel { run: None }).expect("it is open");
+    prompt(&mut bench, of("EUR"));
+    turn(&mut bench, Some(USAGE));
+    bench.input(Input::Cancel { run: None }).expect("it is open");
+    prompt(&mut bench, of("USD"));
+    turn(&mut bench, Some(USAGE));
+    turn(&mut bench, Some(USAGE));
+    let said = "This session has used 10.04 USD; `limits.session_cost` allows 7.53 USD for a whole session. Raise it, then continue.";
+    assert_eq!(asked(&bench).0, said);
+}
+
+#[test]
+fn p15_a_reply_that_broke_off_was_paid_and_counts() {
+    let failed = |bench: &mut Bench| {
+        let failure = CallFailure {
+            class: FailureClass::Broken,
+            message: "the connection broke".to_owned(),
+            retry_after_ms: None,
+        };
+        bench.report(is_model, Report::CallFailed(failure));
+    };
+    let begun = |budget: Budget| {
+        let mut bench = begin(BudgetPolicy { run: budget, prices: prices(), ..BudgetPolicy::default() });
+        bench.report(is_model, Report::TurnBegan);
+        bench.report(is_model, Report::ReplyStarted);
+        bench
+    };
+    let limited = Budget { tokens: Some(100_000), ..Budget::default() };
+    let spent = |bench: &Bench| bench.session.open_run().expect("it is open").spent.clone();
+    let mut bench = begun(limited);
+    failed(&mut bench);
+    assert!(spent(&bench).tokens > 2_000, "the request was read: {:?}", spent(&bench));
+    assert_eq!(spent(&bench).usage, Usage::default(), "nobody counted it");
+    assert_eq!(bench.replayed(), bench.session);
+    // A crash in the reply is no other case, and it counts once.
+    let mut bench = begun(limited);
+    bench.input(Input::Opened { epoch: 2 }).expect("it opens");
+    bench.answer(option("resume")).expect("the answer is accepted");
+    let before = spent(&bench).tokens;
+    assert!((2_000..4_000).contains(&before), "{before}");
+    // So is a cancel.
+    let mut bench = begun(limited);
+    bench.input(Input::Cancel { run: None }).expect("it is open");
+    let end = bench.session.ended.back().expect("it is over").end.clone();
+    assert!((2_000..4_000).contains(&end.spent.tokens), "{:?}", end.spent);
+    // Without a limit nothing is estimated, and the cost says that something is missing.
+    let mut bench = begun(Budget::default());
+    failed(&mut bench);
+    assert_eq!((spent(&bench).tokens, spent(&bench).unpriced), (0, 1));
+}
+
+#[test]
+fn s73_no_more_of_the_input_is_from_the_cache_than_there_is() {
+    let mut bench = begin(BudgetPolicy { prices: prices(), ..BudgetPolicy::default() });
+    turn(&mut bench, Some(Usage { input_tokens: 10, cache_read_tokens: u64::MAX, ..Usage::default() }));
+    let spent = &bench.session.spent;
+    assert_eq!((spent.usage.cache_read_tokens, spent.usage.input_tokens), (10, 10));
+    assert_eq!(spent.cost_in("USD"), Money::of(0.003));
 }

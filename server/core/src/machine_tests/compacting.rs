@@ -344,11 +344,7 @@ fn s66_another_model_writes_the_summary_and_the_work_keeps_its_own() {
     let usage = Some(Usage { input_tokens: 5_000, ..Usage::default() });
     bench.report(is_compact, Report::Replied(Reply { usage, ..summary() }));
     let run = bench.session.open_run().expect("it is open");
-    assert_eq!(
-        (run.spent.cost, run.spent.priced),
-        (Money(5_000), 1),
-        "the price is that of the model that wrote"
-    );
+    assert_eq!(run.spent.cost_in("USD"), Money(5_000), "the price is that of the model that wrote");
     begins_turn(&mut bench);
     assert_eq!(called(&bench), "scripted/demo");
     let turn = bench.session.open_run().and_then(|run| run.turn.as_ref()).expect("a turn");
@@ -381,4 +377,40 @@ fn s66_p15_no_other_model_is_asked_whose_money_cannot_be_counted_or_whose_window
     }
     fill(&mut bench);
     assert_eq!(called(&bench), "scripted/demo");
+}
+
+#[test]
+fn l08_a_window_that_is_too_small_for_the_work_is_said_after_three_useless_compactions() {
+    let mut bench = begun("Look around.");
+    let mut compactions = 0;
+    for number in 0..60 {
+        let began = begins_turn(&mut bench);
+        compactions += usize::from(began.iter().any(|event| matches!(event, Event::Compacted { .. })));
+        if bench.session.open_run().is_none() {
+            break;
+        }
+        if compacts(&bench) {
+            // It names no file, so it does not count.
+            let reply = Reply { text: "I will not.".to_owned(), ..Reply::default() };
+            bench.report(is_compact, Report::Replied(reply));
+            continue;
+        }
+        // Each reply alone is too long.
+        let text = format!("I look at f{number}.rs. {}", OUTPUT.repeat(155 * 19));
+        bench.report(is_model, Report::Replied(super::reply(&text, &[("read_file", &path("f.rs"))])));
+        bench.report(is_prepare, read_of(ObservedPath::inside("f.rs")));
+        bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
+    }
+    assert!(bench.session.open_run().is_none(), "it goes on for ever");
+    assert!(compactions <= 4, "{compactions}");
+    let ask = bench.session.open_asks().next().expect("an ask is open");
+    assert!(
+        ask.title.starts_with("The conversation stays too long for scripted/demo: about "),
+        "{}",
+        ask.title
+    );
+    assert_eq!(bench.replayed(), bench.session);
+    // To try again tries again.
+    bench.answer(super::option("retry")).unwrap();
+    assert!(!bench.session.compacted.is_hopeless());
 }

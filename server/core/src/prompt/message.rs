@@ -302,6 +302,14 @@ pub enum Delta {
 }
 
 impl Usage {
+    /// Returns the counts with no more tokens of the cache than the input has, whatever the provider says.
+    #[must_use]
+    pub fn within_input(self) -> Usage {
+        let cache_read_tokens = self.cache_read_tokens.min(self.input_tokens);
+        let cache_write_tokens = self.cache_write_tokens.min(self.input_tokens - cache_read_tokens);
+        Usage { cache_read_tokens, cache_write_tokens, ..self }
+    }
+
     /// Whether the provider has counted: some servers send counts of 0 instead of none, and no request has no tokens.
     pub fn is_counted(&self) -> bool {
         self.input_tokens > 0

@@ -10,6 +10,9 @@ use crate::session::Run;
 /// Failed summaries in a row after which no model is asked for the next one. The number is that of seed 001.
 const MAX_FAILURES: u32 = 3;
 
+/// Useless compactions in a row after which the user is asked.
+const MAX_USELESS: u32 = 3;
+
 /// The compactions of a session so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compactions {
@@ -23,11 +26,25 @@ pub struct Compactions {
     pub failures: u32,
     /// Whether one failed since the last compaction.
     pub tried: bool,
+    /// Compactions in a row after which the conversation was as long as before or still too long for its model.
+    pub useless: u32,
     /// How often the history was changed in its middle.
     pub(crate) number: u32,
 }
 
 impl Compactions {
+    /// Notes what a compaction has done. `most` is from where on the conversation is too long for its model, in tokens.
+    pub(crate) fn note(&mut self, before: u64, after: u64, most: Option<u64>) {
+        let has_freed = after.saturating_mul(10) <= before.saturating_mul(9);
+        let fits = most.is_none_or(|most| after < most);
+        self.useless = if has_freed && fits { 0 } else { self.useless.saturating_add(1) };
+    }
+
+    /// Whether compactions do not help any more: the window is too small for this work.
+    pub fn is_hopeless(&self) -> bool {
+        self.useless >= MAX_USELESS
+    }
+
     /// Whether the next compaction is done without a model, because a model has failed too often. After it, a model gets one
     /// more try each time.
     pub fn is_mechanical(&self) -> bool {
@@ -39,6 +56,13 @@ impl Compactions {
 pub(crate) const RESERVE_PERCENT: u64 = 10;
 
 impl Run {
+    /// Returns from where on a conversation is too long for the model of the work, in tokens; `None` if its window is not known.
+    pub(super) fn window_limit(&self) -> Option<u64> {
+        let context = self.policy.context.as_ref()?;
+        let window = u64::from(*context.windows.get(self.current_model())?);
+        Some(window.saturating_mul(context.compact.all_percent.into()) / 100)
+    }
+
     /// Returns the model that writes the summary of a compaction, if it is not the model of the work. After a summary that failed, after
     /// a refused length, for a conversation that does not fit it, and where its money cannot be counted, the model of the work does it.
     pub(super) fn summary_model(&self, compaction: &Compaction, failures: u32) -> Option<String> {

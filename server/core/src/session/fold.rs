@@ -144,6 +144,7 @@ impl Session {
                     compact_wanted: *only_compacts,
                     overflows: 0,
                 });
+                self.compacted.useless = 0;
                 self.drop_unread_changes();
             }
             Event::Prompted { run, text, images, steer, added, key, .. } => {
@@ -210,6 +211,12 @@ impl Session {
 
     fn fold_turn(&mut self, record: &Record) {
         let event = &record.event;
+        if let Event::AttemptStarted { .. }
+        | Event::AttemptFailed { cut: None, .. }
+        | Event::TurnFailed { .. } = event
+        {
+            self.spend_broken();
+        }
         let Some(run) = &mut self.run else { return };
         if matches!(event, Event::TurnStarted { .. } | Event::AttemptStarted { .. }) {
             run.use_next_mode();
@@ -509,6 +516,7 @@ impl Session {
 
     fn end_run(&mut self, record: &Record) {
         let Event::RunEnded { outcome, stop, summary, .. } = &record.event else { return };
+        self.spend_broken();
         let Some(mut run) = self.run.take() else { return };
         self.history.extend(run.turn.iter_mut().flat_map(results_left));
         let uncompacted = run.turn.as_mut().filter(|turn| turn.phase != TurnPhase::Acting);

@@ -2,7 +2,9 @@
 //!
 //! Never guesses a price. A reply without a count is estimated only where a budget needs its tokens.
 
-use crate::prompt::message::Usage;
+use std::collections::BTreeMap;
+
+use crate::prompt::message::{Reply, Usage};
 use crate::record::{BudgetPolicy, Money, StopReason};
 use crate::session::{Run, Session};
 
@@ -15,12 +17,9 @@ pub struct Spent {
     pub usage: Usage,
     /// Tokens of requests and replies, with those that had to be estimated.
     pub tokens: u64,
-    pub cost: Money,
-    /// The currency of `cost`.
-    pub currency: String,
-    /// Replies whose tokens are part of `cost`.
-    pub priced: u32,
-    /// Replies whose model has no price, or that were paid in another currency.
+    /// The cost in each currency: amounts of two have no sum.
+    pub costs: BTreeMap<String, Money>,
+    /// Replies whose model has no price, or whose tokens nobody counted.
     pub unpriced: u32,
 }
 
@@ -32,40 +31,42 @@ impl Spent {
         usage: Option<Usage>,
         estimated: impl FnOnce() -> Usage,
     ) -> Spent {
+        let usage = usage.map(Usage::within_input);
         let counted = usage.filter(Usage::is_counted);
         let counted = counted.or_else(|| budget.counts_tokens().then(estimated)).unwrap_or_default();
-        let price = budget.prices.get(model);
+        let price = budget.prices.get(model).filter(|_| counted.is_counted());
+        let cost = price.map(|price| (budget.currency.clone(), price.of(counted)));
         Spent {
             requests: 0,
             usage: usage.unwrap_or_default(),
             tokens: counted.all_tokens(),
-            cost: price.map(|price| price.of(counted)).unwrap_or_default(),
-            currency: budget.currency.clone(),
-            priced: u32::from(price.is_some()),
-            unpriced: u32::from(price.is_none()),
+            unpriced: u32::from(cost.is_none()),
+            costs: cost.into_iter().collect(),
         }
+    }
+
+    /// Returns what was paid in a currency.
+    pub fn cost_in(&self, currency: &str) -> Money {
+        self.costs.get(currency).copied().unwrap_or_default()
     }
 
     /// Adds what was used since.
     pub(super) fn add(&mut self, more: &Spent) {
-        if more.priced > 0 && self.currency != more.currency {
-            // Amounts of two currencies have no sum.
-            self.unpriced = self.unpriced.saturating_add(self.priced);
-            (self.cost, self.priced) = (Money::default(), 0);
-            self.currency.clone_from(&more.currency);
-        }
         self.requests = self.requests.saturating_add(more.requests);
         self.usage = self.usage.and(more.usage);
         self.tokens = self.tokens.saturating_add(more.tokens);
-        self.cost = self.cost.and(more.cost);
-        self.priced = self.priced.saturating_add(more.priced);
+        for (currency, cost) in &more.costs {
+            let sum = self.cost_in(currency).and(*cost);
+            self.costs.insert(currency.clone(), sum);
+        }
         self.unpriced = self.unpriced.saturating_add(more.unpriced);
     }
 
     /// Returns the cost for people; `None` without a price. An amount that lacks replies without a price is "at least" that.
     pub fn cost_line(&self) -> Option<String> {
         let least = if self.unpriced > 0 { "at least " } else { "" };
-        (self.priced > 0).then(|| format!("{least}{}", self.cost.text(&self.currency)))
+        let sums: Vec<String> = self.costs.iter().map(|(currency, cost)| cost.text(currency)).collect();
+        (!sums.is_empty()).then(|| format!("{least}{}", sums.join(" + ")))
     }
 }
 
@@ -111,6 +112,7 @@ fn limits(session: &Session, run: &Run) -> Vec<Limit> {
         most.map(|most| Limit { unit, setting, of_session: true, used, most })
     };
     let (own, all) = (&run.spent, &session.spent);
+    let paid = |spent: &Spent| spent.cost_in(&budget.currency).0;
     let cost = |most: Option<Money>| most.map(|most| most.0);
     [
         requests.map(|(most, setting)| Limit {
@@ -121,7 +123,7 @@ fn limits(session: &Session, run: &Run) -> Vec<Limit> {
             most: most.into(),
         }),
         of_run(Unit::Tokens, "limits.tokens", own.tokens, budget.run.tokens),
-        of_run(Unit::Cost, "limits.cost", own.cost.0, cost(budget.run.cost)),
+        of_run(Unit::Cost, "limits.cost", paid(own), cost(budget.run.cost)),
         of_session(
             Unit::Requests,
             "limits.session_requests",
@@ -129,7 +131,7 @@ fn limits(session: &Session, run: &Run) -> Vec<Limit> {
             budget.session.requests.map(Into::into),
         ),
         of_session(Unit::Tokens, "limits.session_tokens", all.tokens, budget.session.tokens),
-        of_session(Unit::Cost, "limits.session_cost", all.cost.0, cost(budget.session.cost)),
+        of_session(Unit::Cost, "limits.session_cost", paid(all), cost(budget.session.cost)),
     ]
     .into_iter()
     .flatten()
@@ -222,6 +224,17 @@ impl Session {
         let limits = limits(self, run);
         let nearest = limits.iter().min_by_key(|limit| limit.percent_left())?;
         (nearest.percent_left() <= TOLD).then(|| nearest.left())
+    }
+
+    /// Counts the attempt under way, whose reply broke off: its request was read, and nobody says how many tokens it had. Only where
+    /// a budget needs them they are estimated.
+    pub(super) fn spend_broken(&mut self) {
+        let Some(run) = &self.run else { return };
+        let Some(turn) = run.turn.as_ref().filter(|turn| turn.streaming) else { return };
+        let begun = Reply { text: turn.partial.clone(), ..Reply::default() };
+        let estimated = || self.tokens.estimated(&self.history, Some(&begun.into()));
+        let spent = Spent::of_reply(&run.policy.budget, run.called_model(), None, estimated);
+        self.spend(&spent);
     }
 
     /// Adds what was used since to the session. What a parent used is the parent's.

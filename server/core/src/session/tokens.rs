@@ -12,6 +12,8 @@ const MEMORY: f64 = 0.8;
 /// The factor between counts and estimates is never outside this range: a provider that counts wrong must not make every
 /// conversation look empty or full.
 const FACTORS: std::ops::RangeInclusive<f64> = 0.2..=5.0;
+/// The least part of an estimate that a count has. Real tokenizers are never so far from it (`tests/tokenizers.rs`).
+const LEAST_BELIEVED: f64 = 0.35;
 /// A difference of fewer tokens than this teaches nothing: the reminder at the end of each request differs by as much.
 const LEAST_LEARNED: f64 = 200.0;
 /// About how many tokens the system prompt and the tools have, until the provider has counted them.
@@ -24,6 +26,8 @@ pub struct TokenCount {
     input: Option<u64>,
     /// How many messages of the history that request had.
     at: usize,
+    /// Estimated tokens of these messages, as they are without a correction.
+    estimated: f64,
     /// Whether `input` is a count. After a compaction it is an estimate, which teaches nothing.
     is_counted: bool,
     /// Counted and estimated tokens of what was added between two requests; older ones count less.
@@ -64,25 +68,27 @@ impl TokenCount {
         Usage { input_tokens: self.fill(history), output_tokens: self.of(&reply), ..Usage::default() }
     }
 
-    /// Notes what the provider counted for a request with this history.
+    /// Notes what the provider counted for a request with this history. A count far below the estimate is not believed: some servers count
+    /// only what they did not have, and the conversation would never be too long.
     pub(super) fn counted(&mut self, usage: Usage, history: &[ModelMessage]) {
-        let input = usage.input_tokens;
+        let added: f64 = history.get(self.at..).unwrap_or_default().iter().map(estimate::of_message).sum();
+        self.estimated += added;
+        let input = usage.input_tokens.max((self.estimated * LEAST_BELIEVED) as u64);
         if let (Some(before), true) = (self.input, self.is_counted) {
-            let added = history.get(self.at..).unwrap_or_default();
-            let estimated: f64 = added.iter().map(estimate::of_message).sum();
             let counted = input as f64 - before as f64;
-            if estimated >= LEAST_LEARNED && counted > 0.0 {
+            if added >= LEAST_LEARNED && counted > 0.0 {
                 let (all_counted, all_estimated) = self.learned;
-                self.learned = (all_counted * MEMORY + counted, all_estimated * MEMORY + estimated);
+                self.learned = (all_counted * MEMORY + counted, all_estimated * MEMORY + added);
             }
         }
-        *self = Self { input: Some(input), at: history.len(), is_counted: true, learned: self.learned };
+        (self.input, self.at, self.is_counted) = (Some(input), history.len(), true);
     }
 
     /// Notes that the history was made smaller, from this fill to that of now.
     pub(super) fn replaced(&mut self, before: u64, freed: u64, history: &[ModelMessage]) {
         self.input = Some(before.saturating_sub(freed));
         self.at = history.len();
+        self.estimated = history.iter().map(estimate::of_message).sum();
         self.is_counted = false;
     }
 }

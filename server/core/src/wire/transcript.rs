@@ -322,6 +322,9 @@ pub fn tokens_line(usage: UsageView, cost: Option<&CostView>) -> String {
         cached => format!(" ({cached} from the cache)"),
     };
     let cost = cost.map(|cost| format!(" · {}", cost.line)).unwrap_or_default();
+    if usage.input_tokens == 0 && usage.output_tokens == 0 {
+        return format!("no tokens counted{cost}");
+    }
     format!("{} tokens in{cached}, {} out{cost}", usage.input_tokens, usage.output_tokens)
 }
 

@@ -29,12 +29,12 @@ pub fn spent(spent: &Spent) -> SpentView {
 
 /// Returns what that costs; `None` without a price.
 pub fn cost(spent: &Spent) -> Option<CostView> {
-    Some(CostView {
-        line: spent.cost_line()?,
-        micros: spent.cost.0.saturating_add(500_000) / 1_000_000,
-        currency: spent.currency.clone(),
-        partial: spent.unpriced > 0,
-    })
+    let line = spent.cost_line()?;
+    // Where one number is wanted, the largest stands for all.
+    let (currency, cost) = spent.costs.iter().max_by_key(|(_, cost)| **cost)?;
+    let partial = spent.unpriced > 0 || spent.costs.len() > 1;
+    let micros = cost.0.saturating_add(500_000) / 1_000_000;
+    Some(CostView { line, micros, currency: currency.clone(), partial })
 }
 
 /// Returns what one turn of the open run costs.

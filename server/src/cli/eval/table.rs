@@ -191,7 +191,7 @@ fn sentence(figures: &ModelFigures) -> String {
     let ModelFigures { model, sums } = figures;
     let tokens = &sums.tokens;
     let missing = if sums.missing > 0 { format!(", {} missing", sums.missing) } else { String::new() };
-    let cost = sums.cost.map_or(NONE.to_owned(), |cost| format!("{cost:.2}"));
+    let cost = sums.cost.map_or(NONE.to_owned(), |cost| format!("{cost:.4}"));
     format!(
         "{}: {} passed, {} failed, {} not finished{missing}; in all {} turns, {} tokens in, {} out, {} read from a \
          cache, {} written to one; cost {cost}; {}",

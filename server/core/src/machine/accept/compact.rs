@@ -9,7 +9,7 @@ use crate::machine::retry::{CallFailure, FailureClass};
 use crate::policy::choices::Follows;
 use crate::prompt::compact;
 use crate::prompt::message::Reply;
-use crate::record::{Compaction, CompactionReach};
+use crate::record::{AskKind, Compaction, CompactionReach};
 use crate::record::{Event, MaySkip, Outcome, RunId, StopReason, SummaryTurn};
 use crate::session::{Run, Session, Turn};
 
@@ -32,6 +32,17 @@ pub fn begin_turn(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> V
         return end_run(session, stamp, ended(NOTHING));
     }
     match wanted.flatten().or_else(|| compact::due(session)) {
+        Some(compaction) if session.compacted.is_hopeless() && !run.only_compacts => {
+            let why = format!(
+                "The conversation stays too long for {}: about {} tokens, and its window has {}. To compact it once more does not help. \
+                 Set a larger `context_window` for its provider or choose another model, or begin a new session.",
+                run.current_model(),
+                compaction.before,
+                compact::window(session, run.current_model()),
+            );
+            let ending = Ending::new(Outcome::Failed, StopReason::Failed).with_summary(Some(why.clone()));
+            end_run(session, stamp, ending.with_ask(AskKind::ApiReqFailed, why))
+        }
         Some(compaction) if session.compacted.is_mechanical() => {
             let earlier = session.compacted.summary.as_deref();
             let goes_on = !run.only_compacts || !run.pending.is_empty();

@@ -40,6 +40,8 @@ impl Session {
             }
             Event::Compacted { compaction, text, summary, by, after, .. } => {
                 self.compact(compaction, text, *after);
+                let most = self.run.as_ref().and_then(|run| run.window_limit());
+                self.compacted.note(compaction.before, *after, most);
                 self.compacted.summary = Some(summary.clone());
                 self.compacted.tried = false;
                 if let Some(SummaryTurn { usage, .. }) = by {

@@ -59,3 +59,14 @@ fn a_count_that_makes_no_sense_moves_no_estimate_out_of_its_bounds() {
         assert!(FACTORS.contains(&tokens.factor()), "{}", tokens.factor());
     }
 }
+
+#[test]
+fn s72_a_count_far_below_the_estimate_does_not_make_a_long_conversation_look_short() {
+    let (mut tokens, mut history) = (TokenCount::default(), Vec::new());
+    for _ in 0..20 {
+        history.push(said(&"the quick brown fox ".repeat(500)));
+        tokens.counted(Usage { input_tokens: 4_000, ..Usage::default() }, &history);
+    }
+    // Two thousand tokens each.
+    assert!(tokens.fill(&history) >= 12_000, "{}", tokens.fill(&history));
+}
