@@ -13,15 +13,12 @@ fn s76_a_compaction_is_one_line_that_opens_to_what_the_model_reads() {
     each(Stage::long, |editor| {
         send(editor, "Read all parts");
         editor.stage.model.wait_for_holding(1);
-        let begun = "\n… Compacting the conversation (about 7k tokens)";
+        let begun = "\n… Compacting the conversation (about ";
         wait_for("its begin", || chat(editor).contains(begun).then_some(()));
         editor.stage.model.release();
         wait_done(editor, long::LAST);
         let text = chat(editor);
-        assert!(
-            !text.contains(begun) && text.contains("\n✓ Compacted the conversation (about 7k → "),
-            "{text}"
-        );
+        assert!(!text.contains(begun) && text.contains("\n✓ Compacted the conversation (about "), "{text}");
         assert_eq!(text.matches("ompact").count(), 1, "{text}");
         editor.lua("vim.api.nvim_set_current_win(vim.fn.bufwinid(Chat()))");
         press(editor, "gg/✓ Compacted<CR>");

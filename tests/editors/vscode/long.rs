@@ -33,7 +33,7 @@ fn s76_a_compaction_is_one_item_of_the_chat_that_opens_to_what_the_model_reads()
         let found = crate::stage::wait_or(&mut shows);
         found.unwrap_or_else(|| panic!("not one compaction that begins with {begins:?}: {last:?}"))
     };
-    one("◐ Compacting the conversation (about 7k tokens)");
+    one("◐ Compacting the conversation (about ");
     let state = wait_for("the state", || {
         let state = code.chat()["state"].as_str().unwrap_or_default().to_owned();
         state.contains("Compacting").then_some(state)
@@ -42,7 +42,7 @@ fn s76_a_compaction_is_one_item_of_the_chat_that_opens_to_what_the_model_reads()
     code.picture("compaction-at-work");
     stage.model.release();
     wait_for("the end", || code.chat()["items"].to_string().contains(long::LAST).then_some(()));
-    let folded = one("✓ Compacted the conversation (about 7k → ");
+    let folded = one("✓ Compacted the conversation (about ");
     assert!(!folded.contains("Goal"), "{folded}");
     wait_for("the end of the state", || {
         (!code.chat()["state"].to_string().contains("Compact")).then_some(())
