@@ -35,7 +35,9 @@ pub fn play(cell: &Cell) -> Seen {
     }
     rig.await_progress("the end", |value| value["kind"] == "end");
     let text = || std::fs::read_to_string(&shown).unwrap_or_default();
-    wait_until("the transcript to end", || text().trim_end().ends_with("out**"));
+    wait_until("the transcript to end", || {
+        ["out**", "counted**"].iter().any(|end| text().trim_end().ends_with(end))
+    });
     let mut seen = read(&text());
     let progress = rig.progress();
     let ends = progress.iter().filter(|value| value["kind"] == "end").count();
