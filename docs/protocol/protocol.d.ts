@@ -358,7 +358,7 @@ export type CostView = {
  */
 micros: number, currency: string,
 /**
- * Whether it lacks replies: of models without a price, that nobody counted, or that were paid in another currency.
+ * Whether it lacks replies: their model has no price, their provider counted no tokens, or they cost another currency.
  */
 partial?: boolean,
 /**

@@ -286,7 +286,7 @@ pub struct CostView {
     #[ts(type = "number")]
     pub micros: u64,
     pub currency: String,
-    /// Whether it lacks replies: of models without a price, that nobody counted, or that were paid in another currency.
+    /// Whether it lacks replies: their model has no price, their provider counted no tokens, or they cost another currency.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(optional, as = "Option<bool>")]
     pub partial: bool,

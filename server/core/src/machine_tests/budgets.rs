@@ -233,7 +233,7 @@ fn p15_the_model_is_told_once_little_is_left() {
         turn(&mut bench, Some(USAGE));
         assert_eq!(bench.session.budget_left().as_deref(), told);
     }
-    // The stricter limit of requests counts, and its own words are told.
+    // Of two limits of requests the stricter one counts.
     let unattended = Some(UnattendedPolicy { edit: true, command: true, max_requests: 3 });
     let mut bench = Bench::new();
     let policy = Policy { unattended, max_requests: Some(9), ..Policy::default() };

@@ -37,7 +37,7 @@ const OTHER_SCRIPT: f64 = 0.35;
 const SYMBOL: f64 = 1.0;
 /// Tokens of one character of base64 and of the like, which tokenizers have no words for.
 const RANDOM: f64 = 0.7;
-/// Base64 is told from names by what follows what in so many characters or more.
+/// Base64 looks like a name until it has so many characters: then its letters and digits change kind far more often.
 const LEAST_RANDOM: usize = 16;
 /// In base64 a run of one kind of characters has on average fewer than so many.
 const MOST_RANDOM_RUN: f64 = 2.9;

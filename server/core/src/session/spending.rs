@@ -19,7 +19,7 @@ pub struct Spent {
     pub tokens: u64,
     /// The cost in each currency: amounts of two have no sum.
     pub costs: BTreeMap<String, Money>,
-    /// Replies whose model has no price, or whose tokens nobody counted.
+    /// Replies that `costs` lacks: their model has no price, or their provider counted no tokens.
     pub unpriced: u32,
 }
 
@@ -105,33 +105,21 @@ fn limits(session: &Session, run: &Run) -> Vec<Limit> {
         .into_iter()
         .filter_map(|(most, setting)| Some((most?, setting)))
         .min();
-    let of_run = |unit, setting, used, most: Option<u64>| {
-        most.map(|most| Limit { unit, setting, of_session: false, used, most })
-    };
-    let of_session = |unit, setting, used, most: Option<u64>| {
-        most.map(|most| Limit { unit, setting, of_session: true, used, most })
+    let limit = |unit, setting, of_session, used, most: Option<u64>| {
+        most.map(|most| Limit { unit, setting, of_session, used, most })
     };
     let (own, all) = (&run.spent, &session.spent);
     let paid = |spent: &Spent| spent.cost_in(&budget.currency).0;
     let cost = |most: Option<Money>| most.map(|most| most.0);
+    let (most, setting) = requests.map_or((None, ""), |(most, setting)| (Some(most.into()), setting));
+    let of_session = budget.session.requests.map(Into::into);
     [
-        requests.map(|(most, setting)| Limit {
-            unit: Unit::Requests,
-            setting,
-            of_session: false,
-            used: own.requests.into(),
-            most: most.into(),
-        }),
-        of_run(Unit::Tokens, "limits.tokens", own.tokens, budget.run.tokens),
-        of_run(Unit::Cost, "limits.cost", paid(own), cost(budget.run.cost)),
-        of_session(
-            Unit::Requests,
-            "limits.session_requests",
-            all.requests.into(),
-            budget.session.requests.map(Into::into),
-        ),
-        of_session(Unit::Tokens, "limits.session_tokens", all.tokens, budget.session.tokens),
-        of_session(Unit::Cost, "limits.session_cost", paid(all), cost(budget.session.cost)),
+        limit(Unit::Requests, setting, false, own.requests.into(), most),
+        limit(Unit::Tokens, "limits.tokens", false, own.tokens, budget.run.tokens),
+        limit(Unit::Cost, "limits.cost", false, paid(own), cost(budget.run.cost)),
+        limit(Unit::Requests, "limits.session_requests", true, all.requests.into(), of_session),
+        limit(Unit::Tokens, "limits.session_tokens", true, all.tokens, budget.session.tokens),
+        limit(Unit::Cost, "limits.session_cost", true, paid(all), cost(budget.session.cost)),
     ]
     .into_iter()
     .flatten()
@@ -193,7 +181,7 @@ impl Limit {
         u64::try_from(left * 100 / u128::from(self.most.max(1))).unwrap_or(100)
     }
 
-    /// Returns what the model is told of it.
+    /// Returns the sentence for the model about what is left.
     fn left(&self) -> String {
         let whose = if self.of_session { "session" } else { "run" };
         let percent = self.percent_left();
@@ -209,7 +197,7 @@ impl Limit {
     }
 }
 
-/// The model is told of a budget once this much or less of it is left, in percent.
+/// The reminder names a budget once so many percent of it or less are left.
 const TOLD: u64 = 20;
 
 impl Session {
@@ -218,7 +206,7 @@ impl Session {
         limits(self, run).iter().find_map(|limit| limit.exhausted(run))
     }
 
-    /// Returns what the model is told of the budget of which the least is left, once that is a fifth or less.
+    /// Returns the sentence for the model about the budget with the least left, once that is a fifth or less.
     pub fn budget_left(&self) -> Option<String> {
         let run = self.open_run()?;
         let limits = limits(self, run);
@@ -226,8 +214,8 @@ impl Session {
         (nearest.percent_left() <= TOLD).then(|| nearest.left())
     }
 
-    /// Counts the attempt under way, whose reply broke off: its request was read, and nobody says how many tokens it had. Only where
-    /// a budget needs them they are estimated.
+    /// Counts the attempt under way, whose reply broke off. The provider bills its request and sends no count, so its tokens are
+    /// estimated where a budget needs them.
     pub(super) fn spend_broken(&mut self) {
         let Some(run) = &self.run else { return };
         let Some(turn) = run.turn.as_ref().filter(|turn| turn.streaming) else { return };
